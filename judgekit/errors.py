@@ -1,0 +1,149 @@
+"""Every error that judgekit raises on purpose.
+
+JudgekitError
+├── TraceError                a recording that cannot be read
+├── PromptError               a prompt file that cannot be used
+├── ConfigError               a judge, scorer or setting that does not exist or does not fit
+├── StoreError                a file of judgekit's own that cannot be used
+└── JudgeError                a question that got no usable answer
+    ├── AuthenticationError   the key is missing or refused
+    ├── RejectedError         the provider refuses the request as it is
+    │   └── ContextError      the request is longer than the model can read
+    ├── OverloadError         the provider cannot answer now; asking again may help
+    │   └── RateLimitError    too many requests; says how long to wait where the provider does
+    ├── BudgetError           the request would pass the limit that the user set
+    ├── RefusalError          the judge declined to answer
+    ├── FilterError           the provider withheld the answer
+    ├── TruncatedError        the answer was cut off at the token limit
+    ├── ReplyError            the answer is not what was asked for
+    └── ReplayError           no recorded answer for this request
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import final
+
+
+class JudgekitError(Exception):
+    """The root: catch it to catch everything that judgekit raises on purpose."""
+
+
+@final
+class TraceError(JudgekitError):
+    """A recording that cannot be read.
+
+    Args:
+        found: What is wrong, and where in the record.
+        path: The file.
+        index: The record's position in the file, from 0; ``None`` when the whole file is meant.
+        line: The line in a JSONL file, from 1.
+    """
+
+    def __init__(
+        self, found: str, *, path: Path | str | None = None, index: int | None = None, line: int | None = None
+    ) -> None:
+        self.found = found
+        self.path = path
+        self.index = index
+        self.line = line
+        where = "" if path is None else str(path)
+        if index is not None:
+            where += f"{', ' if where else ''}record {index}"
+        if line is not None:
+            where += f" (line {line})"
+        super().__init__(f"{where}: {found}" if where else found)
+
+
+@final
+class PromptError(JudgekitError):
+    """A prompt file that cannot be used."""
+
+
+@final
+class ConfigError(JudgekitError):
+    """A judge, scorer or setting that does not exist or does not fit."""
+
+    @classmethod
+    def unknown(cls, kind: str, name: str, choices: Iterable[str]) -> "ConfigError":
+        """No ``kind`` is called ``name``: says which is nearest and which there are."""
+        names = list(choices)
+        near = get_close_matches(name, names, 1)
+        hint = f", did you mean {near[0]!r}?" if near else ""
+        return cls(f"no {kind} is called {name!r}{hint or '.'} Known: {', '.join(names) or 'none'}")
+
+
+@final
+class StoreError(JudgekitError):
+    """A file of judgekit's own that cannot be used."""
+
+
+class JudgeError(JudgekitError):
+    """A question that got no usable answer."""
+
+
+@final
+class AuthenticationError(JudgeError):
+    """The key is missing or refused."""
+
+
+class RejectedError(JudgeError):
+    """The provider refuses the request as it is; asking again cannot help."""
+
+
+@final
+class ContextError(RejectedError):
+    """The request is longer than the model can read."""
+
+
+class OverloadError(JudgeError):
+    """The provider cannot answer now: server error, lost connection, deadline passed. Asking again may help."""
+
+    def __init__(self, found: str, *, retry_after: float | None = None) -> None:
+        super().__init__(found)
+        self.retry_after = retry_after
+        """Seconds to wait, where the provider says so."""
+
+
+@final
+class RateLimitError(OverloadError):
+    """Too many requests for this account."""
+
+
+@final
+class BudgetError(JudgeError):
+    """The request would pass the limit that the user set; it was not sent."""
+
+
+@final
+class RefusalError(JudgeError):
+    """The judge declined to answer."""
+
+
+@final
+class FilterError(JudgeError):
+    """The provider's content filter withheld the answer."""
+
+
+@final
+class TruncatedError(JudgeError):
+    """The answer was cut off at the token limit."""
+
+
+@final
+class ReplyError(JudgeError):
+    """The answer is not what was asked for, not even after it was shown its error once.
+
+    Args:
+        found: What is wrong with it.
+        text: The answer as it came.
+    """
+
+    def __init__(self, found: str, *, text: str) -> None:
+        super().__init__(found)
+        self.text = text
+
+
+@final
+class ReplayError(JudgeError):
+    """No recorded answer for this request, and requests are off."""

@@ -1,0 +1,120 @@
+"""What a scorer says of a sample, and the ledger of judge calls that were paid on the way."""
+
+import math
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal, TypeAlias
+
+from pydantic import Field, JsonValue, model_validator
+
+from judgekit.traces.message import Many, Record, Usage
+
+Status: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
+
+
+class JudgeCall(Record):
+    """One request to a judge, also one that failed.
+
+    ``prompt`` is the prompt with its version. ``cost_usd`` is ``None`` where the price is unknown. ``cached`` replies
+    cost nothing; their usage is what they once cost.
+    """
+
+    judge: str
+    prompt: str
+    cached: bool = False
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    error: str | None = None
+
+
+class Score(Record):
+    """What one scorer says of one sample.
+
+    Attributes:
+        value: In [0, 1], 1 is best. Set if and only if ``status`` is ``"scored"``.
+        status: ``skipped``: the question does not apply. ``failed``: it applies, and could not be answered.
+            ``abstained``: the judge was asked and declined to decide. None of the three enters a mean.
+        reason: Why, in words for a person.
+        details: What the number was made of, so that it can be recomputed by hand.
+        calls: The judge calls it took.
+        aggregate: How scores of many samples become one number: a name in `judgekit.aggregates`, or
+            ``"package.module:function"``.
+    """
+
+    scorer: str
+    status: Status
+    value: float | None = Field(default=None, ge=0, le=1)
+    label: str | None = None
+    reason: str = ""
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+    calls: Many[JudgeCall] = ()
+    aggregate: str = "mean"
+
+    @model_validator(mode="after")
+    def _value_if_and_only_if_scored(self) -> "Score":
+        if (self.status == "scored") != (self.value is not None) or (self.value is not None and math.isnan(self.value)):
+            raise ValueError(f"a score that is {self.status} cannot have the value {self.value}")
+        return self
+
+    @classmethod
+    def scored(
+        cls,
+        scorer: str,
+        value: float,
+        *,
+        reason: str = "",
+        label: str | None = None,
+        details: Mapping[str, JsonValue] | None = None,
+        calls: Iterable[JudgeCall] = (),
+        aggregate: str = "mean",
+    ) -> "Score":
+        """A score with a value in [0, 1]."""
+        return cls(
+            scorer=scorer,
+            status="scored",
+            value=value,
+            label=label,
+            reason=reason,
+            details=dict(details or {}),
+            calls=tuple(calls),
+            aggregate=aggregate,
+        )
+
+    @classmethod
+    def skipped(
+        cls,
+        scorer: str,
+        reason: str,
+        *,
+        details: Mapping[str, JsonValue] | None = None,
+        calls: Iterable[JudgeCall] = (),
+    ) -> "Score":
+        """The question does not apply to this sample; ``reason`` says why."""
+        return cls(scorer=scorer, status="skipped", reason=reason, details=dict(details or {}), calls=tuple(calls))
+
+    @classmethod
+    def failed(cls, scorer: str, reason: str, *, calls: Iterable[JudgeCall] = ()) -> "Score":
+        """The question applies and could not be answered; ``reason`` says why."""
+        return cls(scorer=scorer, status="failed", reason=reason, calls=tuple(calls))
+
+
+_ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers", default=())
+
+
+@contextmanager
+def ledger() -> Generator[list[JudgeCall]]:
+    """Collects the judge calls made inside, as they happen, so that work that fails or is cancelled keeps its cost."""
+    calls: list[JudgeCall] = []
+    token = _ledgers.set((*_ledgers.get(), calls))
+    try:
+        yield calls
+    finally:
+        _ledgers.reset(token)
+
+
+def record(call: JudgeCall) -> None:
+    """Writes a judge call into every ledger that is open here."""
+    for calls in _ledgers.get():
+        calls.append(call)

@@ -1,0 +1,158 @@
+"""The contract of scorers: what one is, how a function becomes one, what identifies it, how it is run."""
+
+import asyncio
+import hashlib
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
+
+from pydantic import BaseModel
+
+from judgekit.errors import ConfigError
+from judgekit.score import Score, ledger
+from judgekit.traces.sample import Sample
+
+Result = TypeVar("Result")
+Verdict: TypeAlias = Score | float | tuple[float, str]
+Measure: TypeAlias = Callable[[Sample], Verdict | Awaitable[Verdict]]
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Measures one sample. One instance measures many at once, so it keeps no state."""
+
+    @property
+    def name(self) -> str:
+        """What its scores are called in tables; unique within a run."""
+        ...
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """The score of one sample. What it raises, `attempt` turns into a failed score."""
+        ...
+
+
+class Blocking:
+    """Gives a scorer ``score``, the sync twin of ``ascore``."""
+
+    def score(self: Scorer, sample: Sample, /) -> Score:
+        """The score of one sample. Under a running event loop, as in a notebook, it uses a thread of its own."""
+        return wait_for(lambda: self.ascore(sample))
+
+
+def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
+    """The result of a coroutine, for callers that are not async. A running event loop is left alone."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    with ThreadPoolExecutor(1, "judgekit") as thread:
+        return thread.submit(lambda: asyncio.run(work())).result()
+
+
+async def attempt(scorer: Scorer, sample: Sample) -> Score:
+    """The score of one sample, whatever happens: an error becomes a failed score with its reason and its cost."""
+    with ledger() as calls:
+        try:
+            score = await scorer.ascore(sample)
+        except Exception as error:  # noqa: BLE001 - whatever a scorer raises fails its sample and not the run
+            return Score.failed(scorer.name, f"{type(error).__name__}: {error}", calls=calls)
+    return score if len(calls) == len(score.calls) else score.model_copy(update={"calls": tuple(calls)})
+
+
+@dataclass(frozen=True)
+class FunctionScorer(Blocking):
+    """A function of a sample as a scorer; made by `scorer`."""
+
+    function: Measure = field(repr=False, compare=False)
+    name: str
+    version: str
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """What the function returns, as a score."""
+        found = self.function(sample)
+        verdict = await found if inspect.isawaitable(found) else found
+        if isinstance(verdict, Score):
+            return verdict
+        value: object
+        value, reason = verdict if isinstance(verdict, tuple) else (verdict, "")
+        if not isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
+            raise TypeError(f"{self.name} returned {value!r}; a scorer returns a number in [0, 1], or a Score")
+        if not 0 <= value <= 1:
+            raise ValueError(f"{self.name} returned {value!r}; a score lies in [0, 1], and 1 is best")
+        return Score.scored(self.name, float(value), reason=reason)
+
+
+@overload
+def scorer(function: Measure, /) -> FunctionScorer: ...
+@overload
+def scorer(*, name: str | None = None, version: str | None = None) -> Callable[[Measure], FunctionScorer]: ...
+def scorer(
+    function: Measure | None = None, /, *, name: str | None = None, version: str | None = None
+) -> FunctionScorer | Callable[[Measure], FunctionScorer]:
+    """Turns a plain function of a sample, sync or async, into a scorer.
+
+    The function returns a number in [0, 1], a pair of a number and a reason, or a `Score` (to skip a sample:
+    ``Score.skipped(name, reason)``). What it raises becomes a failed score.
+
+    Args:
+        function: The function.
+        name: What its scores are called; the function's name when not given.
+        version: Change it when the same sample may get another score. The hash of the function's source when not given,
+            which does not see a change in what the function calls.
+
+    Example:
+        >>> @scorer
+        ... def says_please(sample: Sample) -> float:
+        ...     return float("please" in sample.trace.messages[-1].text)
+    """
+
+    def decorate(function: Measure, /) -> FunctionScorer:
+        called: str = getattr(function, "__name__", type(function).__name__)
+        return FunctionScorer(function, name or called, version or _source_hash(function))
+
+    return decorate if function is None else decorate(function)
+
+
+def _source_hash(function: Measure) -> str:
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return "unknown"
+    return hashlib.sha256(source.encode()).hexdigest()[:12]
+
+
+def signature(scorer: Scorer) -> str:
+    """What a scorer's numbers depend on, as a hash: its class and all fields, its judge and the words of its prompts.
+
+    Two scorers of one signature give the same score to the same sample, judges' moods aside.
+
+    Raises:
+        ConfigError: A field holds something that cannot be told from another of its kind, such as a function without
+            a ``version``.
+    """
+    return hashlib.sha256(json.dumps(_identity(scorer), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _identity(value: object) -> object:
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, BaseModel):
+        return [kind, value.model_dump(mode="json")]
+    if isinstance(value, dict):
+        return {str(key): _identity(item) for key, item in cast("dict[object, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_identity(item) for item in cast("list[object]", value)]
+    if callable(value) and not is_dataclass(value):
+        version = getattr(value, "version", None)
+        if not isinstance(version, str):
+            raise ConfigError(f"{value!r} needs a version (a text attribute) to tell its scores from older ones")
+        return [getattr(value, "__qualname__", kind), version]
+    if is_dataclass(value):
+        # Fields that are not compared do not change the score: where replies are kept, how many requests go at once.
+        held = {one.name: _identity(getattr(value, one.name)) for one in fields(value) if one.compare}
+        return [kind, held, _identity(getattr(value, "prompts", None))]
+    raise ConfigError(f"{value!r} cannot be part of a scorer's signature; make the scorer a dataclass")

@@ -1,0 +1,257 @@
+"""Messages of a conversation, with the tool calls and content parts in them."""
+
+import json
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypedDict, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic_core import from_json
+
+Item = TypeVar("Item")
+
+if TYPE_CHECKING:
+    # What constructors accept; the value held is a tuple, so only what a sequence offers is promised.
+    Many: TypeAlias = Sequence[Item]
+else:
+
+    class Many:
+        """A tuple of any length, given as any sequence."""
+
+        def __class_getitem__(cls, item: object) -> object:
+            return tuple[item, ...]
+
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+
+class Record(BaseModel):
+    """A frozen value with no unknown fields. Fields declared ``kw_only=False`` may also be given by position."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, /, *args: object, **fields: object) -> None:
+            if args:
+                names = [name for name, field in type(self).model_fields.items() if field.kw_only is False]
+                if len(args) > len(names):
+                    raise TypeError(f"{type(self).__name__} takes {len(names)} values by position, got {len(args)}")
+                for name, value in zip(names, args, strict=False):
+                    if name in fields:
+                        raise TypeError(f"{type(self).__name__} got {name!r} twice")
+                    fields[name] = value
+            super().__init__(**fields)
+
+        # An overridden __init__ is called for every value that pydantic parses, which triples the cost, unless it is
+        # marked as doing nothing but validate. RootModel marks its own the same way.
+        __init__.__pydantic_base_init__ = True
+
+
+class Usage(Record):
+    """Tokens of one request or of many; ``None`` where the provider did not say.
+
+    ``input_tokens`` includes the cached ones, ``output_tokens`` the reasoning ones.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    extra: JsonObject = Field(default_factory=dict)
+
+
+class TextPart(Record):
+    """Plain text."""
+
+    type: Literal["text"] = "text"
+    text: str = Field(kw_only=False)
+    extra: JsonObject = Field(default_factory=dict)
+
+
+class ReasoningPart(Record):
+    """What the model thought before it spoke. Not part of ``message.text``."""
+
+    type: Literal["reasoning"] = "reasoning"
+    text: str = Field(kw_only=False)
+    extra: JsonObject = Field(default_factory=dict)
+
+
+class RefusalPart(Record):
+    """The model's words when it declined."""
+
+    type: Literal["refusal"] = "refusal"
+    text: str = Field(kw_only=False)
+    extra: JsonObject = Field(default_factory=dict)
+
+
+class MediaPart(Record):
+    """An image, a sound, a video or a file: by address or as base64 data."""
+
+    type: Literal["media"] = "media"
+    kind: Literal["image", "audio", "video", "file"]
+    url: str | None = None
+    data: str | None = None
+    mime_type: str | None = None
+    name: str | None = None
+    extra: JsonObject = Field(default_factory=dict)
+
+
+class OtherPart(Record):
+    """A part of a kind that judgekit has no place for, kept verbatim."""
+
+    type: Literal["other"] = "other"
+    data: JsonValue = Field(kw_only=False)
+
+
+Part: TypeAlias = Annotated[TextPart | ReasoningPart | RefusalPart | MediaPart | OtherPart, Field(discriminator="type")]
+
+
+class Arguments(TypedDict, total=False):
+    """The three fields of a `ToolCall` that hold its arguments."""
+
+    args: JsonObject
+    args_raw: str | None
+    args_error: str | None
+
+
+def parse_arguments(found: JsonValue) -> Arguments:
+    """Arguments as they were recorded (text, object or nothing) as fields of a `ToolCall`.
+
+    Nothing is raised: what is not a JSON object is kept as text beside the reason. An empty text means no arguments,
+    and one extra layer of quoting is taken off, both as real recordings have it.
+    """
+    if found is None or found == "":
+        return {"args": {}}
+    raw: str | None = None
+    args: JsonValue = found
+    if isinstance(found, str):
+        raw = found
+        try:
+            args = _from_json(found)
+            if isinstance(args, str):
+                args = _from_json(args)
+        except ValueError as error:
+            return {"args": {}, "args_raw": raw, "args_error": f"not JSON: {error}"}
+    if not isinstance(args, dict):
+        problem = f"not a JSON object but {args!r:.80}"
+    elif flaw := _flaw(args):
+        problem = f"not valid JSON: it holds {flaw}"
+    else:
+        unwrapped = raw is not None and raw.lstrip().startswith('"')
+        return {"args": args, "args_raw": raw} if unwrapped else {"args": args}
+    return {"args": {}, "args_raw": raw or json.dumps(args), "args_error": problem}
+
+
+def _from_json(text: str) -> JsonValue:
+    return cast("JsonValue", from_json(text))
+
+
+def _flaw(value: JsonValue) -> str | None:
+    """What keeps a parsed value from being JSON, if anything does."""
+    if isinstance(value, str):
+        return None if is_unicode(value) else "a lone surrogate"
+    if isinstance(value, float):
+        return None if math.isfinite(value) else repr(value)
+    if isinstance(value, dict):
+        return next((flaw for part in chain(value, value.values()) if (flaw := _flaw(part))), None)
+    if isinstance(value, list):
+        return next((flaw for part in value if (flaw := _flaw(part))), None)
+    return None
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text holds no lone surrogate, which JSON can escape but no file can hold."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class ToolCall(Record):
+    """A tool call that somebody made. Arguments that are no JSON object are kept as text, with the reason.
+
+    Example:
+        ``ToolCall("weather_check", {"location": "Paris"})``
+    """
+
+    name: str = Field(kw_only=False)
+    args: JsonObject = Field(default_factory=dict, kw_only=False)
+    id: str | None = None
+    args_raw: str | None = None
+    """The arguments as recorded, where ``args`` does not say all."""
+    args_error: str | None = None
+    """Why the recorded arguments could not be read; ``args`` is empty then."""
+    metadata: JsonObject = Field(default_factory=dict)
+    extra: JsonObject = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_broken_arguments(cls, data: JsonValue) -> object:
+        if (
+            isinstance(data, dict)
+            and ((args := data.get("args")) is not None)
+            and (not isinstance(args, dict) or _flaw(args))
+        ):
+            return {**data, **parse_arguments(args)}
+        return data
+
+
+class _Message(Record):
+    """What all messages have."""
+
+    content: str | Many[Part] = Field(default="", kw_only=False)
+    id: str | None = None
+    timestamp: datetime | None = None
+    metadata: JsonObject = Field(default_factory=dict)
+    extra: JsonObject = Field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """All that was said in words, refusals included, reasoning not."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text for part in self.content if isinstance(part, TextPart | RefusalPart))
+
+
+class SystemMessage(_Message):
+    """Instructions to the agent."""
+
+    role: Literal["system", "developer"] = "system"
+
+
+class HumanMessage(_Message):
+    """A message of the user, who in some benchmarks calls tools too."""
+
+    role: Literal["user"] = "user"
+    tool_calls: Many[ToolCall] = ()
+    name: str | None = None
+
+
+class AIMessage(_Message):
+    """A message of the agent; ``agent`` says which, where there are several."""
+
+    role: Literal["assistant"] = "assistant"
+    tool_calls: Many[ToolCall] = ()
+    agent: str | None = None
+    model: str | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+
+
+class ToolMessage(_Message):
+    """The result of a tool call. ``is_error`` is ``None`` where the format cannot say."""
+
+    role: Literal["tool"] = "tool"
+    tool_call_id: str | None = None
+    name: str | None = None
+    is_error: bool | None = None
+    requestor: Literal["assistant", "user"] = "assistant"
+
+
+Message: TypeAlias = Annotated[SystemMessage | HumanMessage | AIMessage | ToolMessage, Field(discriminator="role")]

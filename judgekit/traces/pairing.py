@@ -1,0 +1,56 @@
+"""Which result belongs to which tool call."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage
+
+
+class Caller(NamedTuple):
+    """A call, and the index of the message that makes it."""
+
+    message: int
+    call: ToolCall
+    requestor: str
+
+
+class Pairing(NamedTuple):
+    """Keys and orphans are the indices of the results' messages."""
+
+    calls: dict[int, Caller]
+    """The call that a result answers."""
+    orphans: tuple[int, ...]
+    """Results that answer no call."""
+
+
+def pair_results(messages: Sequence[Message]) -> Pairing:
+    """Pairs every tool result with its call.
+
+    A result belongs to the nearest preceding unanswered call with its id, since ids repeat in real recordings. Without
+    an id, it answers the first unanswered call of its name within the last turn that called tools; without a name, the
+    first unanswered one of that turn. The user's results answer only the user's calls.
+    """
+    unanswered: list[Caller] = []
+    calls: dict[int, Caller] = {}
+    orphans: list[int] = []
+    for index, message in enumerate(messages):
+        if isinstance(message, AIMessage | HumanMessage):
+            requestor = "assistant" if isinstance(message, AIMessage) else "user"
+            unanswered.extend(Caller(index, call, requestor) for call in message.tool_calls)
+        elif isinstance(message, ToolMessage):
+            match = _find(message, [one for one in unanswered if one.requestor == message.requestor])
+            if match is None:
+                orphans.append(index)
+            else:
+                unanswered = [one for one in unanswered if one is not match]
+                calls[index] = match
+    return Pairing(calls, tuple(orphans))
+
+
+def _find(result: ToolMessage, unanswered: Sequence[Caller]) -> Caller | None:
+    if result.tool_call_id is not None:
+        same_id = [one for one in unanswered if one.call.id == result.tool_call_id]
+        # Parallel calls may share one id too; within one message they are answered in order.
+        return next((one for one in same_id if one.message == same_id[-1].message), None)
+    turn = [one for one in unanswered if one.message == unanswered[-1].message]
+    return next((one for one in turn if result.name in (None, one.call.name)), None)

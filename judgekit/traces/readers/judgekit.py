@@ -1,0 +1,35 @@
+"""judgekit's own format: one `Sample` a line, or one `Trace`."""
+
+from pydantic import JsonValue, ValidationError
+
+from judgekit.errors import TraceError
+from judgekit.traces.readers.foreign import explain, items, must_be_object
+from judgekit.traces.sample import Sample
+
+
+class JudgekitReader:
+    """Samples and traces as judgekit writes them (``judgekit schema`` prints the JSON Schema)."""
+
+    name = "judgekit"
+    shape = 'judgekit: {"id": ..., "trace": {"messages": [...]}, "reference": ...}'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """A sample has a trace; a trace has a schema version beside its messages."""
+        record = next(iter(items(value)), None)
+        return isinstance(record, dict) and (
+            isinstance(record.get("trace"), dict) or ("schema_version" in record and "messages" in record)
+        )
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """One record, or a list of them."""
+        return items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """A sample, or a trace as a sample. Without an id, the index names it."""
+        found = must_be_object(record)
+        if "trace" not in found:
+            found = {"id": found.get("id"), "trace": found}
+        try:
+            return Sample.model_validate({**found, "id": found.get("id") or str(index)})
+        except ValidationError as error:
+            raise TraceError(explain(error)) from error

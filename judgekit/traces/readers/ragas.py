@@ -1,0 +1,85 @@
+"""ragas rows: multi-turn ones with typed messages, single-turn ones with a question and an answer.
+
+{"user_input": [{"type": "human", "content": "Hi"}, {"type": "ai", "content": "Hello", "tool_calls": [
+    {"name": "f", "args": {"a": 1}}]}], "reference": "...", "reference_tool_calls": [...], "reference_topics": [...]}
+"""
+
+from typing import Literal
+
+from pydantic import JsonValue, ValidationError
+
+from judgekit.errors import TraceError
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.traces.readers.foreign import Foreign, explain, items, unpaired
+from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import Trace
+
+
+class _Call(Foreign):
+    name: str
+    args: JsonValue = None
+
+
+class _Message(Foreign):
+    type: Literal["human", "ai", "tool"]
+    content: str = ""
+    tool_calls: list[_Call] | None = None
+    metadata: JsonObject | None = None
+
+
+class _Row(Foreign):
+    user_input: list[_Message] | str
+    response: str | None = None
+    reference: str | None = None
+    reference_tool_calls: list[_Call] | None = None
+    reference_topics: list[str] | None = None
+    retrieved_contexts: list[str] | None = None
+
+
+class RagasReader:
+    """Rows of a ragas dataset. What has no place here (rubrics, reference contexts) goes into the sample's fields."""
+
+    name = "ragas"
+    shape = 'ragas: {"user_input": [{"type": "human", "content": ...}, ...], "reference": ...}'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Rows have a ``user_input``."""
+        record = next(iter(items(value)), None)
+        return isinstance(record, dict) and "user_input" in record
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """One row, or a list of them."""
+        return items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One row, named by its index: ragas has no ids."""
+        try:
+            row = _Row.model_validate(record)
+            if isinstance(row.user_input, str):
+                messages: list[Message] = [HumanMessage(row.user_input)]
+                if row.response is not None:
+                    messages.append(AIMessage(row.response))
+            else:
+                messages = [_message(message) for message in row.user_input]
+            return Sample(
+                id=str(index),
+                trace=Trace(id=str(index), messages=messages, warnings=unpaired(messages)),
+                reference=row.reference,
+                reference_tool_calls=None
+                if row.reference_tool_calls is None
+                else [ExpectedCall(call.name, **parse_arguments(call.args)) for call in row.reference_tool_calls],
+                reference_topics=row.reference_topics,
+                documents=row.retrieved_contexts,
+                fields=row.unknown,
+            )
+        except ValidationError as error:
+            raise TraceError(explain(error)) from error
+
+
+def _message(found: _Message) -> Message:
+    fields = {"content": found.content, "metadata": found.metadata or {}, "extra": found.unknown}
+    if found.type == "tool":
+        return ToolMessage.model_validate(fields)
+    calls = [ToolCall(call.name, extra=call.unknown, **parse_arguments(call.args)) for call in found.tool_calls or ()]
+    kind = HumanMessage if found.type == "human" else AIMessage
+    return kind.model_validate({**fields, "tool_calls": calls})
