@@ -19,10 +19,13 @@ JudgekitError
     └── ReplayError           no recorded answer for this request
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import final
+from typing import Any, final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 
 class JudgekitError(Exception):
@@ -147,3 +150,40 @@ class ReplyError(JudgeError):
 @final
 class ReplayError(JudgeError):
     """No recorded answer for this request, and requests are off."""
+
+
+def explain(error: ValidationError, record: object = None) -> str:
+    """What a validation found, with JSON paths, on one line.
+
+    Args:
+        error: What pydantic found.
+        record: What was validated; given it, the paths leave out the branches of unions that pydantic names in them.
+    """
+    problems = error.errors(include_url=False, include_context=False)
+    shown = [f"{_json_path(one, record)}: {one['msg']}, found {shortened(one['input'])}" for one in problems[:3]]
+    more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+    return "; ".join(shown) + more
+
+
+def _json_path(problem: ErrorDetails, record: object) -> str:
+    steps = problem["loc"]
+    if record is not None:
+        lacking = steps[-1:] if problem["type"] == "missing" else ()
+        steps = (*_steps_within(record, steps), *lacking)
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return path.removeprefix(".") or "the record"
+
+
+def _steps_within(value: Any, steps: Iterable[int | str]) -> Iterator[int | str]:
+    for step in steps:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            continue
+        yield step
+
+
+def shortened(value: object) -> str:
+    """A value as it would be written in code, cut to fit a message."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

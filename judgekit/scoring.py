@@ -1,11 +1,9 @@
 """The contract of scorers: what one is, how a function becomes one, what identifies it, how it is run."""
 
-import asyncio
 import hashlib
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
@@ -44,12 +42,27 @@ class Blocking:
 
 def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
     """The result of a coroutine, for callers that are not async. A running event loop is left alone."""
+    import asyncio  # noqa: PLC0415 - a third of the time that importing a scorer would take
+    from concurrent.futures import Future, ThreadPoolExecutor  # noqa: PLC0415
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work())
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[object]]] = Future()
+
+    async def announced() -> Result:
+        started.set_result((asyncio.get_running_loop(), cast("asyncio.Task[object]", asyncio.current_task())))
+        return await work()
+
     with ThreadPoolExecutor(1, "judgekit") as thread:
-        return thread.submit(lambda: asyncio.run(work())).result()
+        done = thread.submit(lambda: asyncio.run(announced()))
+        try:
+            return done.result()
+        except KeyboardInterrupt:  # it reaches this thread alone; the work is to stop as it would have here
+            loop, task = started.result()
+            loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 async def attempt(scorer: Scorer, sample: Sample) -> Score:

@@ -128,9 +128,9 @@ def parse_arguments(found: JsonValue) -> Arguments:
     raw: str | None = None
     args: JsonValue = found
     if isinstance(found, str):
-        raw = found
+        raw = found.encode(errors="backslashreplace").decode()  # a lone surrogate as JSON would escape it
         try:
-            args = _from_json(found)
+            args = _from_json(raw)
             if isinstance(args, str):
                 args = _from_json(args)
         except ValueError as error:
@@ -193,11 +193,7 @@ class ToolCall(Record):
     @model_validator(mode="before")
     @classmethod
     def _keep_broken_arguments(cls, data: JsonValue) -> object:
-        if (
-            isinstance(data, dict)
-            and ((args := data.get("args")) is not None)
-            and (not isinstance(args, dict) or _flaw(args))
-        ):
+        if isinstance(data, dict) and "args" in data and (not isinstance(args := data["args"], dict) or _flaw(args)):
             return {**data, **parse_arguments(args)}
         return data
 

@@ -31,14 +31,18 @@ def pair_results(messages: Sequence[Message]) -> Pairing:
     first unanswered one of that turn. The user's results answer only the user's calls.
     """
     unanswered: list[Caller] = []
+    last_turns: dict[str, int] = {}
     calls: dict[int, Caller] = {}
     orphans: list[int] = []
     for index, message in enumerate(messages):
         if isinstance(message, AIMessage | HumanMessage):
             requestor = "assistant" if isinstance(message, AIMessage) else "user"
             unanswered.extend(Caller(index, call, requestor) for call in message.tool_calls)
+            if message.tool_calls:
+                last_turns[requestor] = index
         elif isinstance(message, ToolMessage):
-            match = _find(message, [one for one in unanswered if one.requestor == message.requestor])
+            own = [one for one in unanswered if one.requestor == message.requestor]
+            match = _find(message, own, last_turns.get(message.requestor))
             if match is None:
                 orphans.append(index)
             else:
@@ -47,10 +51,10 @@ def pair_results(messages: Sequence[Message]) -> Pairing:
     return Pairing(calls, tuple(orphans))
 
 
-def _find(result: ToolMessage, unanswered: Sequence[Caller]) -> Caller | None:
+def _find(result: ToolMessage, unanswered: Sequence[Caller], last_turn: int | None) -> Caller | None:
     if result.tool_call_id is not None:
         same_id = [one for one in unanswered if one.call.id == result.tool_call_id]
         # Parallel calls may share one id too; within one message they are answered in order.
         return next((one for one in same_id if one.message == same_id[-1].message), None)
-    turn = [one for one in unanswered if one.message == unanswered[-1].message]
+    turn = [one for one in unanswered if one.message == last_turn]
     return next((one for one in turn if result.name in (None, one.call.name)), None)

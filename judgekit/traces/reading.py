@@ -86,12 +86,16 @@ class _Line(NamedTuple):
 
 
 def _lines(path: Path) -> Iterator[_Line]:
-    """The lines that are not blank, each with its number from 1."""
+    """The lines that are not blank, each with its number from 1; a file has at least one."""
+    blank = True
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
             text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            if not text.isspace():
+            if text and not text.isspace():
+                blank = False
                 yield _Line(number, text)
+    if blank:
+        raise TraceError("has only blank lines", path=path)
 
 
 def _reference_rows(path: Path) -> Iterator[tuple[int, JsonValue]]:
@@ -121,16 +125,16 @@ def parse_json(text: bytes) -> JsonValue:
 
 def _detect_lines(path: Path) -> Reader:
     """The format of the first line that has a known one, among the first hundred."""
-    first: TraceError | None = None
+    failures: list[TraceError] = []
     for line in islice(_lines(path), _LINES_LOOKED_AT):
         try:
             return detect(parse_json(line.text))
         except TraceError as error:
-            first = first or TraceError(error.found, path=path, line=line.number)
+            failures.append(TraceError(error.found, path=path, line=line.number))
         except ValueError as error:
             found = f"not JSON: {error}. (A file that holds one JSON document is named .json)"
-            first = first or TraceError(found, path=path, line=line.number)
-    raise first or TraceError("has only blank lines", path=path)
+            failures.append(TraceError(found, path=path, line=line.number))
+    raise failures[0]
 
 
 def _from_lines(path: Path, reader: Reader) -> Iterator[Sample | TraceError]:
@@ -180,8 +184,8 @@ def _is_json(text: bytes) -> bool:
 def _converted(
     record: JsonValue, reader: Reader, path: Path, index: int, line: int | None = None
 ) -> Sample | TraceError:
-    clean = _without_surrogates(record)
     try:
+        clean = _without_surrogates(record)
         sample = reader.sample(clean, index)
     except TraceError as error:
         return TraceError(error.found, path=path, index=index, line=line)

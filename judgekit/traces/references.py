@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, ValidationError
 
-from judgekit.errors import TraceError
-from judgekit.traces.readers.foreign import explain
+from judgekit.errors import TraceError, explain
 from judgekit.traces.sample import References, Sample
 
 
@@ -27,20 +26,20 @@ class Joiner:
     def __init__(self, path: Path, rows: Iterator[tuple[int, JsonValue]]) -> None:
         self._path = path
         self._key: str | None = None
-        self._references: dict[str, References] = {}
+        self._references: dict[str, dict[str, object]] = {}
         self._lines: dict[str, list[int]] = {}
         self._met: set[str] = set()
         self._carried = 0
-        schema = TypeAdapter(References)
         for line, row in rows:
             try:
                 key, value, known = self._split(row)
-                self._references[value] = schema.validate_python(known, strict=False)
+                checked = Sample.model_validate({"id": value, **known})
             except ValidationError as error:
-                raise TraceError(explain(error), path=path, line=line) from error
+                raise TraceError(explain(error, row), path=path, line=line) from error
             except ValueError as error:
                 raise TraceError(str(error), path=path, line=line) from error
             self._key = key
+            self._references[value] = {name: getattr(checked, name) for name in known}
             self._lines.setdefault(value, []).append(line)
 
     def _split(self, row: JsonValue) -> tuple[str, str, dict[str, JsonValue]]:

@@ -1,5 +1,6 @@
 """How a conversation becomes text for a judge."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -43,6 +44,17 @@ def render_messages(messages: Sequence[Message], mark: str, tool_result_limit: i
 def prefixed(text: str) -> Iterator[str]:
     """The lines of a text that is not ours, each behind a bar."""
     return (f"| {line}" for line in text.splitlines())
+
+
+def fenced(title: str, text: str) -> str:
+    """A text that is not ours between two lines that no line in it can pass for: they carry the hash of the text."""
+    mark = content_mark(text)
+    return "\n".join((f"[{mark} {title} begins]", *prefixed(text), f"[{mark} {title} ends]"))
+
+
+def content_mark(text: str) -> str:
+    """A mark that a text can hardly contain, since it is the hash of the text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def cut_middle(text: str, limit: int) -> str:

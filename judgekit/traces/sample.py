@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-from pydantic import Field, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 from typing_extensions import Unpack
 
 from judgekit.traces.message import JsonObject, Many, Message, Record, ToolCall
@@ -35,8 +35,8 @@ class Ranking(Record):
     """A ranked list of ids, best first, and how relevant each id is known to be (0 where it is not named)."""
 
     ranked: Many[str] = Field(kw_only=False)
-    relevance: dict[str, float] = Field(kw_only=False)
-    scores: Many[float] | None = None
+    relevance: dict[str, FiniteFloat] = Field(kw_only=False)
+    scores: Many[FiniteFloat] | None = None
 
 
 class References(TypedDict, total=False):
@@ -75,7 +75,7 @@ class Sample(Record):
     reference_topics: Many[str] | None = None
     label: str | None = None
     prediction: str | None = None
-    prediction_score: float | None = None
+    prediction_score: FiniteFloat | None = None
     documents: Many[str] | None = None
     ranking: Ranking | None = None
     fields: JsonObject = Field(default_factory=dict)

@@ -1,13 +1,12 @@
 """One recorded conversation with its envelope."""
 
-import hashlib
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, FiniteFloat, JsonValue
 
 from judgekit.traces.message import AIMessage, JsonObject, Many, Message, Record, ToolCall, Usage
-from judgekit.traces.rendering import render_messages
+from judgekit.traces.rendering import content_mark, render_messages
 
 
 class Source(Record):
@@ -31,7 +30,7 @@ class Label(Record):
     """A verdict on the trace that came with the recording, of a human or of a benchmark."""
 
     name: str = Field(kw_only=False)
-    value: bool | int | float | str = Field(kw_only=False)
+    value: bool | int | FiniteFloat | str = Field(kw_only=False)
     source: Literal["human", "benchmark", "judge"] = "human"
     annotator: str | None = None
     reason: str | None = None
@@ -59,7 +58,7 @@ class Trace(Record):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     usage: Usage | None = None
-    cost_usd: float | None = None
+    cost_usd: FiniteFloat | None = None
     termination: str | None = None
     labels: Many[Label] = ()
     children: Many["Trace"] = ()
@@ -87,6 +86,6 @@ class Trace(Record):
         Args:
             tool_result_limit: Characters of a tool result to keep; the middle of a longer one is left out, visibly.
         """
-        mark = hashlib.sha256(render_messages(self.messages, "", tool_result_limit).encode()).hexdigest()[:12]
+        mark = content_mark(render_messages(self.messages, "", tool_result_limit))
         body = render_messages(self.messages, mark, tool_result_limit)
         return f"[{mark} conversation begins]\n{body}\n[{mark} conversation ends]"

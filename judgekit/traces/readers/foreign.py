@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, shortened
 from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
@@ -53,24 +53,6 @@ class Foreign(BaseModel):
         return dict(self.model_extra or {})
 
 
-def explain(error: ValidationError) -> str:
-    """What a validation found, with JSON paths, on one line."""
-    problems = error.errors(include_url=False, include_context=False)
-    shown = [f"{_json_path(one['loc'])}: {one['msg']}, found {_short(one['input'])}" for one in problems[:3]]
-    more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
-    return "; ".join(shown) + more
-
-
-def _json_path(steps: tuple[int | str, ...]) -> str:
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return path.lstrip(".") or "the record"
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
 def items(document: JsonValue) -> list[JsonValue]:
     """A document that is one record, or a list of them, as a list."""
     return document if isinstance(document, list) else [document]
@@ -91,6 +73,6 @@ def must_be_object(record: JsonValue) -> JsonObject:
         TraceError: It is something else.
     """
     if not isinstance(record, dict):
-        found = f"expected an object, found {_short(record)}"
+        found = f"expected an object, found {shortened(record)}"
         raise TraceError(found)
     return record

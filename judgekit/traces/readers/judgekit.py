@@ -2,8 +2,8 @@
 
 from pydantic import JsonValue, ValidationError
 
-from judgekit.errors import TraceError
-from judgekit.traces.readers.foreign import explain, items, must_be_object
+from judgekit.errors import TraceError, explain
+from judgekit.traces.readers.foreign import items, must_be_object
 from judgekit.traces.sample import Sample
 
 
@@ -30,6 +30,6 @@ class JudgekitReader:
         if "trace" not in found:
             found = {"id": found.get("id"), "trace": found}
         try:
-            return Sample.model_validate({**found, "id": found.get("id") or str(index)})
+            return Sample.model_validate({**found, "id": str(index) if found.get("id") is None else found["id"]})
         except ValidationError as error:
-            raise TraceError(explain(error)) from error
+            raise TraceError(explain(error, record)) from error

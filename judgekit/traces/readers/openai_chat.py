@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, explain
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -28,7 +28,7 @@ from judgekit.traces.message import (
     Usage,
     parse_arguments,
 )
-from judgekit.traces.readers.foreign import Foreign, explain, items, unpaired
+from judgekit.traces.readers.foreign import Foreign, items, unpaired
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition, Trace
 
@@ -55,8 +55,8 @@ class _Call(Foreign):
         """Data sets and hand-written files often leave out the layer of ``function``."""
         if isinstance(data, dict) and "name" in data and not {"function", "custom"} & data.keys():
             flat = dict(data)
-            arguments = flat.pop("arguments", flat.pop("args", None))
-            return {**flat, "function": {"name": flat.pop("name"), "arguments": arguments}}
+            function = {"name": flat.pop("name"), "arguments": flat.pop("arguments", flat.pop("args", None))}
+            return {**flat, "function": function}
         return data
 
 
@@ -125,7 +125,7 @@ class OpenAIChatReader:
             row = _Row.model_validate({"messages": record} if isinstance(record, list) else record)
             return _sample(row, index)
         except ValidationError as error:
-            raise TraceError(explain(error)) from error
+            raise TraceError(explain(error, record)) from error
 
 
 def _is_conversation(value: JsonValue) -> bool:
@@ -159,7 +159,8 @@ def read_message(found: ChatMessage) -> Message:
     if found.role in ("tool", "function"):
         return ToolMessage.model_validate({**fields, "tool_call_id": found.tool_call_id, "name": found.name})
     if found.role in ("system", "developer"):
-        return SystemMessage.model_validate({**fields, "role": found.role})
+        named = {} if found.name is None else {"name": found.name}
+        return SystemMessage.model_validate({**fields, "role": found.role, "extra": {**found.unknown, **named}})
     calls = [_call(call) for call in found.tool_calls or ()]
     if found.function_call is not None:
         calls.append(_function_call(found.function_call))
@@ -170,6 +171,8 @@ def read_message(found: ChatMessage) -> Message:
 def _sample(row: _Row, index: int) -> Sample:
     beside = row.unknown
     known = {key: beside.pop(key) for key in References.__annotations__ if key in beside}
+    if isinstance(known.get("prediction"), dict):  # not a sample's: the API has a parameter of that name
+        beside["prediction"] = known.pop("prediction")
     messages = [read_message(message) for message in row.messages]
     identity = str(index) if row.id is None else str(row.id)
     trace = Trace(
@@ -186,15 +189,15 @@ def _sample(row: _Row, index: int) -> Sample:
 def _content(found: ChatMessage) -> str | Sequence[Part]:
     if isinstance(found.content, list):
         said = [_part(part) for part in found.content]
-    else:
+    elif found.reasoning_content or found.refusal:
         said = list[Part]([TextPart(found.content)] if found.content else [])
+    else:
+        return found.content or ""
     if found.reasoning_content:
         said.insert(0, ReasoningPart(found.reasoning_content))
     if found.refusal:
         said.append(RefusalPart(found.refusal))
-    if not said or (isinstance(found.content, str) and len(said) == 1):
-        return found.content if isinstance(found.content, str) else ""
-    return said
+    return said or ""
 
 
 def _part(found: JsonValue) -> Part:
@@ -214,10 +217,11 @@ def _part(found: JsonValue) -> Part:
 
 
 def _call(found: _Call) -> ToolCall:
+    extra = _with_type(found)
     if found.function is not None:
-        return _function_call(found.function, found.id, found.unknown)
+        return _function_call(found.function, found.id, extra)
     if found.custom is not None:  # its input is free text
-        extra = {**found.unknown, **found.custom.unknown, "type": found.type}
+        extra |= found.custom.unknown
         return ToolCall(found.custom.name, {"input": found.custom.input}, id=found.id, extra=extra)
     raise TraceError(f"a tool call of the type {found.type!r} that names no function: {found.unknown!r:.80}")
 
@@ -227,13 +231,18 @@ def _function_call(found: _Function, identity: str | None = None, extra: JsonObj
     return ToolCall(found.name, id=identity, extra={**(extra or {}), **found.unknown}, **arguments)
 
 
+def _with_type(found: _Call | _Tool) -> JsonObject:
+    """The unknown fields, and the type where it is not the common one."""
+    return found.unknown if found.type == "function" else {**found.unknown, "type": found.type}
+
+
 def _definition(found: _Tool) -> ToolDefinition:
     if found.function is None:
-        return ToolDefinition(str(found.unknown.get("name", found.type)), extra={"type": found.type, **found.unknown})
+        return ToolDefinition(str(found.unknown.get("name", found.type)), extra=_with_type(found))
     function = found.function
     return ToolDefinition(
         function.name,
         description=function.description,
         parameters=function.parameters,
-        extra={**found.unknown, **function.unknown},
+        extra={**_with_type(found), **function.unknown},
     )

@@ -4,14 +4,15 @@
     {"name": "f", "args": {"a": 1}}]}], "reference": "...", "reference_tool_calls": [...], "reference_topics": [...]}
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import JsonValue, ValidationError
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, explain
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
-from judgekit.traces.readers.foreign import Foreign, explain, items, unpaired
-from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.readers.foreign import Foreign, items, unpaired
+from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 
@@ -55,31 +56,35 @@ class RagasReader:
         """One row, named by its index: ragas has no ids."""
         try:
             row = _Row.model_validate(record)
+            fields = row.unknown
             if isinstance(row.user_input, str):
                 messages: list[Message] = [HumanMessage(row.user_input)]
                 if row.response is not None:
                     messages.append(AIMessage(row.response))
             else:
                 messages = [_message(message) for message in row.user_input]
-            return Sample(
-                id=str(index),
-                trace=Trace(id=str(index), messages=messages, warnings=unpaired(messages)),
-                reference=row.reference,
-                reference_tool_calls=None
-                if row.reference_tool_calls is None
-                else [ExpectedCall(call.name, **parse_arguments(call.args)) for call in row.reference_tool_calls],
-                reference_topics=row.reference_topics,
-                documents=row.retrieved_contexts,
-                fields=row.unknown,
-            )
+                if row.response is not None:
+                    fields["response"] = row.response
+            known = {
+                "reference": row.reference,
+                "reference_tool_calls": None if row.reference_tool_calls is None else _calls(row.reference_tool_calls),
+                "reference_topics": row.reference_topics,
+                "documents": row.retrieved_contexts,
+                "fields": fields,
+            }
+            trace = Trace(id=str(index), messages=messages, warnings=unpaired(messages))
+            return Sample.model_validate({**known, "id": str(index), "trace": trace})
         except ValidationError as error:
-            raise TraceError(explain(error)) from error
+            raise TraceError(explain(error, record)) from error
 
 
 def _message(found: _Message) -> Message:
     fields = {"content": found.content, "metadata": found.metadata or {}, "extra": found.unknown}
     if found.type == "tool":
         return ToolMessage.model_validate(fields)
-    calls = [ToolCall(call.name, extra=call.unknown, **parse_arguments(call.args)) for call in found.tool_calls or ()]
     kind = HumanMessage if found.type == "human" else AIMessage
-    return kind.model_validate({**fields, "tool_calls": calls})
+    return kind.model_validate({**fields, "tool_calls": _calls(found.tool_calls or ())})
+
+
+def _calls(found: Iterable[_Call]) -> list[ToolCall]:
+    return [ToolCall(call.name, extra=call.unknown, **parse_arguments(call.args)) for call in found]

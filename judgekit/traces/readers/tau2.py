@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import JsonValue, ValidationError
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, explain
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -20,7 +20,7 @@ from judgekit.traces.message import (
     ToolMessage,
     parse_arguments,
 )
-from judgekit.traces.readers.foreign import Foreign, explain, must_be_object, unpaired
+from judgekit.traces.readers.foreign import Foreign, must_be_object, unpaired
 from judgekit.traces.readers.openai_chat import read_usage
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Label, Trace
@@ -127,7 +127,7 @@ class Tau2Reader:
         try:
             return _sample(_Record.model_validate(record))
         except ValidationError as error:
-            raise TraceError(explain(error)) from error
+            raise TraceError(explain(error, record)) from error
 
 
 def _objects(value: JsonValue) -> list[JsonObject]:
@@ -148,7 +148,9 @@ def _sample(record: _Record) -> Sample:
         termination=simulation.termination_reason,
         labels=[] if reward is None else _labels(reward),
         metadata={} if environment.policy is None else {"policy": environment.policy},
-        extra=simulation.unknown if reward is None else {**simulation.unknown, "reward_info": reward.unknown},
+        extra=simulation.unknown
+        if reward is None
+        else {**simulation.unknown, "reward_info": reward.model_dump(exclude={"reward"}, exclude_unset=True)},
         warnings=unpaired(messages),
     )
     criteria = task.evaluation_criteria if task else None

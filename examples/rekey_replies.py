@@ -1,0 +1,60 @@
+"""After a prompt or an example changed: gives each handwritten reply the key of the request that it answers.
+
+The key of a reply is the hash of the request, so that a changed word is noticed. Look at the replies first: are they
+still what a careful judge would say?
+"""
+
+import asyncio
+import json
+from pathlib import Path
+
+from judgekit import (
+    AgentGoalAccuracyWithoutReference,
+    AgentGoalAccuracyWithReference,
+    Judge,
+    TopicAdherence,
+    attempt,
+    read,
+)
+from judgekit.judges.client import Reply, Request
+from judgekit.judges.replies import Recorded
+
+HERE = Path(__file__).parent
+REPLIES = HERE / "replies.jsonl"
+
+
+class Listener:
+    """Answers nothing and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    async def complete(self, request: Request, /) -> Reply:
+        self.requests.append(request)
+        return Reply(text="{}")
+
+    async def aclose(self) -> None: ...
+
+
+async def main() -> None:
+    about, *lines = [Recorded.model_validate_json(line) for line in REPLIES.read_text(encoding="utf-8").splitlines()]
+    replies = {(line.sample, line.prompt.partition("@")[0]): line.reply for line in lines}
+    written = [about]
+    for sample in read(HERE / "conversations.jsonl"):
+        for kind in (AgentGoalAccuracyWithReference, AgentGoalAccuracyWithoutReference, TopicAdherence):
+            listener = Listener()
+            await attempt(kind(Judge("demo/handwritten", client=listener, cache=None)), sample)
+            for request in listener.requests[:1]:
+                reply = replies[sample.id, request.prompt.partition("@")[0]]
+                written.append(
+                    Recorded(
+                        key=request.key, digests=request.digests, prompt=request.prompt, sample=sample.id, reply=reply
+                    )
+                )
+    text = "".join(json.dumps(line.model_dump(exclude_unset=True), ensure_ascii=False) + "\n" for line in written)
+    REPLIES.write_text(text, encoding="utf-8")
+    print(f"{len(written) - 1} replies in {REPLIES.name}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

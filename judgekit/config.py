@@ -1,0 +1,176 @@
+"""Config: TOML, the environment and the command line become judges and scorers. Nothing below reads any of them.
+
+[judges.default]
+model = "openai/gpt-4.1-mini"
+[[scorers]]
+name = "topic_adherence"
+as = "topic_recall"
+mode = "recall"
+"""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field as DataclassField
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, cast
+
+from pydantic import Field, JsonValue, ValidationError
+
+from judgekit.errors import ConfigError, explain
+from judgekit.judges.judge import Judge
+from judgekit.scoring import Scorer
+from judgekit.traces.message import JsonObject, Many, Record
+
+FILE = "judgekit.toml"
+"""Read from the working directory where no other file is named."""
+JUDGE_VARIABLE = "JUDGEKIT_JUDGE"
+
+_SCORERS = {
+    "tool_call_accuracy": "judgekit.scorers.tool_calls.accuracy:ToolCallAccuracy",
+    "tool_call_f1": "judgekit.scorers.tool_calls.f1:ToolCallF1",
+    "topic_adherence": "judgekit.scorers.topic:TopicAdherence",
+    "agent_goal_accuracy_with_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithReference",
+    "agent_goal_accuracy_without_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithoutReference",
+}
+
+
+class _ScorerClass(Protocol):
+    """A scorer's class: a dataclass whose fields are its options."""
+
+    __dataclass_fields__: ClassVar[dict[str, DataclassField[Any]]]
+    __doc__: str | None
+
+    def __call__(self, **options: object) -> Scorer: ...
+
+
+class ScorerSpec(Record):
+    """A scorer as it is asked for: its name, the name of this instance, and its options."""
+
+    name: str
+    alias: str | None = None
+    options: JsonObject
+
+    @classmethod
+    def of(cls, table: Mapping[str, JsonValue]) -> "ScorerSpec":
+        """Reads a ``[[scorers]]`` table."""
+        options = dict(table)
+        try:
+            return cls.model_validate(
+                {"name": options.pop("name", None), "alias": options.pop("as", None), "options": options}
+            )
+        except ValidationError as error:
+            raise ConfigError(f"a [[scorers]] table: {explain(error)}") from error
+
+    @classmethod
+    def parse(cls, text: str) -> "ScorerSpec":
+        """Reads ``name`` or ``name:option=value,option=value``, where values are JSON, or else text."""
+        name, _, rest = text.partition(":")
+        table: dict[str, JsonValue] = {"name": name}
+        for item in filter(None, rest.split(",")):
+            option, equals, value = item.partition("=")
+            if not equals:
+                raise ConfigError(f"--scorer {text}: expected option=value behind the colon, found {item!r}")
+            table[option.strip()] = _value(value.strip())
+        return cls.of(table)
+
+
+def _value(text: str) -> JsonValue:
+    try:
+        return cast("JsonValue", json.loads(text))
+    except ValueError:
+        return text
+
+
+class _File(Record):
+    judges: dict[str, Judge] = Field(default_factory=dict[str, Judge])
+    scorers: Many[JsonObject] = ()
+
+
+class Config:
+    """Judges by name, and the scorers of a run.
+
+    Args:
+        path: A config file; ``judgekit.toml`` where it is there, if not given.
+        judge: A judge's name or model, which goes before all that the file says: from the command line, or else from
+            the environment's ``JUDGEKIT_JUDGE``.
+        environment: Environment variables.
+
+    Raises:
+        ConfigError: Something in the file is unknown or does not fit.
+    """
+
+    def __init__(self, path: Path | None, judge: str | None, environment: Mapping[str, str]) -> None:
+        self._judge = judge or environment.get(JUDGE_VARIABLE) or None
+        found = path or (Path(FILE) if Path(FILE).is_file() else None)
+        file = _File() if found is None else _load(found)
+        self._judges = dict(file.judges)
+        self.judges_used: dict[str, Judge] = {}
+        self.scorers: Sequence[ScorerSpec] = [ScorerSpec.of(table) for table in file.scorers]
+
+    def build(self, spec: ScorerSpec) -> Scorer:
+        """The scorer that a spec asks for.
+
+        Raises:
+            ConfigError: There is no such scorer, option or judge.
+        """
+        kind = _scorer_class(spec.name)
+        known = [one.name for one in fields(kind) if one.name != "name"]
+        options: dict[str, object] = dict(spec.options)
+        for option in options:
+            if option not in known:
+                raise ConfigError.unknown(f"option of {spec.name}", option, known)
+        if "judge" in known:
+            options["judge"] = self._judge_for(spec)
+        if spec.alias is not None:
+            options["name"] = spec.alias
+        return kind(**options)
+
+    def _judge_for(self, spec: ScorerSpec) -> Judge:
+        asked = self._judge or spec.options.get("judge") or "default"
+        if not isinstance(asked, str):
+            raise ConfigError(f"{spec.name}: judge is a name or a model, found {asked!r}")
+        if "/" in asked and asked not in self._judges:
+            self._judges[asked] = Judge(asked)
+        if asked in self._judges:
+            judge = self.judges_used[asked] = self._judges[asked]
+            return judge
+        if asked == "default":
+            raise ConfigError(
+                f"{spec.name} asks a judge: name one with --judge (such as --judge openai/gpt-4.1-mini), "
+                f"in {JUDGE_VARIABLE}, or as [judges.default] in {FILE}"
+            )
+        raise ConfigError.unknown("judge", asked, [*self._judges, "provider/model"])
+
+
+def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
+    """Name, first line of the description, and whether a judge is asked, for each scorer there is."""
+    for name in _SCORERS:
+        kind = _scorer_class(name)
+        yield name, (kind.__doc__ or "").partition("\n")[0], "judge" in {one.name for one in fields(kind)}
+
+
+def _scorer_class(name: str) -> _ScorerClass:
+    if name not in _SCORERS:
+        raise ConfigError.unknown("scorer", name, _SCORERS)
+    module, _, kind = _SCORERS[name].partition(":")
+    return cast("_ScorerClass", getattr(import_module(module), kind))
+
+
+def _load(path: Path) -> _File:
+    try:
+        return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except ValidationError as error:
+        for problem in error.errors():
+            if problem["type"] == "extra_forbidden":
+                *table, key = problem["loc"]
+                known = Judge.model_fields if len(table) > 1 else _File.model_fields
+                where = f"key of [{'.'.join(map(str, table))}]" if table else "table"
+                raise ConfigError(f"{path}: {ConfigError.unknown(where, str(key), known)}") from error
+        raise ConfigError(f"{path}: {explain(error)}") from error

@@ -1,0 +1,98 @@
+"""The outermost layer: a question that was answered is not asked again."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from judgekit.errors import ReplayError, ReplyError
+from judgekit.judges.client import Client, Reply, Request
+from judgekit.judges.replies import Replies
+from judgekit.score import JudgeCall, record
+
+CacheMode: TypeAlias = Literal["read_write", "refresh", "replay"]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Answers from what is kept, and from nothing else: what is not kept is an error, never a request."""
+
+    replies: Replies
+
+    async def complete(self, request: Request, /) -> Reply:
+        """The reply that is kept."""
+        if (kept := _kept(self.replies, request)) is None:
+            raise ReplayError(self._explain_miss(request))
+        return kept
+
+    def _explain_miss(self, request: Request) -> str:
+        wanted = request.digests
+        nearest = max(self.replies.digests(), key=lambda kept: len(kept.items() & wanted.items()), default=None)
+        missing = f"no reply is recorded for this request of {request.prompt}, and replay sends none"
+        if nearest is None:
+            return f"{missing}; nothing is recorded at all"
+        changed = sorted(name for name in wanted.keys() | nearest.keys() if wanted.get(name) != nearest.get(name))
+        return f"{missing}; the nearest recorded request differs in {', '.join(changed)}"
+
+    async def aclose(self) -> None:
+        """Closes the file."""
+        self.replies.close()
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Answers from what is kept, and keeps what is answered; what failed never gets here.
+
+    With ``refresh`` it asks all the same, and keeps the new reply. Equal requests under way are one request, whose
+    waiters may be cancelled one by one.
+    """
+
+    inner: Client
+    replies: Replies
+    mode: CacheMode
+    _under_way: dict[str, asyncio.Task[Reply]] = field(
+        default_factory=dict[str, asyncio.Task[Reply]], init=False, repr=False
+    )
+
+    async def complete(self, request: Request, /) -> Reply:
+        """The reply that is kept, or the one that is waited for, or a new one."""
+        if self.mode != "refresh" and (kept := _kept(self.replies, request)) is not None:
+            return kept
+        if (task := self._under_way.get(request.key)) is not None:
+            reply = await asyncio.shield(task)
+            _remember(request, reply)
+            return reply
+        task = asyncio.create_task(self._ask(request))
+        self._under_way[request.key] = task
+        task.add_done_callback(lambda done: self._landed(request.key, done))
+        return await asyncio.shield(task)
+
+    async def _ask(self, request: Request) -> Reply:
+        reply = await self.inner.complete(request)
+        self.replies.put(request, reply)
+        return reply
+
+    def _landed(self, key: str, task: asyncio.Task[Reply]) -> None:
+        del self._under_way[key]
+        if not task.cancelled():
+            task.exception()  # marks it as seen: all its waiters may be gone
+
+    async def aclose(self) -> None:
+        """Closes the file and what is inside."""
+        self.replies.close()
+        await self.inner.aclose()
+
+
+def _kept(replies: Replies, request: Request) -> Reply | None:
+    if (reply := replies.get(request.key)) is None:
+        return None
+    try:
+        request.accept(reply.text)
+    except ValueError as error:
+        raise ReplyError(f"the reply that is kept for this request cannot be used: {error}", text=reply.text) from error
+    _remember(request, reply)
+    return reply
+
+
+def _remember(request: Request, reply: Reply) -> None:
+    judge = f"{request.provider}/{request.model}"
+    record(JudgeCall(judge=judge, prompt=request.prompt, cached=True, usage=reply.usage, cost_usd=0.0))

@@ -1,0 +1,87 @@
+"""A judge for tests: answers from a script, without a model and without a network."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import TypeAlias
+
+from pydantic import BaseModel, PrivateAttr
+
+from judgekit.errors import ConfigError
+from judgekit.judges.client import Reply, Request
+from judgekit.judges.judge import Judge
+from judgekit.traces.message import JsonObject
+
+Line: TypeAlias = str | JsonObject | BaseModel | Exception
+Script: TypeAlias = Sequence[Line] | Mapping[str, Line | Sequence[Line]] | Callable[[Request], Line]
+
+
+class ScriptedClient:
+    """Answers from a script and keeps the requests that it saw; see `ScriptedJudge`."""
+
+    def __init__(self, script: Script) -> None:
+        self.requests: list[Request] = []
+        self._line: Callable[[Request], Line]
+        if callable(script):
+            self._line = script
+        elif isinstance(script, Mapping):
+            by_prompt = {name: _spoken(lines) for name, lines in script.items()}
+            self._line = lambda request: _next(by_prompt, request.prompt.partition("@")[0])
+        else:
+            in_order = {"": iter(script)}
+            self._line = lambda _: _next(in_order, "")
+
+    async def complete(self, request: Request, /) -> Reply:
+        """The script's line for this request; an exception in the script is raised."""
+        self.requests.append(request)
+        line = self._line(request)
+        if isinstance(line, Exception):
+            raise line
+        if isinstance(line, BaseModel):
+            return Reply(text=line.model_dump_json())
+        return Reply(text=line if isinstance(line, str) else json.dumps(line))
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+
+def _spoken(lines: Line | Sequence[Line]) -> Iterator[Line]:
+    """A list is spoken in order, a single line again and again."""
+    if isinstance(lines, str | dict | BaseModel | Exception):
+        return repeat(lines)
+    return iter(lines)
+
+
+def _next(lines: Mapping[str, Iterator[Line]], name: str) -> Line:
+    if name not in lines:
+        raise ConfigError.unknown("scripted prompt", name, lines)
+    try:
+        return next(lines[name])
+    except StopIteration:
+        raise ConfigError(f"the script has no more lines{f' for {name!r}' if name else ''}") from None
+
+
+class ScriptedJudge(Judge):
+    """A judge that answers from a script, for tests of your own scorers.
+
+    Args:
+        script: Replies in order; or by the name of the prompt, where a list is used up in order and a single reply
+            serves every request; or a function of the request. A reply is an object or text, and an exception in the
+            place of a reply is raised, as if the provider had failed.
+        attempts: How often an overloaded provider is asked, as with `Judge`.
+
+    Example:
+        ``ScriptedJudge({"agent_goal_with_reference": {"verdict": "achieved", ...}})``
+    """
+
+    def __init__(self, script: Script, *, attempts: int = 1) -> None:
+        client = ScriptedClient(script)
+        super().__init__("scripted/judge", client=client, cache=None, attempts=attempts)
+        self._requests = client.requests
+
+    _requests: list[Request] = PrivateAttr()
+
+    @property
+    def requests(self) -> Sequence[Request]:
+        """The requests that it saw, in order."""
+        return self._requests

@@ -1,0 +1,154 @@
+"""What a run shows on a terminal: progress, a line a scorer, reasons. All that comes from a recording is made harmless."""
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from judgekit.runs.results import Row
+from judgekit.runs.summary import OTHERS, Line, Summary
+from judgekit.score import Status
+
+_SECONDS_BETWEEN_LINES = 10
+_REASONS_SHOWN = 3
+_REASONS_COUNTED = 100
+_JOINERS = "\u200c\u200d"
+
+
+def printable(text: str) -> str:
+    """The text on one line, with all that would steer a terminal made visible."""
+    return "".join(
+        char if char.isprintable() or char in _JOINERS else " " if char in "\n\r\t" else ascii(char)[1:-1]
+        for char in text
+    )
+
+
+@dataclass
+class Highlights:
+    """What is shown of single rows: for each scorer the ``show`` lowest, and why others were not scored."""
+
+    show: int = 0
+    _lowest: dict[str, list[tuple[float, int, Row]]] = field(default_factory=dict[str, list[tuple[float, int, Row]]])
+    _reasons: dict[tuple[str, Status], Counter[str]] = field(default_factory=dict[tuple[str, Status], Counter[str]])
+
+    def add(self, row: Row) -> None:
+        """Looks at one row."""
+        score = row.score
+        if score.value is None:
+            reasons = self._reasons.setdefault((score.scorer, score.status), Counter())
+            if score.reason in reasons or len(reasons) < _REASONS_COUNTED:
+                reasons[score.reason] += 1
+        elif self.show:
+            lowest = self._lowest.setdefault(score.scorer, [])
+            push = heapq.heappush if len(lowest) < self.show else heapq.heappushpop
+            push(lowest, (-score.value, -row.index, row))
+
+    def lowest(self, scorer: str) -> list[Row]:
+        """The rows with the lowest values, lowest first."""
+        return [row for _, _, row in sorted(self._lowest.get(scorer, ()), reverse=True)]
+
+    def reasons(self, scorer: str, status: Status) -> list[tuple[str, int]]:
+        """The most common reasons why samples have this status, with how often they were given."""
+        return self._reasons.get((scorer, status), Counter()).most_common(_REASONS_SHOWN)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that takes all text as it is. Where nobody knows its width, lines are long enough for the table."""
+    made = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    if not made.is_terminal:
+        made.width = max(made.width, 140)
+    return made
+
+
+@contextmanager
+def progress(total: int | None, on: Console) -> Generator[Callable[[], None]]:
+    """Gives a function to be called after each sample: a bar on a terminal, now and then a line elsewhere."""
+    if on.is_terminal:
+        columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=on, transient=True) as bar:
+            task = bar.add_task("", total=total)
+            yield lambda: bar.advance(task)
+        return
+    started = last = time.monotonic()
+    done = 0
+
+    def count() -> None:
+        nonlocal done, last
+        done += 1
+        if (now := time.monotonic()) - last >= _SECONDS_BETWEEN_LINES:
+            last = now
+            on.print(f"scored {done}{'' if total is None else f' of {total}'} samples in {now - started:.0f} s")
+
+    yield count
+
+
+def show_summary(summary: Summary, highlights: Highlights, on: Console) -> None:
+    """A table with a line a scorer; below it, why samples were not scored, and the lowest ones."""
+    on.print(_table(list(summary)))
+    for line in summary:
+        for status in OTHERS:
+            for reason, times in highlights.reasons(line.scorer, status):
+                on.print(_hanging(f"{line.scorer}: {times} {status}: ", reason))
+    for line in summary:
+        if rows := highlights.lowest(line.scorer):
+            on.print(f"\n{printable(line.scorer)}, the lowest {len(rows)}:")
+            grid = Table.grid(padding=(0, 2))
+            for row in rows:
+                grid.add_row(
+                    f"{row.score.value:.2f}", *map(_text, (row.sample_id, row.score.reason or "no reason given"))
+                )
+            on.print(Padding(grid, (0, 0, 0, 2)))
+
+
+def _table(lines: Iterable[Line]) -> RenderableType:
+    lines = list(lines)
+    asked = any(line.requests or line.cached for line in lines)
+    abstained = any(line.counts["abstained"] for line in lines)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("scorer", overflow="fold")
+    for name in ("mean", "n", "skipped", "failed"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if abstained:
+        table.add_column("abstained", justify="right")
+    for name in ("requests", "cached", "tokens", "cost") if asked else ():
+        table.add_column(name, justify="right", no_wrap=True)
+    for line in lines:
+        cells = [
+            "-" if line.value is None else f"{line.value:.3f}",
+            f"{line.counts['scored']} of {line.total}",
+            str(line.counts["skipped"]),
+            str(line.counts["failed"]),
+        ]
+        if abstained:
+            cells.append(str(line.counts["abstained"]))
+        if asked:
+            cells += _asked(line)
+        table.add_row(_text(line.scorer), *cells)
+    return table
+
+
+def _asked(line: Line) -> tuple[str, str, str, str]:
+    if not line.requests + line.cached:
+        return "", "", "", ""
+    tokens = "unknown" if line.tokens is None else f"{line.tokens:,}"
+    cost = "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
+    return str(line.requests), str(line.cached), tokens, cost
+
+
+def _hanging(head: str, text: str) -> RenderableType:
+    grid = Table.grid()
+    grid.add_row(_text(head), _text(text))
+    return grid
+
+
+def _text(text: str) -> Text:
+    return Text(printable(text))

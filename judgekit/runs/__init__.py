@@ -1,0 +1,1 @@
+"""Many samples: how they are run, and what comes out."""

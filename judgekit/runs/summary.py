@@ -1,0 +1,103 @@
+"""A run in a few lines: for each scorer its number, over how many samples it was taken, and what it cost."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import fsum
+
+from judgekit.aggregates import aggregate_named
+from judgekit.score import JudgeCall, Score, Status
+
+
+@dataclass
+class Line:
+    """One scorer's scores, added one by one.
+
+    ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
+    provider did not say, or the price is unknown.
+    """
+
+    scorer: str
+    counts: Counter[Status] = field(default_factory=Counter[Status])
+    requests: int = 0
+    cached: int = 0
+    tokens: int | None = 0
+    cost_usd: float | None = 0.0
+    _values: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
+    _scores: list[Score] = field(default_factory=list[Score], repr=False)
+
+    def add(self, score: Score) -> None:
+        """Counts one score. For a mean only its value is kept, so that a long run needs little memory."""
+        self.counts[score.status] += 1
+        for call in score.calls:
+            self._add_call(call)
+        if score.aggregate != "mean":
+            self._scores.append(score)
+        elif score.value is not None:
+            self._values.append(score.value)
+
+    def _add_call(self, call: JudgeCall) -> None:
+        if call.cached:
+            self.cached += 1
+            return
+        self.requests += 1
+        used = call.usage
+        spent = None if used is None or used.output_tokens is None else (used.input_tokens or 0) + used.output_tokens
+        if spent is None and call.error is not None:
+            return  # a request that came to nothing
+        self.tokens = None if self.tokens is None or spent is None else self.tokens + spent
+        self.cost_usd = None if self.cost_usd is None or call.cost_usd is None else self.cost_usd + call.cost_usd
+
+    @property
+    def total(self) -> int:
+        """All samples, scored or not."""
+        return self.counts.total()
+
+    @property
+    def value(self) -> float | None:
+        """The aggregate of the scored ones; ``None`` if none was."""
+        if scored := [score for score in self._scores if score.status == "scored"]:
+            return aggregate_named(scored[0].aggregate)(scored)
+        return fsum(self._values) / len(self._values) if self._values else None
+
+    def over(self) -> str:
+        """Over how many samples the number was taken, and what became of the others."""
+        others = [f"{self.counts[status]} {status}" for status in OTHERS if self.counts[status]]
+        return f"n={self.counts['scored']} of {self.total}{'; ' if others else ''}{', '.join(others)}"
+
+    def __str__(self) -> str:
+        value = "none" if self.value is None else f"{self.value:.2f}"
+        return f"{value} ({self.over()})"
+
+
+OTHERS: tuple[Status, ...] = ("skipped", "failed", "abstained")
+
+
+@dataclass
+class Summary:
+    """A line a scorer, in the order in which their scores came."""
+
+    lines: dict[str, Line] = field(default_factory=dict[str, Line])
+
+    def add(self, score: Score) -> None:
+        """Counts one score."""
+        self.lines.setdefault(score.scorer, Line(score.scorer)).add(score)
+
+    def __iter__(self) -> Iterator[Line]:
+        return iter(self.lines.values())
+
+    def __getitem__(self, scorer: str) -> Line:
+        return self.lines[scorer]
+
+    def __str__(self) -> str:
+        width = max(map(len, self.lines), default=0)
+        return "\n".join(f"{line.scorer:<{width}}  {line}{_asked(line)}" for line in self) or "no scores"
+
+
+def _asked(line: Line) -> str:
+    if not line.requests + line.cached:
+        return ""
+    tokens = "tokens unknown" if line.tokens is None else f"{line.tokens:,} tokens"
+    cost = "cost unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
+    return f"  {line.requests} judge requests, {line.cached} from cache, {tokens}, {cost}"

@@ -1,0 +1,142 @@
+"""Topic adherence: does the agent help with its topics, and only with them?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from pydantic import BaseModel, JsonValue
+
+from judgekit.errors import ConfigError
+from judgekit.judges.judge import Judge
+from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.score import Score
+from judgekit.scorers.evidence import must_exist
+from judgekit.scoring import Blocking
+from judgekit.traces.sample import Sample
+
+Mode: TypeAlias = Literal["precision", "recall", "f1", "accuracy"]
+
+
+class TopicRequest(BaseModel):
+    """One thing that the user asked for."""
+
+    request: str
+    message: int
+    reason: str
+    topic: str | None
+    outcome: Literal["answered", "refused"]
+
+
+class TopicAnswer(BaseModel):
+    """What the judge replies; what follows from it is counted in code."""
+
+    requests: list[TopicRequest]
+
+
+@dataclass(frozen=True)
+class TopicAdherence(Blocking):
+    """1 if the agent answers every request on its topics (recall) and no other (precision).
+
+    With TP = answered and on topic, FP = answered and off topic, FN = refused and on topic, TN = refused and off topic:
+    precision = TP / (TP + FP), recall = TP / (TP + FN), f1 = 2 TP / (2 TP + FP + FN), accuracy = (TP + TN) / all. All
+    four stand in the details with the counts and the requests, whatever the mode.
+
+    Skipped without ``sample.reference_topics``, and where the mode's ratio is 0 / 0. One judge request a sample. Source:
+    topic adherence of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), without its
+    epsilon; accuracy is judgekit's.
+
+    Raises:
+        ConfigError: There is no such mode.
+    """
+
+    judge: Judge
+    mode: Mode = "f1"
+    name: str = "topic_adherence"
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise ConfigError.unknown("mode of topic adherence", self.mode, get_args(Mode))
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The question that is asked."""
+        return (load_prompt("topic_adherence"),)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Counts what the user asked for by topic and outcome."""
+        prompt = self.prompts[0]
+        if missing := prompt.missing(sample):
+            return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
+        topics = {_folded(topic) for topic in sample.reference_topics or ()}
+
+        def check(answer: TopicAnswer) -> None:
+            must_exist((request.message for request in answer.requests), sample)
+            for request in answer.requests:
+                if request.topic is not None and _folded(request.topic) not in topics:
+                    raise ValueError(f"names the topic {request.topic!r}, which is none of the topics listed")
+
+        judgment = await self.judge.ask(prompt, sample, TopicAnswer, check)
+        requests = judgment.answer.requests
+        counts = _Counts.of(requests)
+        ratios = counts.ratios()
+        value = ratios[self.mode]
+        details: dict[str, JsonValue] = {
+            **ratios,
+            "tp": counts.tp,
+            "fp": counts.fp,
+            "fn": counts.fn,
+            "tn": counts.tn,
+            "requests": [request.model_dump() for request in requests],
+        }
+        if value is None:
+            reason = f"{self.mode} is 0/0 here: {counts.in_words()}"
+            return Score.skipped(self.name, reason, details=details, calls=judgment.calls)
+        reason = f"{counts.in_words()}{_astray(requests)}"
+        return Score.scored(self.name, value, reason=reason, details=details, calls=judgment.calls)
+
+
+@dataclass(frozen=True)
+class _Counts:
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+    @classmethod
+    def of(cls, requests: Sequence[TopicRequest]) -> "_Counts":
+        kinds = [(request.outcome, request.topic is not None) for request in requests]
+        return cls(
+            tp=kinds.count(("answered", True)),
+            fp=kinds.count(("answered", False)),
+            fn=kinds.count(("refused", True)),
+            tn=kinds.count(("refused", False)),
+        )
+
+    def ratios(self) -> dict[str, float | None]:
+        return {
+            "precision": _ratio(self.tp, self.tp + self.fp),
+            "recall": _ratio(self.tp, self.tp + self.fn),
+            "f1": _ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn),
+            "accuracy": _ratio(self.tp + self.tn, self.tp + self.fp + self.fn + self.tn),
+        }
+
+    def in_words(self) -> str:
+        on, off = self.tp + self.fn, self.fp + self.tn
+        if not on + off:
+            return "the user asked for nothing"
+        return f"on topic, {self.tp} of {on} requests answered; off topic, {self.tn} of {off} refused"
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _folded(topic: str) -> str:
+    return " ".join(topic.split()).casefold()
+
+
+def _astray(requests: Sequence[TopicRequest]) -> str:
+    """The requests that cost something, each with the message that shows it."""
+    astray = [request for request in requests if (request.outcome == "answered") != (request.topic is not None)]
+    listed = "; ".join(f"{one.request!r} {one.outcome} in message {one.message}" for one in astray)
+    return f". {listed}" if listed else ""
