@@ -1,0 +1,168 @@
+"""The snippets in README.md and in the design run as written."""
+
+import ast
+import asyncio
+import inspect
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from judgekit import AIMessage, HumanMessage, Sample, ToolCall
+from judgekit.config import Config, ScorerSpec
+from judgekit.traces.reading import read
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def snippets(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def execute(source: str, **given: object) -> dict[str, object]:
+    """Runs a snippet as a notebook would: ``await`` is allowed at its top."""
+    code = compile(source, "snippet", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    names = dict(given)
+    found = eval(code, names)  # noqa: S307 - our own documentation
+    if inspect.iscoroutine(found):
+
+        async def main() -> None:
+            await found
+
+        asyncio.run(main())
+    return names
+
+
+@pytest.fixture
+def design(shared_data: Path) -> str:
+    return (shared_data.parent / "DESIGN.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch, examples, openai_api) -> Path:
+    """A folder with conversations, a key, and a model that answers: what the snippets take for granted."""
+    shutil.copy(examples / "conversations.jsonl", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.delenv("JUDGEKIT_JUDGE", raising=False)
+    answers = {
+        "topic_adherence": {
+            "requests": [{"request": "a room", "message": 2, "reason": "r", "topic": None, "outcome": "answered"}]
+        },
+        "agent_goal_without_reference": {
+            "user_goal": "g",
+            "end_state": "s",
+            "reason": "because",
+            "evidence": [2],
+            "verdict": "achieved",
+        },
+    }
+
+    def answer(request):
+        name = json.loads(request.content)["response_format"]["json_schema"]["name"]
+        message = {"role": "assistant", "content": json.dumps(answers[name])}
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        return openai_api.reply({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+
+    openai_api.post("/chat/completions").mock(side_effect=answer)
+    return tmp_path
+
+
+def prints(source: str, capsys) -> list[str]:
+    (sample, *_) = read("conversations.jsonl")
+    execute(source, sample=sample)
+    return capsys.readouterr().out.splitlines()
+
+
+def judged_run(lines: list[str]) -> None:
+    """14 samples by three scorers: a line a scorer, then a line a score. All items off topic make F1 0."""
+    assert len(lines) == 3 + 14 * 3
+    assert re.fullmatch(r"tool_call_f1 +0\.91 \(n=14 of 14\)", lines[0])
+    assert lines[1].startswith("topic_adherence")
+    assert "0.00 (n=12 of 14; 2 skipped)  12 judge requests, 0 from cache, 1,320 tokens, cost unknown" in lines[1]
+    assert "1.00 (n=14 of 14)  14 judge requests, 0 from cache, 1,540 tokens, cost unknown" in lines[2]
+    assert lines[3].startswith("hotel_clean 1.0 3 of 3 expected calls made")
+    assert lines[5] == "hotel_clean 1.0 because"
+
+
+@pytest.mark.usefixtures("workplace")
+def test_the_first_snippet_of_the_readme_runs_as_written(capsys):
+    judged_run(prints(snippets(README, "python")[0], capsys))
+
+
+@pytest.mark.usefixtures("workplace")
+def test_the_first_snippet_of_the_design_runs_as_written(design, capsys):
+    judged_run(prints(snippets(design, "python")[0], capsys))
+
+
+def test_the_other_python_snippets_of_the_readme_run_as_written():
+    first, counted, goodbye = snippets(README, "python")
+    assert "read(" in first
+    execute(counted)
+    scorer = execute(goodbye)["says_goodbye"]
+    score = scorer.score(Sample.of([AIMessage("Good bye!")]))
+    assert (score.value, score.reason) == (1.0, "the last message says 'Good bye!'")
+
+
+@pytest.mark.parametrize("document", ["readme", "design"])
+def test_the_config_snippets_load_as_written(document, tmp_path, request):
+    text = README if document == "readme" else request.getfixturevalue("design")
+    (tmp_path / "judgekit.toml").write_text(snippets(text, "toml")[0], encoding="utf-8")
+    config = Config(tmp_path / "judgekit.toml", None, {})
+    scorer = config.build(config.scorers[0])
+    assert (scorer.name, scorer.mode) == ("topic_recall", "recall")
+    assert (scorer.judge.model, scorer.judge.base_url) == ("openai/qwen3-32b", "http://localhost:8000/v1")
+    default = config.build(ScorerSpec.parse("topic_adherence:mode=recall"))
+    assert (default.name, default.mode, default.judge.model) == ("topic_adherence", "recall", "openai/gpt-4.1-mini")
+
+
+def test_the_constructors_in_the_design_work_as_written(design):
+    for written, expected in {
+        'HumanMessage("Hi")': HumanMessage(content="Hi"),
+        'ToolCall("weather_check", {"location": "Paris"})': ToolCall(name="weather_check", args={"location": "Paris"}),
+    }.items():
+        assert f"`{written}`" in design
+        assert eval(written) == expected  # noqa: S307 - it stands in the line above
+
+
+def test_the_fields_that_the_design_lists_are_there(design):
+    """Each class of section 3 is a heading `class Name:` followed by its fields, up to the next class."""
+    import judgekit.traces.sample as samples  # noqa: PLC0415
+    import judgekit.traces.trace as traces  # noqa: PLC0415
+
+    for name, module in {"Trace": traces, "Sample": samples}.items():
+        listed = re.search(rf"^class {name}: +(.*?)^(?=class |```)", design, re.MULTILINE | re.DOTALL)[1]
+        words = set(re.findall(r"[a-z_]+", re.sub(r"\(.*?\)", "", listed, flags=re.DOTALL)))
+        assert len(words) >= 14
+        assert words <= set(getattr(module, name).model_fields)
+
+
+def test_the_readme_opens_with_the_two_commands_and_stays_short():
+    assert snippets(README, "bash")[0].splitlines() == [
+        "python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/judgekit demo",
+        ".venv/bin/pytest -q",
+    ]
+    assert len(README.splitlines()) <= 200
+
+
+def test_the_table_in_the_readme_is_the_one_that_the_demo_prints(judgekit_cli):
+    printed = [line.rstrip() for line in judgekit_cli("demo").stdout.splitlines()]
+    for line in snippets(README, "text")[0].splitlines():
+        assert line.rstrip() in printed
+
+
+def test_the_reference_row_in_the_readme_joins(tmp_path):
+    (tmp_path / "refs.jsonl").write_text(snippets(README, "json")[0], encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text('{"id": "t1", "messages": [{"role": "user", "content": "Hi"}]}\n')
+    (sample,) = read(tmp_path / "rows.jsonl", references=tmp_path / "refs.jsonl", on_error="raise")
+    assert sample.reference == "A table for four is booked."
+    assert sample.reference_tool_calls[0].args == {"people": 4}
+
+
+@pytest.mark.parametrize("script", ["deterministic", "judged", "own_scorer"])
+def test_the_examples_run(script, judgekit_env):
+    assert judgekit_env.run(ROOT / "examples" / f"{script}.py")

@@ -1,0 +1,136 @@
+"""ragas rows."""
+
+import re
+
+import pytest
+
+from judgekit.errors import TraceError
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
+from judgekit.traces.pairing import pair_results
+from judgekit.traces.readers.ragas import RagasReader
+from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import Trace, TraceWarning
+
+READER = RagasReader()
+MULTI_TURN = {
+    "user_input": [
+        {"type": "human", "content": "Weather in Paris and Rome?", "metadata": {"m": 1}},
+        {
+            "type": "ai",
+            "content": "",
+            "metadata": None,
+            "tool_calls": [
+                {"name": "weather", "args": {"city": "Paris"}},
+                {"name": "weather", "args": {"city": "Rome"}, "id": "kept"},
+            ],
+        },
+        {"type": "tool", "content": "12 C"},
+        {"type": "tool", "content": "20 C", "status": "kept"},
+        {"type": "ai", "content": "12 and 20", "tool_calls": None},
+    ],
+    "reference": "12 and 20",
+    "reference_tool_calls": [{"name": "weather", "args": {"city": "Paris"}}, {"name": "f", "note": "kept"}],
+    "reference_topics": ["weather"],
+    "rubrics": {"score1": "bad"},
+}
+
+
+def test_a_multi_turn_row():
+    assert READER.sample(MULTI_TURN, 3) == Sample(
+        id="3",
+        trace=Trace(
+            id="3",
+            messages=[
+                HumanMessage("Weather in Paris and Rome?", metadata={"m": 1}),
+                AIMessage(
+                    tool_calls=[
+                        ToolCall("weather", {"city": "Paris"}),
+                        ToolCall("weather", {"city": "Rome"}, extra={"id": "kept"}),
+                    ]
+                ),
+                ToolMessage("12 C"),
+                ToolMessage("20 C", extra={"status": "kept"}),
+                AIMessage("12 and 20"),
+            ],
+        ),
+        reference="12 and 20",
+        reference_tool_calls=[
+            ExpectedCall("weather", {"city": "Paris"}),
+            ExpectedCall("f", extra={"note": "kept"}),
+        ],
+        reference_topics=["weather"],
+        fields={"rubrics": {"score1": "bad"}},
+    )
+
+
+def test_results_are_paired_by_position():
+    messages = READER.sample(MULTI_TURN, 0).trace.messages
+    pairs = pair_results(messages).calls
+    assert {index: caller.call.args["city"] for index, caller in pairs.items()} == {2: "Paris", 3: "Rome"}
+
+
+SINGLE_TURN = {
+    "user_input": "Where?",
+    "response": "Here",
+    "retrieved_contexts": ["c"],
+    "reference": "r",
+    "reference_contexts": ["rc"],
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "sample"),
+    [
+        (
+            SINGLE_TURN,
+            Sample(
+                id="0",
+                trace=Trace(id="0", messages=[HumanMessage("Where?"), AIMessage("Here")]),
+                documents=["c"],
+                reference="r",
+                fields={"reference_contexts": ["rc"]},
+            ),
+        ),
+        ({"user_input": "Where?"}, Sample(id="0", trace=Trace(id="0", messages=[HumanMessage("Where?")]))),
+        (
+            {"user_input": "Where?", "response": ""},
+            Sample(id="0", trace=Trace(id="0", messages=[HumanMessage("Where?"), AIMessage("")])),
+        ),
+        (
+            {"user_input": [], "response": "kept", "reference_tool_calls": []},
+            Sample(id="0", trace=Trace(id="0"), fields={"response": "kept"}, reference_tool_calls=[]),
+        ),
+    ],
+    ids=["single-turn", "a question alone", "an empty answer", "a response beside turns"],
+)
+def test_rows_of_other_shapes(row, sample):
+    assert READER.sample(row, 0) == sample
+
+
+@pytest.mark.parametrize("row", [MULTI_TURN, SINGLE_TURN], ids=["multi-turn", "single-turn"])
+def test_nothing_of_a_row_is_lost(lost, row):
+    assert {re.sub(r"\[\d\]", "[]", path) for path in lost(row, READER.sample(row, 0))} <= {".user_input[].type"}
+
+
+def test_a_result_that_answers_no_call_stays_with_a_warning():
+    trace = READER.sample({"user_input": [{"type": "tool", "content": "x"}]}, 0).trace
+    assert trace.messages == (ToolMessage("x"),)
+    assert trace.warnings == (TraceWarning("a tool result that answers no call before it", where="messages[0]"),)
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ({"user_input": [{"type": "system", "content": "x"}]}, "user_input[0].type: Input should be 'human', 'ai' or"),
+        ({"user_input": [{"type": "ai", "tool_calls": [{}]}]}, "user_input[0].tool_calls[0].name: Field required"),
+        ({"user_input": 4}, "user_input: Input should be a valid list, found 4"),
+        (
+            {"user_input": "q", "reference_tool_calls": [{"name": "f"}, {"name": "f", "args": "oops"}]},
+            "reference_tool_calls[1]: Value error, arguments of an expected call must be a JSON object, found 'oops'",
+        ),
+        ([], "the record: Input should be a valid dictionary"),
+    ],
+)
+def test_an_error_says_where_in_the_record_and_what_was_found(row, found):
+    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+        READER.sample(row, 0)

@@ -1,0 +1,289 @@
+"""tau2-bench result files."""
+
+import json
+import re
+from collections import Counter
+from datetime import datetime
+
+import pytest
+
+from judgekit.errors import TraceError
+from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.pairing import pair_results
+from judgekit.traces.readers.tau2 import Tau2Reader
+from judgekit.traces.reading import read
+from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import Label, Trace, TraceWarning
+
+READER = Tau2Reader()
+USER_ACTION = {"action_id": "u0", "name": "toggle", "arguments": {}, "requestor": "user", "info": None}
+FILE = {
+    "timestamp": "2025-01-01",
+    "info": {"environment_info": {"domain_name": "airline", "policy": "Be nice"}},
+    "tasks": [
+        {
+            "id": "4",
+            "ticket": "t",
+            "evaluation_criteria": {
+                "actions": [
+                    {"action_id": "a0", "name": "f", "arguments": {"a": 1}, "requestor": "assistant", "info": "i"},
+                    USER_ACTION,
+                    {"action_id": "a1", "name": "g", "arguments": {"b": 2, "c": 3}, "compare_args": ["b"]},
+                ],
+                "reward_basis": ["DB"],
+            },
+        }
+    ],
+    "simulations": [
+        {
+            "id": "s",
+            "task_id": "4",
+            "trial": 2,
+            "seed": 9,
+            "termination_reason": "user_stop",
+            "start_time": "2025-08-01T16:16:37",
+            "end_time": "2025-08-01T16:16:38",
+            "agent_cost": 0.25,
+            "reward_info": {
+                "reward": 0.0,
+                "db_check": {"match": False},
+                "action_checks": [
+                    {"action": {"action_id": "a0"}, "action_match": True, "action_reward": 1.0},
+                    {"action": {"action_id": "u0"}, "action_match": False, "action_reward": 0.0},
+                ],
+            },
+            "messages": [
+                {"role": "system", "content": "s"},
+                {"role": "assistant", "content": "Hi", "timestamp": "2025-08-01T16:16:37", "turn_idx": 0, "cost": 0.0},
+                {
+                    "role": "user",
+                    "content": None,
+                    "tool_calls": [{"id": "c", "name": "toggle", "arguments": {}, "requestor": "user"}],
+                    "usage": {"prompt_tokens": 7},
+                },
+                {"role": "tool", "id": "c", "content": "on", "requestor": "user", "error": False},
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [{"id": "c", "name": "f", "arguments": {"a": 1}, "requestor": "assistant"}],
+                    "usage": {"prompt_tokens": 5, "completion_tokens": 2},
+                },
+                {"role": "tool", "id": "c", "content": "boom", "requestor": "assistant", "error": True},
+                {"role": "tool", "id": "none", "content": "?"},
+            ],
+        }
+    ],
+}
+
+
+def sample_of(document: dict) -> Sample:
+    [record] = READER.records(document)
+    return READER.sample(record, 0)
+
+
+def test_a_simulation_becomes_a_sample():
+    assert READER.recognises(FILE)
+    simulation = FILE["simulations"][0]
+    assert sample_of(FILE) == Sample(
+        id="4#2",
+        group="4",
+        domain="airline",
+        reference_tool_calls=[
+            ExpectedCall("f", {"a": 1}, id="a0", extra={"info": "i"}),
+            ExpectedCall("g", {"b": 2, "c": 3}, id="a1", compare_args=["b"]),
+        ],
+        metadata={
+            "task": {"ticket": "t"},
+            "criteria": {"reward_basis": ["DB"]},
+            "user_actions": [{**USER_ACTION, "compare_args": None}],
+        },
+        trace=Trace(
+            id="s",
+            started_at=datetime.fromisoformat(simulation["start_time"]),
+            ended_at=datetime.fromisoformat(simulation["end_time"]),
+            cost_usd=0.25,
+            termination="user_stop",
+            labels=[
+                Label("reward", 0.0, source="benchmark"),
+                Label("action_match:a0", True, source="benchmark"),  # noqa: FBT003 - a label's value
+                Label("action_match:u0", False, source="benchmark"),  # noqa: FBT003 - a label's value
+            ],
+            metadata={"policy": "Be nice"},
+            extra={
+                "seed": 9,
+                "reward_info": {
+                    "db_check": {"match": False},
+                    "action_checks": simulation["reward_info"]["action_checks"],
+                },
+            },
+            messages=[
+                SystemMessage("s"),
+                AIMessage(
+                    "Hi",
+                    timestamp=datetime.fromisoformat("2025-08-01T16:16:37"),
+                    extra={"turn_idx": 0, "cost": 0.0},
+                ),
+                HumanMessage(
+                    tool_calls=[ToolCall("toggle", id="c", extra={"requestor": "user"})],
+                    extra={"usage": {"prompt_tokens": 7}},
+                ),
+                ToolMessage("on", tool_call_id="c", requestor="user", is_error=False),
+                AIMessage(
+                    tool_calls=[ToolCall("f", {"a": 1}, id="c", extra={"requestor": "assistant"})],
+                    usage=Usage(input_tokens=5, output_tokens=2),
+                ),
+                ToolMessage("boom", tool_call_id="c", is_error=True),
+                ToolMessage("?", tool_call_id="none"),
+            ],
+            warnings=[TraceWarning("a tool result that answers no call before it", where="messages[6]")],
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("simulation", "expected"),
+    [
+        ({"task_id": "4", "messages": []}, ("4", "4", (), 2)),
+        ({"task_id": "4", "trial": 0, "id": "s", "messages": [], "reward_info": None}, ("4#0", "s", (), 2)),
+        ({"task_id": "4", "messages": [], "reward_info": {"reward": None, "action_checks": None}}, ("4", "4", (), 2)),
+        ({"task_id": "unknown", "messages": []}, ("unknown", "unknown", (), None)),
+    ],
+    ids=["bare", "no reward info", "no reward", "no task"],
+)
+def test_what_a_simulation_lacks_is_not_invented(simulation, expected):
+    sample = sample_of({**FILE, "simulations": [simulation]})
+    known = sample.reference_tool_calls
+    assert (sample.id, sample.trace.id, sample.trace.labels, known if known is None else len(known)) == expected
+
+
+@pytest.mark.parametrize("criteria", [None, {}, {"actions": None}])
+def test_a_task_without_actions_expects_nothing_known(criteria):
+    task = {"id": "4", "evaluation_criteria": criteria}
+    assert sample_of({**FILE, "tasks": [task]}).reference_tool_calls is None
+    assert sample_of({**FILE, "tasks": [{**task, "evaluation_criteria": {"actions": []}}]}).reference_tool_calls == ()
+
+
+def test_a_file_without_environment_is_read():
+    sample = sample_of({**FILE, "info": None})
+    assert (sample.domain, sample.trace.metadata) == (None, {})
+
+
+@pytest.mark.parametrize(
+    ("simulation", "found"),
+    [
+        (7, "simulation: Input should be a valid dictionary"),
+        ({"messages": []}, "simulation.task_id: Field required"),
+        ({"task_id": "4", "messages": [{"role": "x"}]}, "simulation.messages[0].role: Input should be 'system'"),
+        (
+            {"task_id": "4", "messages": [{"role": "user", "tool_calls": [{"id": "1"}]}]},
+            "simulation.messages[0].tool_calls[0].name: Field required",
+        ),
+    ],
+)
+def test_an_error_says_where_in_the_record_and_what_was_found(simulation, found):
+    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+        sample_of({**FILE, "simulations": [simulation]})
+
+
+def test_a_document_that_is_no_object_is_an_error():
+    with pytest.raises(TraceError, match=r"^expected an object, found \[1\]$"):
+        READER.records([1])
+
+
+def holds(action: dict, calls: list[ToolCall]) -> bool:
+    """The benchmark's own rule, as section 3.14 of the notes on formats has it."""
+
+    def compared(args: dict) -> dict:
+        wanted = action["compare_args"]
+        return args if wanted is None else {name: args.get(name) for name in wanted}
+
+    return any(call.name == action["name"] and compared(call.args) == compared(action["arguments"]) for call in calls)
+
+
+@pytest.fixture(params=[("airline", 20), ("retail", 40), ("telecom", 40)], ids=lambda domain: domain[0])
+def recorded(request, shared_data) -> tuple[dict, list[Sample]]:
+    """A result file of the benchmark, and what is read from it."""
+    domain, count = request.param
+    path = shared_data / "traces" / "tau2" / f"gpt-4.1_{domain}_default_1trials.json"
+    samples = list(read(path, on_error="raise"))
+    assert len(samples) == count
+    assert {sample.domain for sample in samples} == {domain}
+    return json.loads(path.read_text()), samples
+
+
+def test_the_benchmarks_verdict_on_every_expected_call_is_reproduced(recorded):
+    document, samples = recorded
+    judged = Counter()
+    for simulation, sample in zip(document["simulations"], samples, strict=True):
+        messages = sample.trace.messages
+        calls = {
+            "assistant": [call for _, call in sample.trace.tool_calls],
+            "user": [call for message in messages if isinstance(message, HumanMessage) for call in message.tool_calls],
+        }
+        labels = [(label.name, label.value) for label in sample.trace.labels if label.name != "reward"]
+        checks = simulation["reward_info"]["action_checks"] or []
+        assert labels == [(f"action_match:{check['action']['action_id']}", check["action_match"]) for check in checks]
+        for check in checks:
+            assert holds(check["action"], calls[check["action"]["requestor"]]) is check["action_match"]
+            judged[check["action_match"]] += 1
+    assert judged[True] > 0
+    assert judged[False] > 0
+
+
+def test_expected_calls_and_rewards_are_those_of_the_file(recorded):
+    document, samples = recorded
+    tasks = {task["id"]: task for task in document["tasks"]}
+    for simulation, sample in zip(document["simulations"], samples, strict=True):
+        actions = tasks[simulation["task_id"]]["evaluation_criteria"]["actions"]
+        assert [(one.id, one.name, one.args, one.compare_args) for one in sample.reference_tool_calls or ()] == [
+            (
+                one["action_id"],
+                one["name"],
+                one["arguments"],
+                None if one["compare_args"] is None else tuple(one["compare_args"]),
+            )
+            for one in actions or ()
+            if one["requestor"] == "assistant"
+        ]
+        rewards = [label.value for label in sample.trace.labels if label.name == "reward"]
+        assert rewards == [simulation["reward_info"]["reward"]]
+
+
+def test_the_calls_of_the_agent_and_of_the_user_are_told_apart(recorded):
+    document, samples = recorded
+    raw = Counter(
+        call["requestor"]
+        for simulation in document["simulations"]
+        for message in simulation["messages"]
+        for call in message.get("tool_calls") or ()
+    )
+    found = Counter(
+        message.role
+        for sample in samples
+        for message in sample.trace.messages
+        for _ in getattr(message, "tool_calls", ())
+    )
+    assert found == raw
+    assert sum(len(sample.trace.tool_calls) for sample in samples) == raw["assistant"]
+    if samples[0].domain == "telecom":
+        assert raw == {"assistant": 207, "user": 482}  # as counted in the notes on formats
+
+
+def test_nothing_of_a_recording_is_lost_and_every_result_is_paired(recorded, lost):
+    document, samples = recorded
+    tasks = {task["id"]: task for task in document["tasks"]}
+    for simulation, sample in zip(document["simulations"], samples, strict=True):
+        assert lost({"simulation": simulation, "task": tasks[simulation["task_id"]]}, sample) == set()
+        messages = sample.trace.messages
+        assert [message.role for message in messages] == [message["role"] for message in simulation["messages"]]
+        assert [message.text for message in messages] == [
+            message["content"] or "" for message in simulation["messages"]
+        ]
+        assert sample.trace.warnings == ()
+        results = [index for index, message in enumerate(messages) if message.role == "tool"]
+        pairs = pair_results(messages).calls
+        assert sorted(pairs) == results
+        assert all(pairs[index].requestor == messages[index].requestor for index in results)
+        errors = [message["error"] for message in simulation["messages"] if message["role"] == "tool"]
+        assert [messages[index].is_error for index in results] == errors
+        assert Sample.model_validate_json(sample.model_dump_json()) == sample

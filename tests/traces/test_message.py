@@ -1,0 +1,225 @@
+"""Messages, their parts and their tool calls."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    Message,
+    OtherPart,
+    ReasoningPart,
+    RefusalPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    is_unicode,
+    parse_arguments,
+)
+
+MESSAGES = TypeAdapter(Message)
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=10)  # lone surrogates too
+ANY_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def strictly(text: str) -> object:
+    """JSON by the letter of its grammar, without NaN and Infinity."""
+
+    def refuse(constant: str) -> object:
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@pytest.mark.parametrize(
+    ("by_position", "by_keyword"),
+    [
+        (ToolCall("f", {"a": 1}), ToolCall(name="f", args={"a": 1})),
+        (ToolCall("f"), ToolCall(name="f", args={})),
+        (TextPart("x"), TextPart(text="x")),
+        (ReasoningPart("x"), ReasoningPart(text="x")),
+        (RefusalPart("x"), RefusalPart(text="x")),
+        (OtherPart({"x": [1]}), OtherPart(data={"x": [1]})),
+        (SystemMessage("x", role="developer"), SystemMessage(role="developer", content="x")),
+        (HumanMessage("x"), HumanMessage(content="x")),
+        (AIMessage("x", tool_calls=[ToolCall("f")]), AIMessage(tool_calls=[ToolCall("f")], content="x")),
+        (ToolMessage("x", name="f"), ToolMessage(name="f", content="x")),
+    ],
+)
+def test_constructors_take_values_by_position_as_by_keyword(by_position, by_keyword):
+    assert by_position == by_keyword
+    assert type(by_position).model_validate(by_position.model_dump()) == by_keyword
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (lambda: HumanMessage("a", "b"), "HumanMessage takes 1 values by position, got 2"),
+        (lambda: HumanMessage("a", content="b"), "HumanMessage got 'content' twice"),
+        (lambda: ToolCall("f", {}, "id"), "ToolCall takes 2 values by position, got 3"),
+        (lambda: Usage(3), "Usage takes 0 values by position, got 1"),
+    ],
+)
+def test_what_a_constructor_cannot_place_is_a_type_error(make, found):
+    with pytest.raises(TypeError, match=f"^{found}$"):
+        make()
+
+
+RECORDS = [
+    ToolCall("f"),
+    Usage(),
+    TextPart("x"),
+    ReasoningPart("x"),
+    RefusalPart("x"),
+    MediaPart(kind="image"),
+    OtherPart(1),
+    SystemMessage("x"),
+    HumanMessage("x"),
+    AIMessage("x"),
+    ToolMessage("x"),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_records_are_frozen_and_refuse_fields_they_do_not_know(record):
+    with pytest.raises(ValidationError, match="frozen"):
+        record.extra = {}
+    with pytest.raises(ValidationError, match=r"(?s)contnt.*Extra inputs are not permitted"):
+        type(record).model_validate({**record.model_dump(), "contnt": "x"})
+
+
+def test_lists_become_tuples():
+    message = AIMessage([TextPart("x")], tool_calls=[ToolCall("f")])
+    assert message.content == (TextPart("x"),)
+    assert message.tool_calls == (ToolCall("f"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("said", "said"),
+        ("", ""),
+        ([], ""),
+        ([TextPart("a"), ReasoningPart("thought"), RefusalPart("no"), OtherPart("o"), MediaPart(kind="file")], "a\nno"),
+    ],
+)
+def test_text_is_what_was_said_refusals_included_reasoning_not(content, text):
+    assert AIMessage(content).text == text
+
+
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [
+        ("system", SystemMessage),
+        ("developer", SystemMessage),
+        ("user", HumanMessage),
+        ("assistant", AIMessage),
+        ("tool", ToolMessage),
+    ],
+)
+def test_the_role_decides_the_kind_of_message(role, kind):
+    message = MESSAGES.validate_python({"role": role, "content": "x"})
+    assert type(message) is kind
+    assert message.role == role
+
+
+def test_an_unknown_role_is_an_error_that_lists_the_roles():
+    with pytest.raises(ValidationError, match="'system', 'developer', 'user', 'assistant', 'tool'"):
+        MESSAGES.validate_python({"role": "martian"})
+
+
+@settings(deadline=None)
+@given(st.one_of(map(st.from_type, [SystemMessage, HumanMessage, AIMessage, ToolMessage])))
+def test_any_message_is_the_same_after_a_json_round_trip(message):
+    assert MESSAGES.validate_json(message.model_dump_json()) == message
+
+
+@pytest.mark.parametrize(
+    "found",
+    ['{"a": {"b": [1, null]}}', {"a": {"b": [1, None]}}, ' {"a":{"b":[1,null]}}\n'],
+    ids=["text", "object", "padded text"],
+)
+def test_arguments_are_a_json_object_or_its_text(found):
+    assert ToolCall("f", found) == ToolCall(name="f", args={"a": {"b": [1, None]}})
+
+
+@pytest.mark.parametrize("found", ["", None, {}, "{}"])
+def test_no_arguments_are_no_error(found):
+    assert ToolCall("f", found) == ToolCall("f")
+    assert parse_arguments(found)["args"] == {}
+
+
+def test_one_extra_layer_of_quotes_is_taken_off_and_the_original_kept():
+    twice = json.dumps(json.dumps({"a": 1}))
+    assert ToolCall("f", twice) == ToolCall("f", {"a": 1}, args_raw=twice)
+
+
+THRICE = json.dumps(json.dumps(json.dumps({"a": 1})))
+
+
+@pytest.mark.parametrize(
+    ("found", "raw", "error"),
+    [
+        ("null", "null", "not a JSON object but None"),
+        ([1], "[1]", "not a JSON object but [1]"),
+        ("[1]", "[1]", "not a JSON object but [1]"),
+        (3, "3", "not a JSON object but 3"),
+        (0, "0", "not a JSON object but 0"),
+        (False, "false", "not a JSON object but False"),
+        ([], "[]", "not a JSON object but []"),
+        (THRICE, THRICE, "not a JSON object but '"),
+        ("oops", "oops", "not JSON: "),
+        ("  ", "  ", "not JSON: "),
+        ('{"a": "cut o', '{"a": "cut o', "not JSON: "),
+        ("{'a': 1}", "{'a': 1}", "not JSON: "),
+        ('{"a": NaN}', '{"a": NaN}', "not valid JSON: it holds nan"),
+        ('{"a": [Infinity]}', '{"a": [Infinity]}', "not valid JSON: it holds inf"),
+        ('{"a": {"b": -Infinity}}', '{"a": {"b": -Infinity}}', "not valid JSON: it holds -inf"),
+        ('{"a": 1e999}', '{"a": 1e999}', "not valid JSON: it holds inf"),
+        ({"a": float("nan")}, '{"a": NaN}', "not valid JSON: it holds nan"),
+        ('{"a": "\\ud800"}', '{"a": "\\ud800"}', "not JSON: "),
+        ('{"a": "\ud800"}', '{"a": "\\ud800"}', "not JSON: "),
+        ("\ud800", "\\ud800", "not JSON: "),
+        ({"a": "\ud800"}, '{"a": "\\ud800"}', "not valid JSON: it holds a lone surrogate"),
+        ({"a": {"\udfff": 1}}, '{"a": {"\\udfff": 1}}', "not valid JSON: it holds a lone surrogate"),
+        ("[" * 10_000, "[" * 10_000, "not JSON: "),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_arguments_that_are_no_json_object_are_kept_as_text_with_the_reason(found, raw, error):
+    call = ToolCall("f", found)
+    assert (call.args, call.args_raw) == ({}, raw)
+    assert call.args_error.startswith(error)
+    assert ToolCall.model_validate(strictly(call.model_dump_json())) == call
+
+
+@settings(deadline=None)
+@given(ANY_VALUE | ANY_TEXT | ANY_VALUE.map(json.dumps) | ANY_VALUE.map(json.dumps).map(json.dumps))
+def test_any_arguments_make_a_call_that_is_valid_json(found):
+    call = ToolCall("f", found)
+    assert ToolCall.model_validate(strictly(call.model_dump_json())) == call
+    if call.args_error is not None:
+        assert call.args == {}
+        assert call.args_raw
+    elif isinstance(found, dict):
+        assert call == ToolCall(name="f", args=found, args_raw=None)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [("", True), ("plain", True), ("é\u2028\U0001f600", True), ("\ud800", False), ("é\udc00", False)],
+    ids=ascii,
+)
+def test_text_with_a_lone_surrogate_is_no_unicode(text, holds):
+    assert is_unicode(text) is holds

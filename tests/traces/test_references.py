@@ -1,0 +1,179 @@
+"""References that stand in a file of their own."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from judgekit.errors import TraceError
+from judgekit.traces.reading import read
+from judgekit.traces.sample import ExpectedCall, Ranking, References, Sample
+
+HI = [{"role": "user", "content": "Hi"}]
+
+
+@pytest.fixture
+def join(tmp_path):
+    """Reads rows with references beside them; what was reported is in the second value, without the path."""
+
+    def write(name: str, rows: list) -> Path:
+        path = tmp_path / name
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return path
+
+    def read_both(rows: list, references: list) -> tuple[list[Sample], list[str]]:
+        met: list[TraceError] = []
+        known = write("r.jsonl", references)
+        samples = list(read(write("a.jsonl", rows), references=known, on_error=met.append))
+        assert {error.path for error in met} <= {known}
+        return samples, [error.found for error in met]
+
+    return read_both
+
+
+def row(identity: str | None = None, **beside: object) -> dict:
+    return {"messages": HI, "id": identity, **beside}
+
+
+def test_references_are_joined_by_id(join):
+    known = {
+        "reference": "r",
+        "references": ["a"],
+        "reference_topics": ["t"],
+        "reference_tool_calls": [{"name": "f", "args": {"a": 1}, "compare_args": ["a"]}, {"name": "g"}],
+        "label": "l",
+        "prediction_score": 1,
+        "ranking": {"ranked": ["a"], "relevance": {"a": 1}},
+        "metadata": {"m": 1},
+    }
+    [first, second], met = join([row("a"), row("b")], [{"id": "a", **known}])
+    assert met == []
+    assert second == Sample(id="b", trace=second.trace)
+    assert first == Sample(
+        id="a",
+        trace=first.trace,
+        reference="r",
+        references=["a"],
+        reference_topics=["t"],
+        reference_tool_calls=[ExpectedCall("f", {"a": 1}, compare_args=["a"]), ExpectedCall("g")],
+        label="l",
+        prediction_score=1.0,
+        ranking=Ranking(["a"], {"a": 1}),
+        metadata={"m": 1},
+    )
+
+
+def test_without_ids_the_index_is_the_key(join):
+    [sample, _], met = join([{"messages": HI}] * 2, [{"id": 0, "reference": "r"}])
+    assert (sample.reference, met) == ("r", [])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [row("a", metadata={"task": 7}), row("b", metadata={"task": "7"}), row("c", metadata={})],
+        [
+            {"id": identity, "trace": {"messages": HI, "metadata": metadata}}
+            for identity, metadata in [("a", {"task": 7}), ("b", {"task": "7"}), ("c", {"task": None})]
+        ],
+    ],
+    ids=["of the sample", "of the trace"],
+)
+def test_references_are_joined_by_a_metadata_key_to_many_samples(join, rows):
+    samples, met = join(rows, [{"task": 7, "reference": "r"}])
+    assert [sample.reference for sample in samples] == ["r", "r", None]
+    assert met == []
+
+
+def test_with_an_id_another_unknown_field_is_no_key(join):
+    with pytest.raises(TraceError, match=r"^.*r.jsonl \(line 1\): expected the key 'id' and references, found the"):
+        join([row("a")], [{"task": 1, "id": "a", "reference": "r"}])
+
+
+def test_references_of_its_own_are_kept_and_counted(join):
+    own = row("a", reference="own", reference_tool_calls=[], metadata={"own": 1})
+    known = {"reference": "r", "reference_tool_calls": [{"name": "f"}], "metadata": {"m": 1}, "label": "l"}
+    samples, met = join([own, row("b")], [{"id": identity, **known} for identity in "ab"])
+    assert [(one.reference, len(one.reference_tool_calls), one.metadata, one.label) for one in samples] == [
+        ("own", 0, {"own": 1}, "l"),
+        ("r", 1, {"m": 1}, "l"),
+    ]
+    assert met == ["1 samples carry references of their own, which were kept"]
+
+
+def test_keys_that_stand_twice_are_not_used_and_reported_with_their_lines(join):
+    references = [{"id": identity, "reference": "r"} for identity in ["a", "b", "a", "c", "a", "b"]]
+    samples, met = join([row("a"), row("b"), row("c")], references)
+    assert [sample.reference for sample in samples] == [None, None, "r"]
+    assert met == [
+        "keys that stand more than once, none of whose rows was used: 'a' on lines 1, 3, 5; 'b' on lines 2, 6"
+    ]
+
+
+def test_references_that_meet_no_sample_are_reported(join):
+    references = [{"task": task, "reference": "r"} for task in ("x", "a", "y")]
+    _, met = join([row("1", metadata={"task": "a"})], references)
+    assert met == ["2 references met no sample by 'task': 'x', 'y'"]
+
+
+def test_what_did_not_fit_is_a_warning_or_an_error_once_all_is_read(tmp_path):
+    path, references = tmp_path / "a.jsonl", tmp_path / "r.jsonl"
+    path.write_text(json.dumps(row("a")))
+    references.write_text('{"id": "x", "reference": "r"}')
+    found = f"{references}: 1 references met no sample by 'id': 'x'"
+    with pytest.warns(UserWarning, match=f"^{re.escape(found)}$"):
+        assert [sample.id for sample in read(path, references=references)] == ["a"]
+    samples = read(path, references=references, on_error="raise")
+    assert next(samples).id == "a"
+    with pytest.raises(TraceError, match=f"^{re.escape(found)}$"):
+        next(samples)
+
+
+FIELDS = ", ".join(References.__annotations__)
+
+
+@pytest.mark.parametrize(
+    ("references", "line", "found"),
+    [
+        (
+            [{"id": "a", "refrence": "r"}],
+            1,
+            f"expected the key 'id' and references, found the fields 'id', 'refrence'; references are {FIELDS}",
+        ),
+        (
+            [{"reference": "r"}],
+            1,
+            f"expected one key and references, found the fields 'reference'; references are {FIELDS}",
+        ),
+        ([{}], 1, f"expected one key and references, found the fields ; references are {FIELDS}"),
+        (
+            [{"id": "a", "reference": "r"}, {"reference": "r"}],
+            2,
+            f"expected the key 'id' and references, found the fields 'reference'; references are {FIELDS}",
+        ),
+        (
+            [{"id": "a", "reference": "r"}, {"task": "b", "reference": "r"}],
+            2,
+            f"expected the key 'id' and references, found the fields 'task', 'reference'; references are {FIELDS}",
+        ),
+        ([{"id": "a", "reference": 5}], 1, "reference: Input should be a valid string, found 5"),
+        ([{"id": "a", "references": "one"}], 1, "references: Input should be a valid tuple, found 'one'"),
+        (
+            [{"id": "a"}, {"id": "b", "ranking": {"ranked": []}}],
+            2,
+            "ranking.relevance: Field required, found {'ranked': []}",
+        ),
+        (
+            [{"id": "a", "reference_tool_calls": [{"name": "f"}, {"name": "f", "args": "oops"}]}],
+            1,
+            "reference_tool_calls[1]: Value error, arguments of an expected call must be a JSON object, found 'oops'",
+        ),
+        (["text"], 1, "expected an object, found 'text'"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_an_error_that_names_its_line(join, references, line, found):
+    with pytest.raises(TraceError) as raised:
+        join([row("a"), row("b")], references)
+    assert raised.value.found.startswith(found)
+    assert str(raised.value) == f"{raised.value.path} (line {line}): {raised.value.found}"

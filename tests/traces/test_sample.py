@@ -1,0 +1,96 @@
+"""A trace and what is known to be right about it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
+from judgekit.traces.sample import ExpectedCall, Ranking, Sample
+from judgekit.traces.trace import Trace
+
+MESSAGES = [HumanMessage("Hi"), AIMessage("Hello")]
+
+
+def test_constructors_take_values_by_position_as_by_keyword():
+    assert ExpectedCall("f", {"a": 1}) == ExpectedCall(name="f", args={"a": 1})
+    assert Ranking(["a"], {"a": 1}) == Ranking(ranked=["a"], relevance={"a": 1.0})
+
+
+@pytest.mark.parametrize(
+    "record",
+    [Sample(id="a"), ExpectedCall("f"), Ranking([], {})],
+    ids=lambda record: type(record).__name__,
+)
+def test_records_are_frozen_and_refuse_fields_they_do_not_know(record):
+    with pytest.raises(ValidationError, match="frozen"):
+        record.id = "x"
+    with pytest.raises(ValidationError, match=r"(?s)refrence.*Extra inputs are not permitted"):
+        type(record).model_validate({**record.model_dump(), "refrence": "x"})
+
+
+@settings(deadline=None)
+@given(st.from_type(Sample))
+def test_any_sample_is_the_same_after_a_json_round_trip(sample):
+    again = Sample.model_validate_json(sample.model_dump_json())
+    assert again == sample
+    assert again.model_dump_json() == sample.model_dump_json()
+
+
+def test_a_call_that_was_made_may_be_expected():
+    made = ToolCall("f", {"a": 1}, id="1", metadata={"b": 2})
+    sample = Sample.of(MESSAGES, reference_tool_calls=[made, ExpectedCall("g", compare_args=["x"])])
+    assert sample.reference_tool_calls == (
+        ExpectedCall("f", {"a": 1}, id="1", metadata={"b": 2}, compare_args=None),
+        ExpectedCall("g", compare_args=("x",)),
+    )
+
+
+def test_no_arguments_to_compare_is_not_all_arguments():
+    assert ExpectedCall("f", compare_args=[]).compare_args == ()
+    assert ExpectedCall("f").compare_args is None
+
+
+@pytest.mark.parametrize("args", ["oops", [1], {"a": float("nan")}], ids=repr)
+def test_arguments_of_an_expected_call_must_be_readable(args):
+    with pytest.raises(ValidationError, match="arguments of an expected call must be a JSON object"):
+        ExpectedCall("f", args)
+    with pytest.raises(ValidationError, match="arguments of an expected call must be a JSON object"):
+        Sample.of(MESSAGES, reference_tool_calls=[ToolCall("f", args)])
+
+
+def test_nothing_known_is_not_an_empty_list():
+    assert Sample(id="a").reference_tool_calls is None
+    assert Sample(id="a", reference_tool_calls=[]).reference_tool_calls == ()
+
+
+def test_a_sample_of_messages_is_named_after_them():
+    sample = Sample.of(MESSAGES, reference="x")
+    assert sample == Sample(id=sample.id, trace=Trace(messages=MESSAGES), reference="x")
+    assert len(sample.id) == 12
+    assert Sample.of(MESSAGES).id == sample.id
+    assert Sample.of(MESSAGES[:1]).id != sample.id
+
+
+def test_a_given_id_names_sample_and_trace():
+    sample = Sample.of(MESSAGES, id="a")
+    assert (sample.id, sample.trace.id) == ("a", "a")
+
+
+def test_lists_of_references_become_tuples():
+    sample = Sample.of(MESSAGES, references=["a"], reference_topics=["b"], documents=["c"])
+    assert (sample.references, sample.reference_topics, sample.documents) == (("a",), ("b",), ("c",))
+
+
+@pytest.mark.parametrize("known", [{"refrence": "x"}, {"references": "one text"}, {"prediction_score": float("nan")}])
+def test_references_that_do_not_fit_are_errors(known):
+    with pytest.raises(ValidationError, match=next(iter(known))):
+        Sample.of(MESSAGES, **known)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_ranking_holds_finite_numbers_only(number):
+    with pytest.raises(ValidationError, match="finite"):
+        Ranking(["a"], {"a": number})
+    with pytest.raises(ValidationError, match="finite"):
+        Ranking(["a"], {}, scores=[number])

@@ -1,0 +1,101 @@
+"""One recorded conversation."""
+
+import hashlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
+from judgekit.traces.trace import Label, Source, ToolDefinition, Trace, TraceWarning
+
+
+@pytest.mark.parametrize(
+    ("by_position", "by_keyword"),
+    [
+        (ToolDefinition("f"), ToolDefinition(name="f")),
+        (Label("ok", True), Label(name="ok", value=True)),  # noqa: FBT003 - a label's value
+        (TraceWarning("odd"), TraceWarning(found="odd")),
+    ],
+)
+def test_constructors_take_values_by_position_as_by_keyword(by_position, by_keyword):
+    assert by_position == by_keyword
+
+
+@pytest.mark.parametrize(
+    "record",
+    [Trace(), Source(format="x"), ToolDefinition("f"), Label("a", 1), TraceWarning("odd")],
+    ids=lambda record: type(record).__name__,
+)
+def test_records_are_frozen_and_refuse_fields_they_do_not_know(record):
+    with pytest.raises(ValidationError, match="frozen"):
+        record.id = "x"
+    with pytest.raises(ValidationError, match=r"(?s)mesages.*Extra inputs are not permitted"):
+        type(record).model_validate({**record.model_dump(), "mesages": []})
+
+
+def test_another_schema_version_is_an_error():
+    with pytest.raises(ValidationError, match="schema_version"):
+        Trace.model_validate({"schema_version": 2})
+
+
+def test_lists_become_tuples():
+    trace = Trace(messages=[HumanMessage("x")], labels=[Label("a", 1)], children=[Trace()])
+    assert (trace.messages, trace.labels, trace.children) == ((HumanMessage("x"),), (Label("a", 1),), (Trace(),))
+
+
+@pytest.mark.parametrize("value", [True, False, 0, 1, 1.0, 0.5, "1", "yes"], ids=repr)
+def test_the_value_of_a_label_keeps_its_type(value):
+    label = Label.model_validate_json(Label("a", value).model_dump_json())
+    assert label.value == value
+    assert type(label.value) is type(value)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_json_cannot_hold_is_an_error(number):
+    with pytest.raises(ValidationError, match="finite"):
+        Label("a", number)
+    with pytest.raises(ValidationError, match="finite"):
+        Trace(cost_usd=number)
+
+
+@settings(deadline=None)
+@given(st.from_type(Trace))
+def test_any_trace_is_the_same_after_a_json_round_trip(trace):
+    assert Trace.model_validate_json(trace.model_dump_json()) == trace
+
+
+def test_tool_calls_are_the_agents_with_the_numbers_of_their_messages():
+    f, g, h = ToolCall("f"), ToolCall("g"), ToolCall("h")
+    trace = Trace(
+        messages=[
+            HumanMessage(tool_calls=[ToolCall("by_the_user")]),
+            AIMessage(tool_calls=[f, g]),
+            ToolMessage(),
+            AIMessage("x"),
+            AIMessage(tool_calls=[h]),
+        ],
+        children=[Trace(messages=[AIMessage(tool_calls=[ToolCall("of_a_child")])])],
+    )
+    assert trace.tool_calls == ((2, f), (2, g), (5, h))
+
+
+def test_a_rendering_stands_between_lines_with_the_hash_of_what_is_between_them():
+    trace = Trace(messages=[HumanMessage("Hi"), ToolMessage("y" * 9)])
+    body = ["[{} 1] user", "| Hi", "[{} 2] tool result", "| yy", "| [... 5 characters omitted ...]", "| yy"]
+    mark = hashlib.sha256("\n".join(body).replace("{}", "").encode()).hexdigest()[:12]
+    expected = ["[{} conversation begins]", *body, "[{} conversation ends]"]
+    assert trace.render(tool_result_limit=4) == "\n".join(expected).replace("{}", mark)
+
+
+def test_tool_results_are_cut_at_8000_characters_unless_told_otherwise():
+    trace = Trace(messages=[ToolMessage("x" * 8_001)])
+    assert "[... 1 characters omitted ...]" in trace.render()
+    assert f"| {'x' * 8_001}\n" in trace.render(tool_result_limit=8_001)
+
+
+def test_the_envelope_is_no_part_of_the_rendering():
+    messages = [HumanMessage("Hi")]
+    labelled = Trace(id="x", messages=messages, labels=[Label("reward", 1.0)], metadata={"a": 1})
+    assert labelled.render() == Trace(messages=messages).render()
