@@ -1,8 +1,16 @@
 """What all tests share."""
 
+import importlib
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+import respx
+from respx.mocks import HTTPCoreMocker
 
 ROOT = Path(__file__).parent.parent
 
@@ -20,3 +28,53 @@ def shared_data() -> Path:
 def examples() -> Path:
     """The example conversations and replies."""
     return ROOT / "examples"
+
+
+class _BothTransports(HTTPCoreMocker):
+    """respx under both HTTP stacks: that of openai 2 (httpcore) and that of openai 3 (httpcore2)."""
+
+    name = "both"
+    targets: ClassVar = [
+        *HTTPCoreMocker.targets,
+        *(one.replace("httpcore.", "httpcore2.", 1) for one in HTTPCoreMocker.targets),
+    ]
+
+    @classmethod
+    def start(cls):
+        cls.targets = [one for one in cls.targets if importlib.util.find_spec(one.split(".")[0])]
+        super().start()
+
+    @classmethod
+    def from_sync_httpx_response(cls, httpx_response, target, **kwargs):
+        core = importlib.import_module(type(target).__module__.split(".")[0])
+        return core.Response(
+            status=httpx_response.status_code,
+            headers=httpx_response.headers.raw,
+            content=httpx_response.stream,
+            extensions=httpx_response.extensions,
+        )
+
+
+@pytest.fixture
+def openai_api() -> Iterator[respx.MockRouter]:
+    """OpenAI's API as the SDK sees it, without a network: an unmocked request is an error."""
+    with respx.mock(base_url="https://api.openai.com/v1", using="both", assert_all_called=False) as router:
+        yield router
+
+
+@pytest.fixture
+def run_python(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a script, or with -c a program, with the interpreter of the tests, in an empty folder."""
+
+    def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603 - our own interpreter
+            [sys.executable, *map(str, arguments)],
+            cwd=tmp_path,
+            env={"PATH": "", "PYTHONWARNINGS": "error,ignore::DeprecationWarning", "PYTHONUTF8": "1", **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run

@@ -4,11 +4,11 @@ import ast
 import asyncio
 import inspect
 import json
-import os
 import re
 import shutil
 from pathlib import Path
 
+import httpx
 import pytest
 
 from judgekit import AIMessage, HumanMessage, Sample, ToolCall
@@ -66,7 +66,7 @@ def workplace(tmp_path, monkeypatch, examples, openai_api) -> Path:
         name = json.loads(request.content)["response_format"]["json_schema"]["name"]
         message = {"role": "assistant", "content": json.dumps(answers[name])}
         usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-        return openai_api.reply({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+        return httpx.Response(200, json={"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
 
     openai_api.post("/chat/completions").mock(side_effect=answer)
     return tmp_path
@@ -149,8 +149,10 @@ def test_the_readme_opens_with_the_two_commands_and_stays_short():
     assert len(README.splitlines()) <= 200
 
 
-def test_the_table_in_the_readme_is_the_one_that_the_demo_prints(judgekit_cli):
-    printed = [line.rstrip() for line in judgekit_cli("demo").stdout.splitlines()]
+def test_the_table_in_the_readme_is_the_one_that_the_demo_prints(run_python):
+    done = run_python("-c", "from judgekit.cli import main; main()", "demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = [line.rstrip() for line in done.stdout.splitlines()]
     for line in snippets(README, "text")[0].splitlines():
         assert line.rstrip() in printed
 
@@ -164,5 +166,7 @@ def test_the_reference_row_in_the_readme_joins(tmp_path):
 
 
 @pytest.mark.parametrize("script", ["deterministic", "judged", "own_scorer"])
-def test_the_examples_run(script, judgekit_env):
-    assert judgekit_env.run(ROOT / "examples" / f"{script}.py")
+def test_the_examples_run(script, run_python, examples):
+    done = run_python(examples / f"{script}.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "n=14 of 14" in done.stdout

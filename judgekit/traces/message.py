@@ -30,7 +30,8 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 class Record(BaseModel):
     """A frozen value with no unknown fields. Fields declared ``kw_only=False`` may also be given by position."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # NaN in what was recorded is written as NaN, not as null, and so reads back.
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
     if not TYPE_CHECKING:
 
@@ -135,6 +136,8 @@ def parse_arguments(found: JsonValue) -> Arguments:
                 args = _from_json(args)
         except ValueError as error:
             return {"args": {}, "args_raw": raw, "args_error": f"not JSON: {error}"}
+    if args == "":
+        return {"args": {}, "args_raw": raw}
     if not isinstance(args, dict):
         problem = f"not a JSON object but {args!r:.80}"
     elif flaw := _flaw(args):

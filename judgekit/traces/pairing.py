@@ -7,11 +7,12 @@ from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, 
 
 
 class Caller(NamedTuple):
-    """A call, and the index of the message that makes it."""
+    """A call, the index of the message that makes it, and that of the first message of its turn."""
 
     message: int
     call: ToolCall
     requestor: str
+    turn: int
 
 
 class Pairing(NamedTuple):
@@ -28,18 +29,22 @@ def pair_results(messages: Sequence[Message]) -> Pairing:
 
     A result belongs to the nearest preceding unanswered call with its id, since ids repeat in real recordings. Without
     an id, it answers the first unanswered call of its name within the last turn that called tools; without a name, the
-    first unanswered one of that turn. The user's results answer only the user's calls.
+    first unanswered one of that turn. A turn is a run of messages of one side with nothing between them. The user's
+    results answer only the user's calls.
     """
     unanswered: list[Caller] = []
     last_turns: dict[str, int] = {}
     calls: dict[int, Caller] = {}
     orphans: list[int] = []
+    turn = 0
     for index, message in enumerate(messages):
         if isinstance(message, AIMessage | HumanMessage):
             requestor = "assistant" if isinstance(message, AIMessage) else "user"
-            unanswered.extend(Caller(index, call, requestor) for call in message.tool_calls)
+            if index == 0 or messages[index - 1].role != message.role:
+                turn = index
+            unanswered.extend(Caller(index, call, requestor, turn) for call in message.tool_calls)
             if message.tool_calls:
-                last_turns[requestor] = index
+                last_turns[requestor] = turn
         elif isinstance(message, ToolMessage):
             own = [one for one in unanswered if one.requestor == message.requestor]
             match = _find(message, own, last_turns.get(message.requestor))
@@ -56,5 +61,5 @@ def _find(result: ToolMessage, unanswered: Sequence[Caller], last_turn: int | No
         same_id = [one for one in unanswered if one.call.id == result.tool_call_id]
         # Parallel calls may share one id too; within one message they are answered in order.
         return next((one for one in same_id if one.message == same_id[-1].message), None)
-    turn = [one for one in unanswered if one.message == last_turn]
+    turn = [one for one in unanswered if one.turn == last_turn]
     return next((one for one in turn if result.name in (None, one.call.name)), None)

@@ -90,8 +90,7 @@ def _lines(path: Path) -> Iterator[_Line]:
     blank = True
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
-            text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            if text and not text.isspace():
+            if text := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
                 blank = False
                 yield _Line(number, text)
     if blank:
@@ -196,7 +195,7 @@ def _converted(
     if clean is not record:
         replaced = TraceWarning("lone surrogates, which are no text, replaced by U+FFFD")
         noted["warnings"] = (*trace.warnings, replaced)
-    if trace.source is None:
+    if not isinstance(reader, JudgekitReader):
         noted["source"] = Source(format=reader.name, path=str(path), index=index)
     return sample.model_copy(update={"trace": trace.model_copy(update=noted)})
 

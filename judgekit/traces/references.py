@@ -12,8 +12,8 @@ from judgekit.traces.sample import References, Sample
 class Joiner:
     """Joins rows such as ``{"id": "t1", "reference": "..."}`` to samples, and keeps account of what did not fit.
 
-    The key is ``id``, or else the one field that is none of a `Sample`: it names a metadata key of the trace or the
-    sample, and one row may then join many samples. All rows have the same key.
+    The key is ``id``, or else the one field that is none of a `Sample`: it names a key in the metadata of the
+    sample or its trace, or in what the trace's format has beside, and one row may then join many samples. All rows have the same key.
 
     Args:
         path: The file the rows come from, for messages.
@@ -73,8 +73,8 @@ class Joiner:
     def _value(self, sample: Sample) -> str | None:
         if self._key == "id":
             return sample.id
-        found = sample.trace.metadata.get(self._key or "", sample.metadata.get(self._key or ""))
-        return None if found is None else str(found)
+        places = (sample.metadata, sample.trace.metadata, sample.trace.extra)
+        return next((str(place[self._key]) for place in places if self._key in place), None)
 
     def problems(self) -> Iterator[TraceError]:
         """What did not fit, once all samples have been joined."""

@@ -85,8 +85,11 @@ def _name(name: str) -> str:
 
 
 def _who(message: Message, answered: Caller | None) -> str:
-    if isinstance(message, AIMessage) and message.agent is not None:
-        return f"assistant {_name(message.agent)}"
+    name = (
+        message.agent if isinstance(message, AIMessage) else message.name if isinstance(message, HumanMessage) else None
+    )
+    if name is not None:
+        return f"{message.role} {_name(name)}"
     if not isinstance(message, ToolMessage):
         return message.role
     said = "tool result"

@@ -223,3 +223,9 @@ def test_any_arguments_make_a_call_that_is_valid_json(found):
 )
 def test_text_with_a_lone_surrogate_is_no_unicode(text, holds):
     assert is_unicode(text) is holds
+
+
+def test_not_a_number_in_what_was_recorded_is_not_lost():
+    message = HumanMessage("x", metadata={"a": [float("nan"), float("inf")]})
+    back = HumanMessage.model_validate_json(message.model_dump_json())
+    assert repr(back) == repr(message)

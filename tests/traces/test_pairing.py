@@ -57,12 +57,16 @@ CASES = {
         {4: (0, 0)},
     ),
     "without an id, a name that the last turn did not call is an orphan": (
-        [ai(("f", None)), ai(("g", None)), result(name="f")],
+        [ai(("f", None)), HumanMessage("?"), ai(("g", None)), result(name="f")],
         {},
     ),
+    "messages of one side with nothing between them are one turn": (
+        [ai(("f", None)), ai(("g", None)), result(name="f"), result(name="g")],
+        {2: (0, 0), 3: (1, 0)},
+    ),
     "without an id, turns before the last one are over, even when that one is answered": (
-        [ai(("f", None)), ai(("g", None)), result(), result(), result(name="f")],
-        {2: (1, 0)},
+        [ai(("f", None)), HumanMessage("?"), ai(("g", None)), result(), result(), result(name="f")],
+        {3: (2, 0)},
     ),
     "the user's results answer the user's calls": (
         [ai(("f", "1")), user(("f", "1")), result("1", requestor="user"), result("1"), result("1")],
@@ -80,8 +84,8 @@ CASES = {
 @pytest.mark.parametrize(("messages", "expected"), CASES.values(), ids=CASES)
 def test_pairs(messages, expected):
     found = pair_results(messages)
-    assert found.calls == {
-        index: (message, messages[message].tool_calls[place], messages[message].role.replace("human", "user"))
+    assert {index: caller[:3] for index, caller in found.calls.items()} == {
+        index: (message, messages[message].tool_calls[place], messages[message].role)
         for index, (message, place) in expected.items()
     }
     results = {index for index, message in enumerate(messages) if isinstance(message, ToolMessage)}

@@ -5,7 +5,6 @@ r"""OpenAI Chat Completions messages, as most servers and tools write them.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Literal
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
@@ -28,7 +27,7 @@ from judgekit.traces.message import (
     Usage,
     parse_arguments,
 )
-from judgekit.traces.readers.foreign import Foreign, items, unpaired
+from judgekit.traces.readers.foreign import Foreign, Identity, items, unpaired
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition, Trace
 
@@ -44,7 +43,7 @@ class _Custom(Foreign):
 
 
 class _Call(Foreign):
-    id: str | None = None
+    id: Identity | None = None
     type: str = "function"
     function: _Function | None = None
     custom: _Custom | None = None
@@ -77,9 +76,8 @@ class ChatMessage(Foreign):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[JsonValue] | None = None
     name: str | None = None
-    id: str | None = None
-    timestamp: datetime | None = None
-    tool_call_id: str | None = None
+    id: Identity | None = None
+    tool_call_id: Identity | None = None
     tool_calls: list[_Call] | None = None
     function_call: _Function | None = None
     refusal: str | None = None
@@ -99,7 +97,7 @@ class _Tool(Foreign):
 
 class _Row(Foreign):
     messages: list[ChatMessage] = Field(min_length=1)
-    id: str | int | None = None
+    id: Identity | None = None
     tools: list[_Tool] | None = None
     usage: JsonObject | None = None
 
@@ -153,7 +151,6 @@ def read_message(found: ChatMessage) -> Message:
     fields = {
         "content": _content(found),
         "id": found.id,
-        "timestamp": found.timestamp,
         "extra": found.unknown,
     }
     if found.role in ("tool", "function"):
@@ -174,7 +171,7 @@ def _sample(row: _Row, index: int) -> Sample:
     if isinstance(known.get("prediction"), dict):  # not a sample's: the API has a parameter of that name
         beside["prediction"] = known.pop("prediction")
     messages = [read_message(message) for message in row.messages]
-    identity = str(index) if row.id is None else str(row.id)
+    identity = str(index) if row.id is None else row.id
     trace = Trace(
         id=identity,
         messages=messages,

@@ -20,14 +20,14 @@ from judgekit.traces.message import (
     ToolMessage,
     parse_arguments,
 )
-from judgekit.traces.readers.foreign import Foreign, must_be_object, unpaired
+from judgekit.traces.readers.foreign import Foreign, Identity, must_be_object, unpaired
 from judgekit.traces.readers.openai_chat import read_usage
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Label, Trace
 
 
 class _Call(Foreign):
-    id: str | None = None
+    id: Identity | None = None
     name: str
     arguments: JsonValue = None
 
@@ -35,7 +35,7 @@ class _Call(Foreign):
 class _Message(Foreign):
     role: Literal["system", "user", "assistant", "tool"]
     content: str | None = None
-    id: str | None = None
+    id: Identity | None = None
     tool_calls: list[_Call] | None = None
     timestamp: datetime | None = None
     usage: JsonObject | None = None
@@ -44,7 +44,7 @@ class _Message(Foreign):
 
 
 class _Action(Foreign):
-    action_id: str | None = None
+    action_id: Identity | None = None
     name: str
     arguments: JsonObject
     requestor: str = "assistant"
@@ -56,7 +56,7 @@ class _Criteria(Foreign):
 
 
 class _Task(Foreign):
-    id: str
+    id: Identity
     evaluation_criteria: _Criteria | None = None
 
 
@@ -71,8 +71,8 @@ class _Reward(Foreign):
 
 
 class _Simulation(Foreign):
-    id: str | None = None
-    task_id: str
+    id: Identity | None = None
+    task_id: Identity
     trial: int | None = None
     termination_reason: str | None = None
     start_time: datetime | None = None
@@ -91,13 +91,14 @@ class _Record(Foreign):
     simulation: _Simulation
     task: _Task | None = None
     environment: _Environment = _Environment()
+    agent: JsonObject | None = None
 
 
 class Tau2Reader:
     """Result files of tau2-bench.
 
     The expected calls are the agent's; what the user was expected to do stands in the sample's metadata with the rest
-    of the task, and the agent's policy in the trace's. Rewards and the benchmark's verdict on each action are labels.
+    of the task, and the agent's policy and settings in the trace's. Rewards and the benchmark's verdict on each action are labels.
     """
 
     name = "tau2"
@@ -111,13 +112,14 @@ class Tau2Reader:
         """Each simulation with its task and the environment that all share."""
         file = must_be_object(document)
         info, tasks, simulations = file.get("info"), file.get("tasks"), file.get("simulations")
-        environment = info.get("environment_info") if isinstance(info, dict) else None
+        about = info if isinstance(info, dict) else {}
         by_id = {str(task.get("id")): task for task in _objects(tasks)}
         return [
             {
                 "simulation": simulation,
                 "task": by_id.get(str(simulation.get("task_id"))) if isinstance(simulation, dict) else None,
-                "environment": environment or {},
+                "environment": about.get("environment_info") or {},
+                "agent": about.get("agent_info"),
             }
             for simulation in (simulations if isinstance(simulations, list) else ())
         ]
@@ -139,6 +141,7 @@ def _sample(record: _Record) -> Sample:
     name = simulation.task_id if simulation.trial is None else f"{simulation.task_id}#{simulation.trial}"
     messages = [_message(message) for message in simulation.messages]
     reward = simulation.reward_info
+    known: JsonObject = {"policy": environment.policy, "agent": record.agent}
     trace = Trace(
         id=simulation.id or name,
         messages=messages,
@@ -147,7 +150,7 @@ def _sample(record: _Record) -> Sample:
         cost_usd=simulation.agent_cost,
         termination=simulation.termination_reason,
         labels=[] if reward is None else _labels(reward),
-        metadata={} if environment.policy is None else {"policy": environment.policy},
+        metadata={key: value for key, value in known.items() if value},
         extra=simulation.unknown
         if reward is None
         else {**simulation.unknown, "reward_info": reward.model_dump(exclude={"reward"}, exclude_unset=True)},

@@ -2,7 +2,6 @@
 
 import json
 import re
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -129,8 +128,7 @@ MESSAGES = {
         AIMessage(
             "x",
             id="m",
-            timestamp=datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC),
-            extra={"annotations": [], "audio": None, "cost": 0.5},
+            extra={"annotations": [], "audio": None, "cost": 0.5, "timestamp": "2025-01-02T03:04:05Z"},
         ),
     ),
 }
@@ -139,6 +137,13 @@ MESSAGES = {
 @pytest.mark.parametrize(("found", "message"), MESSAGES.values(), ids=MESSAGES)
 def test_a_message_is_read_as_ours(found, message):
     assert READER.sample({"messages": [found]}, 0).trace.messages == (message,)
+
+
+def test_ids_that_are_numbers_become_text():
+    found = {"role": "tool", "tool_call_id": 7, "id": 1, "content": "x"}
+    sample = READER.sample({"id": 5, "messages": [found]}, 0)
+    assert sample.id == "5"
+    assert sample.trace.messages == (ToolMessage("x", tool_call_id="7", id="1"),)
 
 
 @settings(deadline=None)

@@ -1,0 +1,284 @@
+"""What the tests of judges share: a server that misbehaves on purpose, a client for layers to stand on, a question."""
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import json
+import logging
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+import respx
+from respx.mocks import HTTPCoreMocker
+
+from judgekit.judges.client import Reply, Request, Turn
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
+from judgekit.traces.sample import Sample
+
+
+@pytest.fixture(autouse=True)
+def own_surroundings(monkeypatch, tmp_path):
+    """No test sees the keys and proxies of whoever runs it, and none leaves a cache behind."""
+    for name in ("API_KEY", "BASE_URL", "ORG_ID", "PROJECT_ID", "ADMIN_KEY", "CUSTOM_HEADERS"):
+        monkeypatch.delenv(f"OPENAI_{name}", raising=False)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def quiet_loops(caplog) -> Iterator[None]:
+    """An event loop complains in its log: of exceptions that nobody saw, of tasks that were left alone."""
+    yield
+    records = [record for phase in ("setup", "call") for record in caplog.get_records(phase)]
+    assert [one.getMessage() for one in records if one.name == "asyncio" and one.levelno >= logging.WARNING] == []
+
+
+@pytest.fixture
+def no_waits(monkeypatch) -> None:
+    """Retries follow at once."""
+    monkeypatch.setattr("judgekit.judges.retry._backoff", lambda _: 0.0)
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request as it came over the wire."""
+
+    line: str
+    headers: dict[str, str]
+    body: Any
+
+
+class Server:
+    """Speaks HTTP on loopback from a script, in a thread of its own, and keeps what it was sent.
+
+    A line of the script is ``(status, headers, body)``, or bytes as they are with what follows them: ``(bytes, "close")``,
+    ``"reset"``, ``"hang"`` or ``"drip"``, which is a byte now and then for ever. The last line serves all further requests.
+    """
+
+    def __init__(self) -> None:
+        self.script: list[tuple] = []
+        self.requests: list[Received] = []
+        self.opened = 0
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._changed = threading.Condition()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self.url = "http://127.0.0.1:{}/v1".format(self._server.sockets[0].getsockname()[1])
+
+    def says(self, content: object, **changes: object) -> tuple:
+        """The line of a script that is a good reply; text as it is, anything else as JSON."""
+        text = content if isinstance(content, str) else json.dumps(content)
+        body = {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "model": "judge-1-2026-11-20",
+            "choices": [
+                {"index": 0, "message": {"role": "assistant", "content": text, "refusal": None}, "finish_reason": "stop"}
+            ],
+            "usage": {
+                "prompt_tokens": 1000,
+                "completion_tokens": 50,
+                "total_tokens": 1050,
+                "prompt_tokens_details": {"cached_tokens": 400, "audio_tokens": 0},
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+        }
+        return 200, {}, body | changes
+
+    def all_closed(self) -> bool:
+        """Whether the clients closed all their connections, now or within seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._writers, timeout=5)
+
+    def stop(self) -> None:
+        self._run(self._hang_up())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work):
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _hang_up(self) -> None:
+        self._server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        while self._writers:
+            await asyncio.sleep(0)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.opened += 1
+        self._writers.add(writer)
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+                headers = dict(line.lower().split(": ", 1)[:1] + line.split(": ", 1)[1:] for line in head[1:] if line)
+                body = await reader.readexactly(int(headers["content-length"]))
+                line = self.script[min(len(self.requests), len(self.script) - 1)]
+                self.requests.append(Received(head[0], headers, json.loads(body)))
+                await self._speak(line, reader, writer)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        with self._changed:
+            self._writers.remove(writer)
+            self._changed.notify_all()
+
+    async def _speak(self, line: tuple, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(line) == 3:
+            status, headers, body = line
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
+            headers = {"content-type": "application/json", "content-length": len(content)} | headers
+            lines = [f"HTTP/1.1 {status} Said", *(f"{name}: {value}" for name, value in headers.items())]
+            writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + content)
+            await writer.drain()
+            return
+        sent, then = line
+        writer.write(sent)
+        await writer.drain()
+        if then in ("hang", "drip"):
+            gone = asyncio.ensure_future(reader.read())
+            while not gone.done():
+                writer.write(b" " if then == "drip" else b"")
+                await asyncio.wait({gone}, timeout=0.01)
+            await gone
+        elif then == "reset":
+            linger = struct.pack("ii", 1, 0)  # closes with RST
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+        raise ConnectionResetError  # nothing more is read on this connection
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+class DualMocker(HTTPCoreMocker):
+    """Lets respx stand in for the transport of both families of the SDK: httpx (openai 2) and httpx2 (openai 3)."""
+
+    name = "dual"
+    targets = [
+        *HTTPCoreMocker.targets,
+        *(target.replace("httpcore.", "httpcore2.", 1) for target in HTTPCoreMocker.targets),
+    ]
+
+    @classmethod
+    def start(cls) -> None:
+        cls.targets = [target for target in cls.targets if importlib.util.find_spec(target.split(".")[0])]
+        super().start()
+
+    @classmethod
+    def from_sync_httpx_response(cls, httpx_response, target, **_: object):
+        core = importlib.import_module(type(target).__module__.split(".")[0])
+        return core.Response(
+            status=httpx_response.status_code,
+            headers=httpx_response.headers.raw,
+            content=httpx_response.stream,
+            extensions=httpx_response.extensions,
+        )
+
+
+@pytest.fixture
+def mocked() -> Iterator[respx.MockRouter]:
+    """A router in the place of the network, for any host."""
+    with respx.mock(using="dual", assert_all_called=False) as router:
+        yield router
+
+
+@dataclass
+class Stub:
+    """Stands where a provider would. Says its lines in order, the last one again and again, once the gate is open."""
+
+    lines: list[Reply | Exception] = field(default_factory=lambda: [Reply(text="{}")])
+    gate: asyncio.Event | None = None
+    requests: list[Request] = field(default_factory=list)
+    under_way: int = 0
+    most_at_once: int = 0
+    closed: int = 0
+
+    async def complete(self, request: Request, /) -> Reply:
+        line = self.lines[min(len(self.requests), len(self.lines) - 1)]
+        self.requests.append(request)
+        self.under_way += 1
+        self.most_at_once = max(self.most_at_once, self.under_way)
+        try:
+            await (self.gate.wait() if self.gate else asyncio.sleep(0))
+        finally:
+            self.under_way -= 1
+        if isinstance(line, Exception):
+            raise line
+        return line
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture(scope="session")
+def stub() -> type[Stub]:
+    return Stub
+
+
+@pytest.fixture(scope="session")
+def question() -> Callable[..., Request]:
+    """A request; given fields replace its own."""
+    asked = Request(
+        provider="openai",
+        base_url="https://judge.test/v1",
+        model="judge-1",
+        params={"temperature": 0, "seed": 7},
+        messages=(Turn("system", "You judge."), Turn("user", "Was it good?")),
+        schema_name="goodness",
+        schema={"type": "object", "properties": {"good": {"type": "boolean"}}},
+        prompt="goodness@12345678",
+        accept=lambda _: None,
+    )
+    return lambda **changes: replace(asked, **changes)
+
+
+@pytest.fixture(scope="session")
+def sample() -> Sample:
+    """A conversation of five messages, of which all is known that a shipped prompt may ask for."""
+    return Sample.of(
+        [
+            HumanMessage("Is it raining in Paris?"),
+            AIMessage("", tool_calls=[ToolCall("weather", {"city": "Paris"}, id="1")]),
+            ToolMessage("12 °C, dry", tool_call_id="1"),
+            AIMessage("It is dry."),
+            HumanMessage("Thanks."),
+        ],
+        id="paris",
+        reference="The user knows that it is dry.",
+        reference_topics=["weather", "travel"],
+    )
+
+
+@pytest.fixture(scope="session")
+def achieved() -> dict[str, Any]:
+    """A good answer to both prompts about the goal."""
+    return {
+        "user_goal": "To know the weather.",
+        "end_state": "Knows it.",
+        "reason": "The tool says dry.",
+        "evidence": [3, 4],
+        "verdict": "achieved",
+    }
