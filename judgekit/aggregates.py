@@ -31,6 +31,9 @@ def aggregate_named(name: str) -> Aggregate:
     if not colon:
         raise ConfigError.unknown("aggregate", name, AGGREGATES)
     try:
-        return cast("Aggregate", getattr(import_module(module), function))
-    except (ImportError, AttributeError) as error:
+        found: object = getattr(import_module(module), function)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"the aggregate {name!r} cannot be loaded: {error}") from error
+    if not callable(found):
+        raise ConfigError(f"the aggregate {name!r} cannot be loaded: it is no function but {found!r}")
+    return cast("Aggregate", found)

@@ -68,10 +68,10 @@ class ConfigError(JudgekitError):
     """A judge, scorer or setting that does not exist or does not fit."""
 
     @classmethod
-    def unknown(cls, kind: str, name: str, choices: Iterable[str]) -> "ConfigError":
+    def unknown(cls, kind: str, name: object, choices: Iterable[str]) -> "ConfigError":
         """No ``kind`` is called ``name``: says which is nearest and which there are."""
         names = list(choices)
-        near = get_close_matches(name, names, 1)
+        near = get_close_matches(str(name), names, 1)
         hint = f", did you mean {near[0]!r}?" if near else ""
         return cls(f"no {kind} is called {name!r}{hint or '.'} Known: {', '.join(names) or 'none'}")
 
@@ -171,7 +171,8 @@ def _json_path(problem: ErrorDetails, record: object) -> str:
         lacking = steps[-1:] if problem["type"] == "missing" else ()
         steps = (*_steps_within(record, steps), *lacking)
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return path.removeprefix(".") or "the record"
+    path = path.removeprefix(".") or "the record"
+    return path if len(path) <= 120 else f"{path[:60]}...{path[-20:]}"
 
 
 def _steps_within(value: Any, steps: Iterable[int | str]) -> Iterator[int | str]:

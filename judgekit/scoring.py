@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import copy_context
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
@@ -56,7 +57,7 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
         return await work()
 
     with ThreadPoolExecutor(1, "judgekit") as thread:
-        done = thread.submit(lambda: asyncio.run(announced()))
+        done = thread.submit(copy_context().run, lambda: asyncio.run(announced()))  # with the ledgers that are open
         try:
             return done.result()
         except KeyboardInterrupt:  # it reaches this thread alone; the work is to stop as it would have here
@@ -70,9 +71,14 @@ async def attempt(scorer: Scorer, sample: Sample) -> Score:
     with ledger() as calls:
         try:
             score = await scorer.ascore(sample)
+            if not isinstance(score, Score):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
+                raise TypeError(f"{scorer.name} returned {score!r} and no Score")
         except Exception as error:  # noqa: BLE001 - whatever a scorer raises fails its sample and not the run
-            return Score.failed(scorer.name, f"{type(error).__name__}: {error}", calls=calls)
-    return score if len(calls) == len(score.calls) else score.model_copy(update={"calls": tuple(calls)})
+            reason = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
+            return Score.failed(scorer.name, reason, calls=calls)
+    if score.scorer == scorer.name and len(calls) <= len(score.calls):
+        return score
+    return score.model_copy(update={"scorer": scorer.name, "calls": max(score.calls, tuple(calls), key=len)})
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Provider(NamedTuple):
             AuthenticationError: The environment has no key.
         """
         if base_url is not None and api_key_env is None:
-            return "none"
+            return "no-key"
         name = api_key_env or self.api_key_env
         if not (key := os.environ.get(name)):
             raise AuthenticationError(f"the environment has no key for {base_url or self.base_url}: set {name}")

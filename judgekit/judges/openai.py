@@ -22,10 +22,10 @@ from judgekit.errors import (
     RejectedError,
     ReplyError,
     TruncatedError,
-    shortened,
 )
 from judgekit.judges.client import Reply, Request
 from judgekit.traces.message import Usage
+from judgekit.traces.rendering import cut_middle
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -112,12 +112,12 @@ class OpenAIClient:
         except TimeoutError as error:
             raise OverloadError(f"{where}: no reply within {self._timeout:g} s") from error
         except openai.APIStatusError as error:
-            raise _refused(error, where) from error
+            raise _refused(error, f"{where}: HTTP {error.status_code}: {self._shown(error.response.text)}") from error
         except openai.APIConnectionError as error:
             raise OverloadError(f"{where}: {error} {error.__cause__ or ''}".rstrip()) from error
         return self._read(body, where)
 
-    async def _send(self, request: Request) -> str:
+    async def _send(self, request: Request) -> bytes:
         schema: JSONSchema = {"name": request.schema_name, "schema": dict(request.schema), "strict": True}
         raw = await self._sdk.chat.completions.with_raw_response.create(
             model=request.model,
@@ -125,13 +125,14 @@ class OpenAIClient:
             response_format={"type": "json_schema", "json_schema": schema},
             extra_body=request.params,
         )
-        return str(raw.text)
+        return bytes(raw.content)  # its text would have what is not UTF-8 replaced
 
-    def _read(self, body: str, where: str) -> Reply:
+    def _read(self, body: bytes, where: str) -> Reply:
         try:
             completion = _Completion.model_validate_json(body)
         except ValidationError as error:
-            raise OverloadError(f"{where}: the reply is no completion: {shortened(body)}") from error
+            said = self._shown(body.decode(errors="replace"))
+            raise OverloadError(f"{where}: the reply is no completion: {said}") from error
         if not completion.choices:
             raise OverloadError(f"{where}: the reply holds no choices")
         choice = completion.choices[0]
@@ -146,6 +147,10 @@ class OpenAIClient:
         usage = None if completion.usage is None else _usage(completion.usage)
         cost = None if self._price is None else self._price.of(usage)
         return Reply(text=choice.message.content, model=completion.model, usage=usage, cost_usd=cost)
+
+    def _shown(self, said: str) -> str:
+        """What a server said, cut to fit a message, and without the key, which some servers repeat."""
+        return cut_middle(" ".join(said.split()).replace(self._sdk.api_key, "***"), 500)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -162,9 +167,8 @@ def _usage(found: _Usage) -> Usage:
     )
 
 
-def _refused(error: "APIStatusError", where: str) -> JudgeError:
+def _refused(error: "APIStatusError", said: str) -> JudgeError:
     status, code = error.status_code, error.code or ""
-    said = f"{where}: HTTP {status}: {error.message}"
     if status in (401, 403):
         return AuthenticationError(said)
     if status in _RATE_LIMITED and code != "insufficient_quota":

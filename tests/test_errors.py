@@ -1,0 +1,174 @@
+"""The errors: their tree, and what their messages say."""
+
+import inspect
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from judgekit import errors
+from judgekit.errors import (
+    ConfigError,
+    JudgekitError,
+    OverloadError,
+    RateLimitError,
+    ReplyError,
+    TraceError,
+    explain,
+    shortened,
+)
+
+
+def drawn_tree() -> dict[str, str]:
+    """The tree in the module's docstring, as child to parent."""
+    parents: dict[str, str] = {}
+    above: list[tuple[int, str]] = []
+    for line in inspect.cleandoc(errors.__doc__ or "").splitlines():
+        if found := re.match(r"([│├└─\s]*)(\w+Error)\b", line):
+            depth, name = found.start(2), found[2]
+            above = [one for one in above if one[0] < depth]
+            parents[name] = above[-1][1] if above else "Exception"
+            above.append((depth, name))
+    return parents
+
+
+def defined() -> dict[str, type]:
+    return {
+        name: one
+        for name, one in vars(errors).items()
+        if inspect.isclass(one) and issubclass(one, Exception) and one.__module__ == errors.__name__
+    }
+
+
+def test_the_tree_is_as_it_is_drawn():
+    assert drawn_tree() == {name: one.__base__.__name__ for name, one in defined().items()}
+
+
+def test_all_errors_can_be_caught_as_one():
+    assert all(issubclass(one, JudgekitError) for one in defined().values())
+
+
+def test_just_the_leaves_are_final():
+    parents = {one.__base__ for one in defined().values()}
+    assert {name for name, one in defined().items() if getattr(one, "__final__", False)} == {
+        name for name, one in defined().items() if one not in parents
+    }
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({}, "is empty"),
+        ({"path": "a.jsonl"}, "a.jsonl: is empty"),
+        ({"index": 3}, "record 3: is empty"),
+        ({"path": "a.json", "index": 0}, "a.json, record 0: is empty"),
+        ({"path": "a.jsonl", "line": 5}, "a.jsonl (line 5): is empty"),
+        ({"path": "a.jsonl", "index": 3, "line": 5}, "a.jsonl, record 3 (line 5): is empty"),
+    ],
+)
+def test_a_trace_error_says_where(where, message):
+    error = TraceError("is empty", **where)
+    assert str(error) == message
+    assert (error.found, error.path, error.index, error.line) == (
+        "is empty",
+        where.get("path"),
+        where.get("index"),
+        where.get("line"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "choices", "message"),
+    [
+        ("tool_cal_f1", ["tool_call_f1", "bleu"], "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: tool_call_f1, bleu"),
+        ("x", ["tool_call_f1", "bleu"], "no scorer is called 'x'. Known: tool_call_f1, bleu"),
+        ("x", [], "no scorer is called 'x'. Known: none"),
+        ("x", iter(["xy"]), "no scorer is called 'x', did you mean 'xy'? Known: xy"),
+        (5, ["f1"], "no scorer is called 5. Known: f1"),
+        (None, ["f1"], "no scorer is called None. Known: f1"),
+        ("f1\x1b[2J", ["f1"], "no scorer is called 'f1\\x1b[2J'. Known: f1"),
+    ],
+)  # fmt: skip
+def test_an_unknown_name_is_answered_with_the_nearest_and_with_all(name, choices, message):
+    assert str(ConfigError.unknown("scorer", name, choices)) == message
+
+
+def test_how_long_to_wait_is_part_of_an_overload():
+    assert OverloadError("busy").retry_after is None
+    assert RateLimitError("busy", retry_after=1.5).retry_after == 1.5
+
+
+def test_a_reply_error_keeps_the_reply():
+    error = ReplyError("no verdict", text="I would rather not say")
+    assert (str(error), error.text) == ("no verdict", "I would rather not say")
+
+
+class Cat(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    kind: str = "cat"
+    lives: int
+
+
+class Owner(BaseModel):
+    name: str
+    pets: list[Cat | str] = Field(default_factory=list)
+
+
+def found_in(record: object) -> ValidationError:
+    with pytest.raises(ValidationError) as caught:
+        Owner.model_validate(record)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({}, "name: Field required, found {}"),
+        ("Ann", "the record: Input should be a valid dictionary or instance of Owner, found 'Ann'"),
+        ({"name": 5}, "name: Input should be a valid string, found 5"),
+        (
+            {"name": "Ann", "pets": [{"lives": "nine"}]},
+            "pets[0].lives: Input should be a valid integer, unable to parse string as an integer, found 'nine'; "
+            "pets[0]: Input should be a valid string, found {'lives': 'nine'}",
+        ),
+        (
+            {"name": "Ann", "pets": ["Tom", {"kind": "cat"}]},
+            "pets[1].lives: Field required, found {'kind': 'cat'}; "
+            "pets[1]: Input should be a valid string, found {'kind': 'cat'}",
+        ),
+    ],
+)
+def test_what_a_validation_found_is_said_with_json_paths(record, message):
+    assert explain(found_in(record), record) == message
+
+
+def test_without_the_record_the_branches_of_unions_stand_in_the_paths():
+    assert explain(found_in({"name": "Ann", "pets": [5]})) == (
+        "pets[0].Cat: Input should be a valid dictionary or instance of Cat, found 5; "
+        "pets[0].str: Input should be a valid string, found 5"
+    )
+
+
+def test_of_many_problems_three_are_shown_and_the_rest_is_counted():
+    record = {"name": 1, "pets": [2, 3]}
+    assert explain(found_in(record), record) == (
+        "name: Input should be a valid string, found 1; "
+        "pets[0]: Input should be a valid dictionary or instance of Cat, found 2; "
+        "pets[0]: Input should be a valid string, found 2; and 2 more"
+    )
+
+
+def test_a_text_that_is_no_json_is_explained_on_one_line():
+    with pytest.raises(ValidationError) as caught:
+        Owner.model_validate_json("nope\n\n")
+    assert explain(caught.value) == "the record: Invalid JSON: expected ident at line 1 column 2, found 'nope\\n\\n'"
+
+
+@settings(max_examples=50)
+@given(st.text(max_size=200) | st.lists(st.integers(), max_size=60))
+def test_a_value_is_shown_as_code_and_cut_to_eighty_characters(value):
+    whole, shown = repr(value), shortened(value)
+    assert shown == whole if len(whole) <= 80 else shown == whole[:77] + "..."

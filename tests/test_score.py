@@ -1,0 +1,182 @@
+"""The score, and the ledger of paid calls."""
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from judgekit.score import JudgeCall, Score, ledger, record
+from judgekit.traces.message import Usage
+
+STATUSES = ["scored", "skipped", "failed", "abstained"]
+
+
+def call(prompt: str = "p@1") -> JudgeCall:
+    return JudgeCall(judge="scripted/judge", prompt=prompt)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_score_has_a_value_if_and_only_if_it_is_scored(status):
+    fits, fits_not = (0.5, None) if status == "scored" else (None, 0.5)
+    assert Score(scorer="s", status=status, value=fits).value == fits
+    with pytest.raises(ValidationError, match=f"a score that is {status} cannot have the value {fits_not}"):
+        Score(scorer="s", status=status, value=fits_not)
+
+
+@pytest.mark.parametrize("value", [0, 1, 0.0, 1.0, 1e-300, 1 / 3])
+def test_a_value_lies_between_0_and_1(value):
+    assert Score.scored("s", value).value == value
+
+
+@pytest.mark.parametrize("value", [-1e-9, 1.0000001, 2, float("inf"), float("-inf"), float("nan"), "good", None])
+def test_nothing_else_is_a_value(value):
+    with pytest.raises(ValidationError):
+        Score.scored("s", value)
+
+
+@pytest.mark.parametrize("fields", [{"status": "ok"}, {"status": "skipped", "vlaue": 1}, {"status": "skipped", "calls": [{}]}])  # fmt: skip
+def test_unknown_words_are_refused(fields):
+    with pytest.raises(ValidationError):
+        Score.model_validate({"scorer": "s", **fields})
+
+
+@pytest.mark.parametrize("field", ["value", "status", "reason", "scorer"])
+def test_a_score_cannot_be_changed(field):
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(Score.scored("s", 1), field, "x")
+
+
+def test_the_three_constructors_say_all_that_they_are_told():
+    made = call()
+    assert Score.scored("s", 0.5, reason="r", label="l", details={"tp": 1}, calls=[made], aggregate="m:f") == Score(
+        scorer="s",
+        status="scored",
+        value=0.5,
+        reason="r",
+        label="l",
+        details={"tp": 1},
+        calls=(made,),
+        aggregate="m:f",
+    )
+    assert Score.skipped("s", "r", details={"tp": 0}, calls=[made]) == Score(
+        scorer="s", status="skipped", reason="r", details={"tp": 0}, calls=(made,)
+    )
+    assert Score.failed("s", "r", calls=[made]) == Score(scorer="s", status="failed", reason="r", calls=(made,))
+    assert Score.scored("s", 1).aggregate == "mean"
+
+
+def test_details_are_copied_when_a_score_is_made():
+    details = {"tp": 1}
+    score = Score.scored("s", 1, details=details)
+    details["tp"] = 2
+    assert score.details == {"tp": 1}
+
+
+text = st.text(max_size=10)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | numbers | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=6,
+)
+calls = st.builds(
+    JudgeCall,
+    judge=text,
+    prompt=text,
+    cached=st.booleans(),
+    usage=st.none()
+    | st.builds(Usage, input_tokens=st.none() | st.integers(0), output_tokens=st.none() | st.integers(0)),
+    cost_usd=st.none() | numbers,
+    seconds=numbers,
+    error=st.none() | text,
+)
+scores = st.sampled_from(STATUSES).flatmap(
+    lambda status: st.builds(
+        Score,
+        scorer=text,
+        status=st.just(status),
+        value=st.floats(0, 1) if status == "scored" else st.none(),
+        label=st.none() | text,
+        reason=text,
+        details=st.dictionaries(text, json_values, max_size=3),
+        calls=st.lists(calls, max_size=2),
+        aggregate=text,
+    )
+)
+
+
+@settings(max_examples=100)
+@given(scores)
+def test_a_score_is_the_same_after_a_round_trip_through_json(score):
+    assert Score.model_validate_json(score.model_dump_json()) == score
+    assert Score.model_validate(score.model_dump(mode="json")) == score
+
+
+def test_a_ledger_holds_the_calls_made_while_it_is_open():
+    record(call("before"))
+    with ledger() as held:
+        record(call("one"))
+        record(call("two"))
+    record(call("after"))
+    assert [one.prompt for one in held] == ["one", "two"]
+
+
+def test_a_call_stands_in_every_ledger_around_it():
+    with ledger() as outer:
+        record(call("one"))
+        with ledger() as inner:
+            record(call("two"))
+        record(call("three"))
+    assert [one.prompt for one in outer] == ["one", "two", "three"]
+    assert [one.prompt for one in inner] == ["two"]
+
+
+def test_a_ledger_keeps_what_was_paid_for_before_an_error():
+    held = []
+
+    def work() -> None:
+        with ledger() as calls:
+            held.append(calls)
+            record(call("paid"))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        work()
+    record(call("after"))
+    assert held == [[call("paid")]]
+
+
+def test_tasks_have_ledgers_of_their_own_and_share_the_one_around_them():
+    async def one_task(name: str) -> list[str]:
+        with ledger() as held:
+            record(call(f"{name} first"))
+            await asyncio.sleep(0)
+            record(call(f"{name} second"))
+        return [one.prompt for one in held]
+
+    async def work() -> tuple[list[list[str]], list[str]]:
+        with ledger() as held:
+            found = await asyncio.gather(one_task("a"), one_task("b"))
+        return found, [one.prompt for one in held]
+
+    apart, together = asyncio.run(work())
+    assert apart == [["a first", "a second"], ["b first", "b second"]]
+    assert together == ["a first", "b first", "a second", "b second"]
+
+
+def test_a_cancelled_task_leaves_its_cost_in_the_ledger():
+    async def work() -> list[JudgeCall]:
+        async def forever() -> None:
+            record(call("paid"))
+            await asyncio.Event().wait()
+
+        with ledger() as held:
+            task = asyncio.create_task(forever())
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        return held
+
+    assert asyncio.run(work()) == [call("paid")]

@@ -1,0 +1,487 @@
+"""The contract of scorers: @scorer, attempt, signature, and the sync twin."""
+
+import asyncio
+import copy
+import hashlib
+import json
+import math
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.errors import ConfigError, OverloadError, ReplyError
+from judgekit.judges.judge import Judge
+from judgekit.judges.openai import Price
+from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.judges.scripted import ScriptedJudge
+from judgekit.score import JudgeCall, Score, ledger, record
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
+from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.scorers.topic import TopicAdherence
+from judgekit.scoring import Blocking, Scorer, attempt, scorer, signature
+from judgekit.traces.message import HumanMessage
+from judgekit.traces.sample import Sample
+
+SAMPLE = Sample.of([HumanMessage("Hi, please.")], id="one")
+ACHIEVED = {"user_goal": "g", "end_state": "e", "reason": "r", "evidence": [1], "verdict": "achieved"}
+
+
+def call(prompt: str = "p@1") -> JudgeCall:
+    return JudgeCall(judge="scripted/judge", prompt=prompt)
+
+
+def tried(one: Scorer) -> Score:
+    return asyncio.run(attempt(one, SAMPLE))
+
+
+@dataclass(frozen=True)
+class Given:
+    """Does as it is told."""
+
+    does: object
+    name: str = "given"
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        return await self.does() if asyncio.iscoroutinefunction(self.does) else self.does()
+
+
+# --- @scorer
+
+
+@pytest.mark.parametrize(
+    ("returned", "value", "reason"),
+    [
+        (True, 1.0, ""),
+        (False, 0.0, ""),
+        (1, 1.0, ""),
+        (0, 0.0, ""),
+        (0.25, 0.25, ""),
+        ((0.5, "half"), 0.5, "half"),
+        ((True, "all of it"), 1.0, "all of it"),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_function_of_a_sample_is_a_scorer(returned, value, reason, is_async):
+    def plain(sample):
+        assert sample is SAMPLE
+        return returned
+
+    async def waiting(sample):
+        await asyncio.sleep(0)
+        return plain(sample)
+
+    made = scorer(name="mine")(waiting if is_async else plain)
+    assert isinstance(made, Scorer)
+    found = tried(made)
+    assert found == Score.scored("mine", value, reason=reason)
+    assert type(found.value) is float
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        Score.scored("mine", 0.5, label="half", details={"a": 1}, aggregate="judgekit.aggregates:mean"),
+        Score.skipped("mine", "no question here", details={"a": 1}),
+        Score.failed("mine", "broken"),
+        Score(scorer="mine", status="abstained", reason="undecided"),
+    ],
+    ids=lambda score: score.status,
+)
+def test_a_score_that_a_function_returns_is_kept_as_it_is(score):
+    @scorer(name="mine")
+    def mine(sample):
+        return score
+
+    assert tried(mine) == score
+
+
+@pytest.mark.parametrize(
+    ("returned", "reason"),
+    [
+        (None, "TypeError: mine returned None; a scorer returns a number in [0, 1], or a Score"),
+        ("good", "TypeError: mine returned 'good'; a scorer returns a number in [0, 1], or a Score"),
+        ([1], "TypeError: mine returned [1]; a scorer returns a number in [0, 1], or a Score"),
+        ((None, "why"), "TypeError: mine returned None; a scorer returns a number in [0, 1], or a Score"),
+        (1.5, "ValueError: mine returned 1.5; a score lies in [0, 1], and 1 is best"),
+        (-0.1, "ValueError: mine returned -0.1; a score lies in [0, 1], and 1 is best"),
+        (5, "ValueError: mine returned 5; a score lies in [0, 1], and 1 is best"),
+        (math.nan, "ValueError: mine returned nan; a score lies in [0, 1], and 1 is best"),
+        (math.inf, "ValueError: mine returned inf; a score lies in [0, 1], and 1 is best"),
+    ],
+)
+def test_what_is_no_number_from_0_to_1_is_a_failed_score(returned, reason):
+    @scorer(name="mine")
+    def mine(sample):
+        return returned
+
+    assert tried(mine) == Score.failed("mine", reason)
+
+
+@pytest.mark.parametrize("returned", [(1, "why", "more"), (1,), (1, None)])
+def test_a_tuple_that_is_no_pair_of_number_and_reason_is_a_failed_score(returned):
+    @scorer
+    def mine(sample):
+        return returned
+
+    assert tried(mine).status == "failed"
+
+
+def test_what_a_function_raises_is_a_failed_score():
+    @scorer
+    def broken(sample):
+        raise KeyError("no such thing")
+
+    @scorer
+    async def broken_later(sample):
+        await asyncio.sleep(0)
+        raise KeyError("no such thing")
+
+    assert tried(broken) == Score.failed("broken", "KeyError: 'no such thing'")
+    assert tried(broken_later) == Score.failed("broken_later", "KeyError: 'no such thing'")
+
+
+class Polite:
+    """A callable object."""
+
+    def __call__(self, sample: Sample) -> bool:
+        return "please" in sample.trace.messages[-1].text
+
+
+def test_a_scorer_is_called_as_its_function_unless_it_is_named():
+    def says_please(sample):
+        return "please" in sample.trace.messages[-1].text
+
+    assert scorer(says_please).name == "says_please"
+    assert scorer()(says_please).name == "says_please"
+    assert scorer(name="manners")(says_please).name == "manners"
+    assert scorer(Polite()).name == "Polite"
+    assert tried(scorer(Polite())) == Score.scored("Polite", 1)
+
+
+def first(sample):
+    return 1
+
+
+def second(sample):
+    return 0.5
+
+
+def test_the_version_of_a_function_is_the_hash_of_its_source_unless_it_is_given():
+    renamed = [scorer(name="s")(one) for one in (first, first, second)]
+    assert renamed[0].version == renamed[1].version != renamed[2].version
+    assert len(renamed[0].version) == 12
+    assert scorer(version="2")(first).version == "2"
+    assert signature(scorer(version="2")(first)) != signature(scorer(version="3")(first))
+
+
+# --- attempt
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("bad data"), "ValueError: bad data"),
+        (OverloadError("busy"), "OverloadError: busy"),
+        (ReplyError("no verdict", text="?"), "ReplyError: no verdict"),
+        (TimeoutError(), "TimeoutError: "),
+        (RecursionError("too deep"), "RecursionError: too deep"),
+        (ExceptionGroup("two", [ValueError("a"), KeyError("b")]), "ExceptionGroup: two (2 sub-exceptions)"),
+        (StopAsyncIteration("end"), "StopAsyncIteration: end"),
+        (ValueError("\ud800 alone"), "ValueError: \\ud800 alone"),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, Exception) else None,
+)
+def test_any_error_is_a_failed_score_with_its_type_its_message_and_its_cost(error, reason):
+    def work():
+        record(call("paid"))
+        raise error
+
+    found = tried(Given(work))
+    assert found == Score.failed("given", reason, calls=[call("paid")])
+    assert Score.model_validate_json(found.model_dump_json()) == found
+
+
+@settings(max_examples=50)
+@given(st.text(st.characters(), max_size=30))
+def test_a_failed_score_can_be_written_whatever_the_message_was(message):
+    def work():
+        raise RuntimeError(message)
+
+    found = tried(Given(work))
+    assert Score.model_validate_json(found.model_dump_json()) == found
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, KeyboardInterrupt, SystemExit])
+def test_what_ends_the_work_is_no_failed_score(error):
+    """A cancelled score is not a failed one: it passes through."""
+
+    async def work():
+        raise error
+
+    with pytest.raises(error):
+        asyncio.run(attempt(Given(work), SAMPLE))
+
+
+@pytest.mark.parametrize("returned", [None, 0.5, "good", (1.0, "why")])
+def test_a_scorer_that_returns_no_score_has_failed(returned):
+    found = tried(Given(lambda: returned))
+    assert found == Score.failed("given", f"TypeError: given returned {returned!r} and no Score")
+
+
+def test_the_calls_of_the_ledger_stand_in_the_score():
+    def work():
+        record(call("one"))
+        record(call("two"))
+        return Score.scored("given", 1, reason="kept", calls=[call("two")])
+
+    assert tried(Given(work)) == Score.scored("given", 1, reason="kept", calls=[call("one"), call("two")])
+
+
+def test_calls_that_a_scorer_counted_itself_are_kept():
+    """A scorer may ask a model in its own way, past the ledger; what it says it paid is not lost."""
+    mine = Score.scored("given", 1, calls=[call("mine")])
+    assert tried(Given(lambda: mine)) == mine
+
+
+def test_a_score_bears_the_name_of_its_scorer():
+    """Else the skipped ones would be counted on another line than the scored ones."""
+    assert tried(Given(lambda: Score.skipped("another", "no question"))) == Score.skipped("given", "no question")
+
+
+def test_attempts_in_one_another_keep_their_cost_apart_and_together():
+    def fails():
+        record(call("member"))
+        raise ValueError
+
+    async def panel():
+        record(call("own"))
+        member = await attempt(Given(fails, name="member"), SAMPLE)
+        return Score.scored("given", 1, details={"member": [one.prompt for one in member.calls]})
+
+    found = tried(Given(panel))
+    assert found.details == {"member": ["member"]}
+    assert [one.prompt for one in found.calls] == ["own", "member"]
+
+
+# --- the sync twin
+
+
+@dataclass(frozen=True)
+class Threaded(Blocking):
+    """Tells in which thread and loop it ran."""
+
+    name: str = "threaded"
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        await asyncio.sleep(0)
+        record(call("paid"))
+        return Score.scored(self.name, 1, reason=threading.current_thread().name)
+
+
+def test_score_is_the_sync_twin():
+    assert Threaded().score(SAMPLE) == Score.scored("threaded", 1, reason=threading.current_thread().name)
+
+
+def test_under_a_running_loop_score_uses_a_thread_of_its_own():
+    async def notebook():
+        loop = asyncio.get_running_loop()
+        found = Threaded().score(SAMPLE)
+        assert asyncio.get_running_loop() is loop
+        return found
+
+    assert asyncio.run(notebook()).reason.startswith("judgekit")
+
+
+def test_score_raises_what_ascore_raises():
+    @scorer
+    def broken(sample):
+        raise KeyError("no such thing")
+
+    async def notebook():
+        return broken.score(SAMPLE)
+
+    with pytest.raises(KeyError, match="no such thing"):
+        broken.score(SAMPLE)
+    with pytest.raises(KeyError, match="no such thing"):
+        asyncio.run(notebook())
+
+
+def test_what_the_sync_twin_pays_under_a_running_loop_stands_in_the_ledger():
+    """A function that asks another scorer with ``.score`` has its cost in its own score."""
+
+    @scorer
+    def mine(sample):
+        return Threaded().score(sample).value
+
+    assert [one.prompt for one in tried(mine).calls] == ["paid"]
+    with ledger() as held:
+        Threaded().score(SAMPLE)
+    assert [one.prompt for one in held] == ["paid"]
+
+
+# --- signature
+
+
+def test_a_signature_is_the_same_for_the_same_scorer():
+    assert signature(ToolCallF1()) == signature(ToolCallF1())
+    assert signature(TopicAdherence(Judge("openai/a"))) == signature(TopicAdherence(Judge("openai/a")))
+    assert len(signature(ToolCallF1())) == 16
+
+
+def test_the_signature_of_a_shipped_scorer_stays_from_release_to_release():
+    """Rows will be found by it: whoever changes it makes all of them unknown, and should mean to."""
+    identity = ["judgekit.scorers.tool_calls.f1.ToolCallF1", {"name": "tool_call_f1"}, None]
+    assert signature(ToolCallF1()) == hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+
+
+BASE = TopicAdherence(Judge("openai/a"))
+WITH_PARAMS = Judge("openai/a", params={"temperature": 0})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        TopicAdherence(Judge("openai/a"), mode="recall"),
+        TopicAdherence(Judge("openai/a"), name="other"),
+        TopicAdherence(Judge("openai/b")),
+        TopicAdherence(Judge("openai/a", base_url="http://localhost:1/v1")),
+        TopicAdherence(WITH_PARAMS),
+        TopicAdherence(Judge("openai/a", params={"temperature": 1})),
+        TopicAdherence(ScriptedJudge([])),
+        AgentGoalAccuracyWithReference(Judge("openai/a"), name="topic_adherence"),
+        ToolCallF1(name="topic_adherence"),
+    ],
+    ids=range(9),
+)
+def test_what_changes_a_score_changes_the_signature(other):
+    assert signature(other) != signature(BASE)
+
+
+def test_all_signatures_of_different_scorers_differ():
+    judge = Judge("openai/a")
+    made = [
+        ToolCallAccuracy(),
+        ToolCallF1(),
+        *(TopicAdherence(judge, mode=mode) for mode in ("precision", "recall", "f1", "accuracy")),
+        AgentGoalAccuracyWithReference(judge),
+        AgentGoalAccuracyWithoutReference(judge),
+        TopicAdherence(WITH_PARAMS),
+    ]
+    assert len({signature(one) for one in made}) == len(made)
+
+
+@pytest.mark.parametrize(
+    "settings_of_no_effect",
+    [
+        {"cache": Path("elsewhere.sqlite")},
+        {"cache": None},
+        {"cache_mode": "refresh"},
+        {"concurrency": 2},
+        {"attempts": 9},
+        {"timeout": 5},
+        {"max_requests": 7},
+        {"price": Price(1, 2)},
+        {"api_key_env": "MY_KEY"},
+    ],
+    ids=lambda found: next(iter(found)),
+)
+def test_where_replies_are_kept_and_what_they_cost_leaves_the_signature(settings_of_no_effect):
+    assert signature(TopicAdherence(Judge("openai/a", **settings_of_no_effect))) == signature(BASE)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A scorer with one prompt."""
+
+    prompt: Prompt = field(compare=False)
+    name: str = "asking"
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        return (self.prompt,)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        raise NotImplementedError
+
+
+def test_a_changed_word_in_a_prompt_changes_the_signature(tmp_path):
+    def asking(question: str) -> Asking:
+        folder = tmp_path / question
+        folder.mkdir(exist_ok=True)
+        path = folder / "mine.md"
+        path.write_text(f"---\ndescription: d\ninputs: [conversation]\nsource: s\n---\n{question}\n")
+        return Asking(load_prompt(path))
+
+    assert signature(asking("Was it good?")) == signature(asking("Was it good?")) != signature(asking("Was it fine?"))
+
+
+@dataclass(frozen=True)
+class WithOption:
+    """A scorer with an option of any type."""
+
+    option: object
+    name: str = "with_option"
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        raise NotImplementedError
+
+
+class Versioned:
+    """A callable with a version."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+
+    def __call__(self) -> None: ...
+
+
+def test_options_of_all_kinds_stand_in_the_signature():
+    options = [
+        None,
+        True,
+        1,
+        "1",
+        1.5,
+        (1, 2),
+        (2, 1),
+        {"a": 1},
+        {"a": 2},
+        {"b": 1},
+        ToolCallF1(),
+        ToolCallF1(name="x"),
+    ]
+    options += [Versioned("1"), Versioned("2"), (Versioned("1"), 3), {"f": Versioned("1")}]
+    signatures = [signature(WithOption(option)) for option in options]
+    assert len(set(signatures)) == len(options)
+    assert signatures == [signature(WithOption(copy.deepcopy(option))) for option in options]
+    assert signature(WithOption([1, 2])) == signature(WithOption((1, 2)))
+    assert signature(WithOption({"a": 1, "b": 2})) == signature(WithOption({"b": 2, "a": 1}))
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (len, "needs a version"),
+        (lambda: None, "needs a version"),
+        ([len], "needs a version"),
+        ({"f": len}, "needs a version"),
+        (WithOption(len), "needs a version"),
+        ({1, 2}, "cannot be part of a scorer's signature"),
+        (object(), "cannot be part of a scorer's signature"),
+    ],
+    ids=range(7),
+)
+def test_an_option_that_cannot_be_told_from_another_is_an_error(option, said):
+    with pytest.raises(ConfigError, match=said):
+        signature(WithOption(option))
+
+
+def test_a_judged_scorer_has_a_sync_twin_too():
+    judge = ScriptedJudge([ACHIEVED])
+    assert AgentGoalAccuracyWithoutReference(judge).score(SAMPLE).value == 1.0
+    assert len(judge.requests) == 1
