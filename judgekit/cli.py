@@ -47,7 +47,7 @@ def main() -> None:
     """Runs the command line; what is raised on purpose is said in words."""
     try:
         app()
-    except JudgekitError as error:
+    except (JudgekitError, OSError) as error:
         console(stderr=True).print(f"judgekit: {_in_lines(str(error))}", soft_wrap=True)
         raise SystemExit(2) from None
 
@@ -117,6 +117,8 @@ def run(
         judge_used.check()
     problems: list[TraceError] = []
     samples = read(file, format, references, on_error="raise" if strict else problems.append)
+    if output is not None and output.resolve() in {one.resolve() for one in (file, references, config) if one}:
+        raise ConfigError(f"--output {output}: is a file that is read; name another")
     if limit is not None:
         samples = islice(samples, limit)
     if sample is not None:
@@ -172,7 +174,7 @@ def _score(
         except KeyboardInterrupt:
             interrupted = True
     unread = [problem for problem in problems if problem.index is not None]
-    if unread and not ids:
+    if unread and not ids and not interrupted:
         raise TraceError(f"none of the {len(unread)} records could be read; the first: {unread[0]}")
     show_summary(summary, highlights, console())
     _show_problems(problems, [name for name, times in ids.items() if times > 1])
@@ -186,13 +188,14 @@ def _score(
 @contextmanager
 def _row_writer(path: Path, scorers: int) -> Generator[RowWriter]:
     try:
-        file = path.open("w", encoding="utf-8")
+        with path.open("w", encoding="utf-8") as file:
+            writer = RowWriter(file, scorers)
+            try:
+                yield writer
+            finally:
+                writer.flush()
     except OSError as error:
         raise ConfigError(f"--output {path}: cannot be written: {error}") from error
-    with file:
-        writer = RowWriter(file, scorers)
-        yield writer
-        writer.flush()
 
 
 def _show_problems(problems: Sequence[TraceError], repeated: Sequence[str]) -> None:

@@ -50,7 +50,7 @@ class ScorerSpec(Record):
     """A scorer as it is asked for: its name, the name of this instance, and its options."""
 
     name: str
-    alias: str | None = None
+    alias: str | None = Field(default=None, validation_alias="as")
     options: JsonObject
 
     @classmethod
@@ -59,7 +59,7 @@ class ScorerSpec(Record):
         options = dict(table)
         try:
             return cls.model_validate(
-                {"name": options.pop("name", None), "alias": options.pop("as", None), "options": options}
+                {"name": options.pop("name", None), "as": options.pop("as", None), "options": options}
             )
         except ValidationError as error:
             raise ConfigError(f"a [[scorers]] table: {explain(error)}") from error
@@ -73,7 +73,9 @@ class ScorerSpec(Record):
             option, equals, value = item.partition("=")
             if not equals:
                 raise ConfigError(f"--scorer {text}: expected option=value behind the colon, found {item!r}")
-            table[option.strip()] = _value(value.strip())
+            if (key := option.strip()) in table:
+                raise ConfigError(f"--scorer {text}: {key!r} is given twice; as= is what names this instance")
+            table[key] = _value(value.strip())
         return cls.of(table)
 
 

@@ -5,6 +5,8 @@ import copy
 import hashlib
 import json
 import math
+import os
+import signal
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +25,7 @@ from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAc
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
-from judgekit.scoring import Blocking, Scorer, attempt, scorer, signature
+from judgekit.scoring import Blocking, Scorer, attempt, scorer, signature, wait_for
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -322,6 +324,32 @@ def test_what_the_sync_twin_pays_under_a_running_loop_stands_in_the_ledger():
     with ledger() as held:
         Threaded().score(SAMPLE)
     assert [one.prompt for one in held] == ["paid"]
+
+
+def test_ctrl_c_under_a_running_loop_stops_the_work_and_gets_through():
+    """It reaches the main thread alone, which waits; the thread of the work is told and is done before that goes on."""
+    seen: list[str] = []
+
+    async def work() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            seen.append("stopped")
+            raise
+
+    async def notebook() -> None:
+        wait_for(work)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    loop = asyncio.new_event_loop()  # as a notebook has it: a loop that does not catch Ctrl-C itself
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(notebook())
+        assert seen == ["stopped"]
+    finally:
+        loop.close()
+        signal.signal(signal.SIGINT, before)
 
 
 # --- signature

@@ -1,6 +1,5 @@
 """The layer that refuses to send more than the user allows."""
 
-import math
 from dataclasses import dataclass
 from itertools import count
 
@@ -21,7 +20,7 @@ class Budget:
 
     async def complete(self, request: Request, /) -> Reply:
         """The reply, if the request may still be sent."""
-        if next(self.sent) >= (self.max_requests or math.inf):
+        if self.max_requests is not None and next(self.sent) >= self.max_requests:
             raise BudgetError(f"the judge's limit of {self.max_requests} requests (max_requests) is spent")
         return await self.inner.complete(request)
 

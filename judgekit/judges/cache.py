@@ -58,13 +58,11 @@ class Cache:
         if self.mode != "refresh" and (kept := _kept(self.replies, request)) is not None:
             return kept
         if (task := self._under_way.get(request.key)) is not None:
-            reply = await asyncio.shield(task)
-            _remember(request, reply)
-            return reply
+            return _remembered(request, await _result(task))
         task = asyncio.create_task(self._ask(request))
         self._under_way[request.key] = task
         task.add_done_callback(lambda done: self._landed(request.key, done))
-        return await asyncio.shield(task)
+        return await _result(task)
 
     async def _ask(self, request: Request) -> Reply:
         reply = await self.inner.complete(request)
@@ -82,17 +80,23 @@ class Cache:
         await self.inner.aclose()
 
 
+async def _result(task: asyncio.Task[Reply]) -> Reply:
+    """What a task returns, for one of its waiters. Unlike a shield, it logs no error that all of them have left."""
+    await asyncio.wait((task,))
+    return task.result()
+
+
 def _kept(replies: Replies, request: Request) -> Reply | None:
-    if (reply := replies.get(request.key)) is None:
-        return None
+    reply = replies.get(request.key)
+    return None if reply is None else _remembered(request, reply)
+
+
+def _remembered(request: Request, reply: Reply) -> Reply:
+    """A reply that somebody else paid for; equal requests may accept less than the one that was sent."""
     try:
         request.accept(reply.text)
     except ValueError as error:
         raise ReplyError(f"the reply that is kept for this request cannot be used: {error}", text=reply.text) from error
-    _remember(request, reply)
-    return reply
-
-
-def _remember(request: Request, reply: Reply) -> None:
     judge = f"{request.provider}/{request.model}"
     record(JudgeCall(judge=judge, prompt=request.prompt, cached=True, usage=reply.usage, cost_usd=0.0))
+    return reply

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Generic, Self, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakMethod
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
@@ -73,7 +73,7 @@ class Judge(Record):
     cache_mode: CacheMode = Field(default="read_write", exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
 
-    _sent: "count[int]" = PrivateAttr(default_factory=count)
+    _sent: "count[int]" = PrivateAttr()
     _clients: "_Clients" = PrivateAttr()
 
     def model_post_init(self, _context: object, /) -> None:
@@ -82,13 +82,24 @@ class Judge(Record):
             raise ConfigError(f"a judge is named provider/model, as in openai/gpt-4.1-mini, found {self.model!r}")
         if self.cache_mode == "replay" and self.cache is None:
             raise ConfigError("to replay, a judge needs a cache= to replay from")
+        if self.cache is not None and self.cache.suffix == ".jsonl" and self.cache_mode != "replay":
+            raise ConfigError(f"{self.cache} is only read: use cache_mode='replay', or a SQLite file")
         if self._needs_provider:
             provider_named(self.provider)
-        self._clients = _Clients(lambda: build(self, self._sent))
+            if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
+                raise ConfigError(f"a base_url starts with http:// or https://, found {self.base_url!r}")
+        self._sent = count()
+        self._clients = _Clients()
 
     def __copy__(self) -> Self:
         """A judge of its own: clients are bound to the settings that they were made with."""
-        return type(self).model_validate(dict(self))
+        copied = super().__copy__()
+        copied.model_post_init(None)
+        return copied
+
+    def __deepcopy__(self, _memo: dict[int, object] | None = None) -> Self:
+        """The same: what it holds is frozen, or shared on purpose."""
+        return self.__copy__()
 
     @property
     def provider(self) -> str:
@@ -160,7 +171,7 @@ class Judge(Record):
             draw=draw,
         )
         with ledger() as calls:
-            client = await self._clients.here()
+            client = await self._clients.here(lambda: build(self, self._sent))
             try:
                 reply = await client.complete(request)
             except ReplyError as error:
@@ -174,32 +185,36 @@ class _Clients:
     """The client of each event loop, since connections and locks belong to the loop they were made in.
 
     It is held by an async generator, because ``asyncio.run`` finishes those when its loop ends: connections are closed
-    in their own loop, and nobody has to close a judge.
+    in their own loop, and nobody has to close a judge. The generator knows its holder weakly, so that a judge that is
+    forgotten while its loop runs is finished as well.
     """
 
-    def __init__(self, make: Callable[[], Client]) -> None:
-        self._make = make
+    def __init__(self) -> None:
         self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Client, AsyncGenerator[Client]]]
         self._held = WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    async def here(self) -> Client:
-        """The client of the running loop."""
+    async def here(self, make: Callable[[], Client]) -> Client:
+        """The client of the running loop, made when it is first asked for."""
         loop = asyncio.get_running_loop()
         with self._lock:
             held = self._held.get(loop)
         if held is None:
-            holder = self._hold(loop)
+            holder = _hold(make(), WeakMethod(self._forget))
             held = (await anext(holder), holder)  # waits for nothing, so no other task comes between
             with self._lock:
                 self._held[loop] = held
         return held[0]
 
-    async def _hold(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Client]:
-        client = self._make()
-        try:
-            yield client
-        finally:
-            with self._lock:
-                self._held.pop(loop, None)
-            await client.aclose()
+    def _forget(self) -> None:
+        with self._lock:
+            self._held.pop(asyncio.get_running_loop(), None)
+
+
+async def _hold(client: Client, forget: WeakMethod[Callable[[], None]]) -> AsyncGenerator[Client]:
+    try:
+        yield client
+    finally:
+        if (forget_it := forget()) is not None:
+            forget_it()
+        await client.aclose()

@@ -28,13 +28,15 @@ class Provider(NamedTuple):
         """The key to send. A server of the user's own is sent none that it was not meant to see.
 
         Raises:
-            AuthenticationError: The environment has no key.
+            AuthenticationError: The environment has no key, or none that can be sent.
         """
         if base_url is not None and api_key_env is None:
             return "no-key"
         name = api_key_env or self.api_key_env
-        if not (key := os.environ.get(name)):
+        if not (key := os.environ.get(name, "").strip()):
             raise AuthenticationError(f"the environment has no key for {base_url or self.base_url}: set {name}")
+        if not (key.isascii() and key.isprintable()):
+            raise AuthenticationError(f"the key in {name} holds characters that cannot be sent: copy it again")
         return key
 
 

@@ -74,8 +74,14 @@ class Prompt:
         return tuple(name for name in self.inputs if INPUTS[name](sample) is None)
 
     def turns(self, sample: Sample) -> tuple[Turn, Turn]:
-        """The messages of the request: the system part, then the conversation with the question behind it."""
+        """The messages of the request: the system part, then the conversation with the question behind it.
+
+        Raises:
+            PromptError: The sample lacks an input.
+        """
         filled = {name: INPUTS[name](sample) for name in self.inputs}
+        if lacking := [name for name, text in filled.items() if text is None]:
+            raise PromptError(f"{self.name}: the sample {sample.id!r} has no {' and no '.join(lacking)}")
         question = _jinja().from_string(self.question).render(filled)
         conversation = filled.get(CONVERSATION)
         user = question if conversation is None else f"{conversation}\n\n{question}"
@@ -99,7 +105,7 @@ def load_prompt(name: str | Path) -> Prompt:
         named = jinja2.meta.find_undeclared_variables(_jinja().parse(body))
     except ValidationError as error:
         raise PromptError(f"{path}: {explain(error)}") from error
-    except (yaml.YAMLError, jinja2.TemplateError) as error:
+    except (yaml.YAMLError, jinja2.TemplateError, ValueError) as error:  # ValueError: a date that is none, in YAML
         raise PromptError(f"{path}: {error}") from error
     if unknown := set(front.inputs) - INPUTS.keys():
         raise PromptError(f"{path}: unknown inputs {sorted(unknown)}; the inputs are {', '.join(INPUTS)}")

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -98,33 +98,43 @@ class CachedReplies:
         self._path = path
         with self._explained():
             if not path.parent.exists():
-                path.parent.mkdir(parents=True)
+                path.parent.mkdir(parents=True, exist_ok=True)  # another process may be making it
                 (path.parent / ".gitignore").write_text("*\n")
             self._db = sqlite3.connect(path, timeout=10, isolation_level=None)
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version > _SCHEMA_VERSION:
+            try:
+                self._prepare()
+            except BaseException:
                 self._db.close()
-                raise StoreError(f"{path}: written by a newer judgekit (schema {version}); update, or use another file")
+                raise
+
+    def _prepare(self) -> None:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version > _SCHEMA_VERSION:
+            found = f"written by a newer judgekit (schema {version})"
+            raise StoreError(f"{self._path}: {found}; update, or use another file")
+        with suppress(
+            sqlite3.OperationalError
+        ):  # another process is switching it on, and SQLite does not wait for that
             self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, digests TEXT NOT NULL, prompt TEXT NOT NULL,"
-                " reply TEXT NOT NULL, at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT, WITHOUT ROWID"
-            )
-            self._db.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, digests TEXT NOT NULL, prompt TEXT NOT NULL,"
+            " reply TEXT NOT NULL, at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT, WITHOUT ROWID"
+        )
+        self._db.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
     @contextmanager
     def _explained(self) -> Generator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, ValueError) as error:  # ValueError: a row that is not what was written
             raise StoreError(f"{self._path}: cannot be used as a cache: {error}; remove it or name another") from error
 
     def get(self, key: str, /) -> Reply | None:
         """The reply to the request with this key."""
         with self._explained():
             row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-        return Reply.model_validate_json(row[0]) if row else None
+            return Reply.model_validate_json(row[0]) if row else None
 
     def put(self, request: Request, reply: Reply, /) -> None:
         """Keeps a reply, in the place of an older one."""

@@ -54,7 +54,6 @@ class Run:
         if self.interrupted:
             lines.append("interrupted: only the samples that were done are counted")
         if self.duplicate_ids:
-            lines.append(
-                f"{len(self.duplicate_ids)} ids belong to more than one sample: {', '.join(self.duplicate_ids[:5])}"
-            )
+            shown = ", ".join(map(repr, self.duplicate_ids[:5]))
+            lines.append(f"{len(self.duplicate_ids)} ids belong to more than one sample: {shown}")
         return "\n".join(lines)

@@ -26,7 +26,7 @@ async def arun(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurre
         concurrency: Samples that are scored at once.
 
     Raises:
-        ConfigError: There is no scorer, or two have one name.
+        ConfigError: There is no scorer, or two have one name, or no sample may be scored.
     """
     with _kept() as rows:
         await score_each(samples, scorers, rows.append, concurrency=concurrency)
@@ -76,13 +76,16 @@ async def score_each(
     The rows of one sample come together, in the order of the scorers. See `arun`.
     """
     must_differ(scorers)
+    if concurrency < 1:
+        raise ConfigError(f"concurrency is the number of samples at once, found {concurrency}")
     numbered = enumerate(samples)
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
                 group.create_task(_work(numbered, scorers, emit))
     except ExceptionGroup as errors:  # scores fail on their own: this came from the samples or from emit
-        raise errors.exceptions[0] from None
+        error = errors.exceptions[0]
+        raise error from error.__cause__
 
 
 async def _work(

@@ -43,7 +43,8 @@ class Line:
             return
         self.requests += 1
         used = call.usage
-        spent = None if used is None or used.output_tokens is None else (used.input_tokens or 0) + used.output_tokens
+        tokens = (used.input_tokens, used.output_tokens) if used else (None, None)
+        spent = None if None in tokens else sum(filter(None, tokens))
         if spent is None and call.error is not None:
             return  # a request that came to nothing
         self.tokens = None if self.tokens is None or spent is None else self.tokens + spent

@@ -11,7 +11,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import respx
@@ -67,13 +67,13 @@ class Server:
         self.script: list[tuple] = []
         self.requests: list[Received] = []
         self.opened = 0
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._connections: dict[asyncio.Task, asyncio.StreamWriter] = {}
         self._changed = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        self.url = "http://127.0.0.1:{}/v1".format(self._server.sockets[0].getsockname()[1])
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     def says(self, content: object, **changes: object) -> tuple:
         """The line of a script that is a good reply; text as it is, anything else as JSON."""
@@ -83,7 +83,11 @@ class Server:
             "object": "chat.completion",
             "model": "judge-1-2026-11-20",
             "choices": [
-                {"index": 0, "message": {"role": "assistant", "content": text, "refusal": None}, "finish_reason": "stop"}
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": text, "refusal": None},
+                    "finish_reason": "stop",
+                }
             ],
             "usage": {
                 "prompt_tokens": 1000,
@@ -98,7 +102,12 @@ class Server:
     def all_closed(self) -> bool:
         """Whether the clients closed all their connections, now or within seconds."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self._writers, timeout=5)
+            return self._changed.wait_for(lambda: not self._connections, timeout=5)
+
+    def was_asked(self) -> bool:
+        """Whether a request has come, now or within seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.requests, timeout=5)
 
     def stop(self) -> None:
         self._run(self._hang_up())
@@ -111,27 +120,28 @@ class Server:
 
     async def _hang_up(self) -> None:
         self._server.close()
-        for writer in self._writers:
+        for writer in self._connections.values():
             writer.transport.abort()
-        while self._writers:
-            await asyncio.sleep(0)
+        await asyncio.gather(*self._connections)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.opened += 1
-        self._writers.add(writer)
+        self._connections[asyncio.current_task()] = writer
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
                 headers = dict(line.lower().split(": ", 1)[:1] + line.split(": ", 1)[1:] for line in head[1:] if line)
                 body = await reader.readexactly(int(headers["content-length"]))
                 line = self.script[min(len(self.requests), len(self.script) - 1)]
-                self.requests.append(Received(head[0], headers, json.loads(body)))
+                with self._changed:
+                    self.requests.append(Received(head[0], headers, json.loads(body)))
+                    self._changed.notify_all()
                 await self._speak(line, reader, writer)
         writer.close()
         with contextlib.suppress(ConnectionError):
             await writer.wait_closed()
         with self._changed:
-            self._writers.remove(writer)
+            del self._connections[asyncio.current_task()]
             self._changed.notify_all()
 
     async def _speak(self, line: tuple, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -177,7 +187,7 @@ class DualMocker(HTTPCoreMocker):
     """Lets respx stand in for the transport of both families of the SDK: httpx (openai 2) and httpx2 (openai 3)."""
 
     name = "dual"
-    targets = [
+    targets: ClassVar[list[str]] = [
         *HTTPCoreMocker.targets,
         *(target.replace("httpcore.", "httpcore2.", 1) for target in HTTPCoreMocker.targets),
     ]

@@ -167,7 +167,10 @@ STATUS = [
     pytest.param(422, {}, said(), RejectedError, id="422"),
     pytest.param(429, {}, said(code="insufficient_quota"), RejectedError, id="429 insufficient_quota"),
     pytest.param(501, {}, said(), RejectedError, id="501"),
-    *(pytest.param(status, {}, said(), OverloadError, id=f"{status}") for status in (408, 409, 425, 500, 502, 503, 504)),
+    *(
+        pytest.param(status, {}, said(), OverloadError, id=f"{status}")
+        for status in (408, 409, 425, 500, 502, 503, 504)
+    ),
     pytest.param(520, {}, b"Nope.", OverloadError, id="520 of a proxy"),
     pytest.param(502, {"content-type": "text/html"}, b"<html>Nope.</html>", OverloadError, id="502 html"),
     pytest.param(503, {"content-type": "text/html"}, b"<p>\xff Nope.", OverloadError, id="503 that is not UTF-8"),
@@ -255,9 +258,7 @@ WITHHELD = [
 
 
 @pytest.mark.parametrize(("message", "finish_reason", "kind", "found"), WITHHELD)
-def test_a_completion_without_a_whole_answer_is_one_typed_error(
-    server, complete, message, finish_reason, kind, found
-):
+def test_a_completion_without_a_whole_answer_is_one_typed_error(server, complete, message, finish_reason, kind, found):
     server.script = [server.says("x", choices=[{"message": message, "finish_reason": finish_reason}])]
     with pytest.raises(kind, match=f"^openai/judge-1 at {server.url}: .*{found}") as info:
         complete(server.url)
@@ -320,8 +321,7 @@ def test_who_cancels_a_request_gets_a_cancellation_and_no_error(server, question
     async def cancel():
         client = OpenAIClient(base_url=server.url, api_key="k", timeout=5, price=None)
         asked = asyncio.create_task(client.complete(question(base_url=server.url)))
-        while not server.requests:
-            await asyncio.sleep(0.001)
+        assert await asyncio.to_thread(server.was_asked)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
@@ -372,6 +372,6 @@ def test_replies_follow_each_other_over_one_client(mocked, complete):
 @pytest.mark.parametrize("error", [httpx.ConnectTimeout, httpx.ReadTimeout, httpx.PoolTimeout, httpx.ConnectError])
 def test_a_failing_transport_is_an_overload_error(mocked, complete, error):
     route = mocked.post("http://judge.test/v1/chat/completions").mock(side_effect=error("too far"))
-    with pytest.raises(OverloadError, match="^openai/judge-1 at http://judge.test/v1: "):
+    with pytest.raises(OverloadError, match=r"^openai/judge-1 at http://judge.test/v1: "):
         complete("http://judge.test/v1")
     assert route.call_count == 1

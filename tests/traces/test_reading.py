@@ -305,7 +305,9 @@ def test_a_record_that_is_nested_deeply_is_read_or_reported(write, depth, escape
     ids = [sample.id for sample in read(path, on_error=met.append)]
     assert ids in (["0", "2"], ["0", "1", "2"])
     assert [(error.index, error.line) for error in met] == ([(1, 2)] if len(ids) == 2 else [])
-    assert all(re.search("nested too deeply|recursion limit|validation depth|Recursion error", str(error)) for error in met)
+    assert all(
+        re.search("nested too deeply|recursion limit|validation depth|Recursion error", str(error)) for error in met
+    )
 
 
 def test_a_record_of_a_hundred_levels_is_read(write):

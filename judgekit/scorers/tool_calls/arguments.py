@@ -37,7 +37,7 @@ def compare_arguments(expected: ExpectedCall, made: ToolCall) -> Comparison:
         return Comparison((), tuple(names) or ("arguments",))
     matched: list[str] = []
     different: list[str] = []
-    for name in names:
+    for name in dict.fromkeys(names):
         agrees = (name in expected.args) == (name in made.args) and same_json(
             expected.args.get(name), made.args.get(name)
         )

@@ -1,0 +1,655 @@
+"""Judges from end to end: over a real server, from a script, and from what is kept."""
+
+import asyncio
+import copy
+import gc
+import json
+import threading
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from judgekit.errors import (
+    AuthenticationError,
+    BudgetError,
+    ConfigError,
+    FilterError,
+    JudgeError,
+    OverloadError,
+    RefusalError,
+    ReplayError,
+    ReplyError,
+    StoreError,
+    TruncatedError,
+)
+from judgekit.judges.client import Reply
+from judgekit.judges.judge import Judge
+from judgekit.judges.openai import Price
+from judgekit.judges.prompt import load_prompt
+from judgekit.judges.replies import CachedReplies, Recorded
+from judgekit.judges.schema import strict_schema
+from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
+from judgekit.score import JudgeCall, ledger
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference, GoalAnswer
+from judgekit.scorers.topic import TopicAdherence
+from judgekit.scoring import attempt
+from judgekit.traces.message import HumanMessage, Usage
+from judgekit.traces.reading import read
+from judgekit.traces.sample import Sample
+
+pytestmark = pytest.mark.usefixtures("no_waits")
+
+GOAL = load_prompt("agent_goal_without_reference")
+GOAL_VERSION = GOAL.version(strict_schema(GoalAnswer))
+
+
+class Opinion(BaseModel):
+    """What a judge says in these tests."""
+
+    reason: str
+    verdict: Literal["yes", "no"]
+
+
+YES = {"reason": "It is so.", "verdict": "yes"}
+VERSION = GOAL.version(strict_schema(Opinion))
+
+
+@pytest.fixture
+def asked(sample):
+    """The judgment of a judge on the sample, in a loop of its own."""
+    return lambda judge, **options: asyncio.run(judge.ask(GOAL, sample, Opinion, **options))
+
+
+@pytest.fixture
+def local(server):
+    """A judge that asks the server."""
+    return lambda **settings: Judge("openai/judge-1", **({"base_url": server.url, "cache": None} | settings))
+
+
+def without_time(calls):
+    return [call.model_copy(update={"seconds": 0.0}) for call in calls]
+
+
+def call(**changes):
+    return JudgeCall(**{"judge": "openai/judge-1", "prompt": VERSION} | changes)
+
+
+PAID = {
+    "usage": Usage(input_tokens=1000, output_tokens=50, cached_tokens=400, reasoning_tokens=30),
+    "cost_usd": (1000 * 2 + 50 * 8) / 1e6,
+}
+PRICE = Price(input=2, output=8)
+
+
+# One question
+
+
+def test_a_good_reply_is_one_request_one_answer_and_one_call_with_its_cost(server, local, asked, sample):
+    server.script = [server.says(YES)]
+    judgment = asked(local(price=PRICE, params={"temperature": 0}))
+    assert judgment.answer == Opinion(reason="It is so.", verdict="yes")
+    assert without_time(judgment.calls) == [call(**PAID)]
+    assert 0 < judgment.calls[0].seconds < 5
+    [received] = server.requests
+    assert received.body == {
+        "model": "judge-1",
+        "messages": [turn._asdict() for turn in GOAL.turns(sample)],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": GOAL.name, "schema": strict_schema(Opinion), "strict": True},
+        },
+        "temperature": 0,
+    }
+
+
+BROKEN = [
+    pytest.param("{", "the record: Invalid JSON: EOF while parsing", id="half a JSON"),
+    pytest.param('```json\n{"reason": "", "verdict": "yes"}\n```', "the record: Invalid JSON", id="fenced"),
+    pytest.param('{"verdict": "yes"}', "reason: Field required", id="field missing"),
+    pytest.param(
+        '{"reason": "", "verdict": "maybe"}',
+        "verdict: Input should be 'yes' or 'no', found 'maybe'",
+        id="verdict that is none",
+    ),
+    pytest.param('{"reason": "\\ud800", "verdict": "yes"}', "the record: Invalid JSON", id="lone surrogate"),
+    pytest.param("[" * 10_000, "the record: Invalid JSON: recursion limit", id="nested too deep"),
+    pytest.param("null", "the record: Input should be an object, found None", id="null"),
+]
+
+
+@pytest.mark.parametrize(("broken", "problem"), BROKEN)
+def test_a_broken_reply_is_shown_back_once_with_its_problem_and_may_be_mended(
+    server, local, asked, sample, broken, problem
+):
+    server.script = [server.says(broken), server.says(YES)]
+    judgment = asked(local(price=PRICE))
+    assert judgment.answer == Opinion(**YES)
+    assert without_time(judgment.calls) == [call(**PAID, error="ReplyError"), call(**PAID)]
+    first, second = (received.body for received in server.requests)
+    assert second["messages"][:-2] == first["messages"] == [turn._asdict() for turn in GOAL.turns(sample)]
+    reply, complaint = second["messages"][-2:]
+    assert reply == {"role": "assistant", "content": broken}
+    assert complaint["role"] == "user"
+    assert complaint["content"].startswith(f"That reply cannot be used: {problem}")
+    assert complaint["content"].endswith("\nAnswer the question again, with one JSON object.")
+    assert {**second, "messages": []} == {**first, "messages": []}
+
+
+def test_a_reply_that_is_empty_is_shown_back_as_well(server, local, asked):
+    server.script = [server.says(""), server.says(YES)]
+    assert asked(local()).answer.verdict == "yes"
+    assert "the reply is empty" in server.requests[1].body["messages"][-1]["content"]
+
+
+def test_a_reply_that_stays_broken_is_an_error_that_keeps_its_text(server, local, asked):
+    server.script = [server.says('{"first": 1}'), server.says('{"second": 2}'), server.says(YES)]
+    with (
+        ledger() as calls,
+        pytest.raises(ReplyError, match=r"reason: Field required.*; verdict: Field required") as info,
+    ):
+        asked(local(price=PRICE))
+    assert info.value.text == '{"second": 2}'
+    assert without_time(calls) == [call(**PAID, error="ReplyError")] * 2
+    assert len(server.requests) == 2
+
+
+def test_what_the_check_of_a_scorer_refuses_is_shown_back_too(asked):
+    judge = ScriptedJudge([YES, YES | {"verdict": "no"}])
+
+    def check(answer):
+        if answer.verdict == "yes":
+            raise ValueError("says yes to everything")
+
+    assert asked(judge, check=check).answer.verdict == "no"
+    assert "That reply cannot be used: says yes to everything\n" in judge.requests[1].messages[-1].content
+
+
+@pytest.mark.parametrize("evidence", [[0], [6], [-1, 99]])
+def test_numbers_of_messages_that_are_not_there_are_mended(sample, achieved, evidence):
+    judge = ScriptedJudge([achieved | {"evidence": evidence}, achieved])
+    score = asyncio.run(AgentGoalAccuracyWithoutReference(judge).ascore(sample))
+    assert (score.status, score.value, score.details["evidence"]) == ("scored", 1.0, [3, 4])
+    assert [one.error for one in score.calls] == ["ReplyError", None]
+    complaint = f"cites the messages {evidence}; the conversation has messages 1 to 5\n"
+    assert complaint in judge.requests[1].messages[-1].content
+
+
+@pytest.mark.parametrize("error", [RefusalError("no"), TruncatedError("cut"), FilterError("no")])
+def test_a_reply_that_is_withheld_is_not_asked_for_again(asked, error):
+    judge = ScriptedJudge([error, YES])
+    with pytest.raises(type(error)):
+        asked(judge)
+    assert len(judge.requests) == 1
+
+
+def test_the_failed_attempts_of_a_score_stay_in_its_calls(server, local, sample, achieved):
+    server.script = [(503, {}, {}), (429, {"retry-after": "0.01"}, {}), server.says(achieved)]
+    score = asyncio.run(AgentGoalAccuracyWithoutReference(local(price=PRICE)).ascore(sample))
+    assert (score.value, score.reason, len(server.requests)) == (1.0, "The tool says dry.", 3)
+    assert without_time(score.calls) == [
+        call(prompt=GOAL_VERSION, error="OverloadError"),
+        call(prompt=GOAL_VERSION, error="RateLimitError"),
+        call(prompt=GOAL_VERSION, **PAID),
+    ]
+
+
+def test_a_failed_score_keeps_its_calls_and_says_where(server, local, sample):
+    server.script = [(500, {}, {"error": {"message": "Out of order."}})]
+    score = asyncio.run(attempt(AgentGoalAccuracyWithoutReference(local(attempts=3)), sample))
+    assert (score.status, score.value) == ("failed", None)
+    assert score.reason.startswith(f"OverloadError: openai/judge-1 at {server.url}: HTTP 500: ")
+    assert "Out of order." in score.reason
+    assert [one.error for one in score.calls] == ["OverloadError"] * 3
+    assert len(server.requests) == 3
+
+
+def test_a_whole_number_of_questions_is_never_more_than_allowed_at_once(stub, sample):
+    client = stub([Reply(text=json.dumps(YES))])
+    judge = Judge("any/m", client=client, cache=None, concurrency=4)
+
+    async def ask():
+        await asyncio.gather(*(judge.ask(GOAL, sample, Opinion, draw=draw) for draw in range(20)))
+
+    asyncio.run(ask())
+    assert len(client.requests) == 20
+    assert client.most_at_once == 4
+
+
+def test_a_server_that_others_made_is_asked_once_for_a_score(sample, achieved):
+    llmock = pytest.importorskip("llmock.pytest_plugin")
+    with pytest.importorskip("llmock.testing").LLMockServer() as running:
+        others = llmock.LLMock(running).reply(json.dumps(achieved))
+        judge = Judge("openai/gpt-4.1-mini", base_url=others.base_url("openai"))
+        score = asyncio.run(AgentGoalAccuracyWithoutReference(judge).ascore(sample))
+        assert (score.status, score.value) == ("scored", 1.0)
+        assert [one.error for one in score.calls] == [None]
+        assert score.calls[0].usage.input_tokens > 0
+        assert len(others.requests) == 1
+        others.assert_resilient(strict=True)
+
+
+# Loops and threads
+
+
+def test_one_judge_serves_many_loops_and_closes_its_connections_with_each(server, local, asked):
+    server.script = [server.says(YES)]
+    judge = local()
+    for loop in (1, 2, 3):
+        assert asked(judge).answer.verdict == "yes"
+        assert server.all_closed()
+        assert server.opened == loop
+    gc.collect()  # what was left open would be warned of now
+    assert len(server.requests) == 3
+
+
+def test_one_judge_serves_threads_with_loops_of_their_own(server, local, sample, tmp_path):
+    server.script = [server.says(YES)]
+    judge = local(cache=tmp_path / "cache.sqlite", max_requests=8)
+    ready, found = threading.Barrier(2), []
+
+    async def ask(first):
+        ready.wait(5)
+        draws = range(first, first + 4)
+        return await asyncio.gather(*(judge.ask(GOAL, sample, Opinion, draw=draw) for draw in draws))
+
+    threads = [threading.Thread(target=lambda n=n: found.extend(asyncio.run(ask(n)))) for n in (0, 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [judgment.answer.verdict for judgment in found] == ["yes"] * 8
+    assert len(server.requests) == 8
+    assert server.all_closed()
+    gc.collect()
+
+
+def test_a_judge_that_is_forgotten_in_a_running_loop_closes_its_connections(server, local, sample):
+    server.script = [server.says(YES)]
+
+    async def ask():
+        await local().ask(GOAL, sample, Opinion)
+        return await asyncio.to_thread(server.all_closed)
+
+    gc.disable()  # it is closed at once, and not when somebody cleans up
+    try:
+        assert asyncio.run(ask())
+    finally:
+        gc.enable()
+
+
+def test_a_client_is_closed_when_the_loop_ends_on_an_error(stub, asked):
+    client = stub([RefusalError("no")])
+    with pytest.raises(RefusalError):
+        asked(Judge("any/m", client=client))
+    assert client.closed == 1
+
+
+# What is kept
+
+
+@pytest.fixture
+def cached(tmp_path):
+    return tmp_path / "cache.sqlite"
+
+
+def judge_of(client, cached, **settings):
+    return Judge(**{"model": "any/m", "base_url": "https://one.test", "client": client, "cache": cached} | settings)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"timeout": 1}, {"attempts": 1}, {"concurrency": 1}, {"price": PRICE}], ids=str
+)
+def test_another_judge_that_would_ask_the_same_is_answered_from_the_cache_at_no_cost(cached, asked, settings):
+    client = ScriptedClient([YES])
+    asked(judge_of(client, cached))
+    judgment = asked(judge_of(client, cached, max_requests=0, **settings))
+    assert judgment.answer == Opinion(**YES)
+    assert judgment.calls == (JudgeCall(judge="any/m", prompt=VERSION, cached=True, cost_usd=0.0),)
+    assert len(client.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model": "other/m"},
+        {"model": "any/n"},
+        {"base_url": "https://two.test"},
+        {"base_url": None},
+        {"params": {"temperature": 0}},
+        {"cache_mode": "refresh"},
+        {"cache": None},
+    ],
+    ids=str,
+)
+def test_another_judge_asks_for_itself(cached, asked, settings):
+    client = ScriptedClient([YES, YES | {"verdict": "no"}])
+    asked(judge_of(client, cached))
+    assert asked(judge_of(client, cached, **settings)).answer.verdict == "no"
+    assert len(client.requests) == 2
+
+
+class Other(BaseModel):
+    reason: str
+    verdict: Literal["yes", "no"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"prompt": load_prompt("topic_adherence")},
+        {"sample": Sample.of([HumanMessage("Something else.")])},
+        {"answer": Other},
+        {"draw": 1},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_another_question_is_asked_for_itself(cached, sample, other):
+    client = ScriptedClient([YES, YES | {"verdict": "no"}])
+    judge, question = judge_of(client, cached), {"prompt": GOAL, "sample": sample, "answer": Opinion}
+    verdicts = [asyncio.run(judge.ask(**question | change)).answer.verdict for change in ({}, other, {}, other)]
+    assert verdicts == ["yes", "no", "yes", "no"]
+    assert len(client.requests) == 2
+
+
+def test_a_changed_word_in_a_prompt_file_asks_again(cached, sample, tmp_path):
+    client = ScriptedClient([YES, YES | {"verdict": "no"}])
+    verdicts = []
+    for name, word in (("a", "good"), ("b", "fine")):
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / "own.md"
+        file.write_text(f"---\ndescription: d\ninputs: [conversation]\nsource: s\n---\nWas it {word}?")
+        verdicts.append(asyncio.run(judge_of(client, cached).ask(load_prompt(file), sample, Opinion)).answer.verdict)
+    assert verdicts == ["yes", "no"]
+
+
+def test_refresh_keeps_the_new_reply(cached, asked):
+    client = ScriptedClient([YES, YES | {"verdict": "no"}])
+    asked(judge_of(client, cached))
+    asked(judge_of(client, cached, cache_mode="refresh"))
+    assert asked(judge_of(client, cached)).answer.verdict == "no"
+    assert len(client.requests) == 2
+
+
+def test_a_broken_reply_is_not_kept_and_the_mended_one_is(cached, asked):
+    client = ScriptedClient(["{", YES, "{"])
+    judge = judge_of(client, cached)
+    assert asked(judge).answer == asked(judge).answer == Opinion(**YES)
+    assert [len(request.messages) for request in client.requests] == [2, 4, 2]
+    assert kept_in(cached) == [client.requests[1].digests]
+
+
+def kept_in(path):
+    replies = CachedReplies(path)
+    digests = list(replies.digests())
+    replies.close()
+    return digests
+
+
+FAILURES = {
+    "refused": {"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"},
+    "truncated": {"message": {"content": json.dumps(YES)}, "finish_reason": "length"},
+    "filtered": {"message": {"content": json.dumps(YES)}, "finish_reason": "content_filter"},
+    "empty": {"message": {"content": None}, "finish_reason": "stop"},
+    "broken": {"message": {"content": '{"reason": 1}'}, "finish_reason": "stop"},
+}
+
+
+@pytest.mark.parametrize("choice", FAILURES.values(), ids=FAILURES)
+def test_a_reply_that_is_no_answer_is_never_kept(server, local, asked, cached, choice):
+    server.script = [server.says("", choices=[choice])]
+    judge = local(cache=cached)
+    with pytest.raises(JudgeError):
+        asked(judge)
+    assert kept_in(cached) == []
+    sent = len(server.requests)
+    server.script = [server.says(YES)]
+    assert asked(judge).answer.verdict == "yes"
+    assert len(server.requests) == sent + 1
+    assert len(kept_in(cached)) == 1
+
+
+@pytest.mark.parametrize("line", [(500, {}, {}), (401, {}, {}), (200, {}, b""), (b"", "reset")], ids=str)
+def test_a_request_that_failed_is_never_kept(server, local, asked, cached, line):
+    server.script = [line]
+    with pytest.raises(JudgeError):
+        asked(local(cache=cached))
+    assert kept_in(cached) == []
+
+
+def test_many_scorers_that_ask_the_same_at_once_send_one_request(server, local, sample, cached, achieved):
+    server.script = [server.says(achieved)]
+    scorer = AgentGoalAccuracyWithoutReference(local(cache=cached, price=PRICE))
+
+    async def ask():
+        return await asyncio.gather(*(scorer.ascore(sample) for _ in range(50)))
+
+    first, *others = asyncio.run(ask())
+    assert len(server.requests) == 1
+    assert without_time(first.calls) == [call(prompt=GOAL_VERSION, **PAID)]
+    for score in others:
+        assert score.calls == (call(prompt=GOAL_VERSION, cached=True, usage=PAID["usage"], cost_usd=0.0),)
+        assert score.value == 1.0
+
+
+def test_a_cache_that_cannot_be_used_fails_before_anything_is_sent(server, local, asked, tmp_path):
+    with pytest.raises(StoreError, match="cannot be used as a cache"):
+        asked(local(cache=tmp_path))
+    assert server.requests == []
+
+
+def test_the_cache_is_where_the_work_is_done_and_not_for_git(server, asked, tmp_path):
+    server.script = [server.says(YES)]
+    asked(Judge("openai/judge-1", base_url=server.url))
+    assert sorted(path.name for path in (tmp_path / ".judgekit").iterdir()) == [".gitignore", "cache.sqlite"]
+
+
+# Replay
+
+
+@pytest.mark.parametrize("suffix", ["sqlite", "jsonl"])
+def test_replay_answers_for_a_provider_that_nobody_knows_without_a_key(asked, tmp_path, suffix):
+    path = tmp_path / f"replies.{suffix}"
+    client = ScriptedClient([YES])
+    asked(Judge("nobody/m", client=client, cache=tmp_path / "replies.sqlite"))
+    if suffix == "jsonl":
+        [request] = client.requests
+        reply = Reply(text=json.dumps(YES))
+        path.write_text(Recorded(key=request.key, digests=request.digests, reply=reply).model_dump_json())
+    judge = Judge("nobody/m", cache=path, cache_mode="replay")
+    judge.check()
+    judgment = asked(judge)
+    assert judgment.answer == Opinion(**YES)
+    assert [(one.cached, one.cost_usd) for one in judgment.calls] == [(True, 0.0)]
+    with pytest.raises(ReplayError, match=r"the nearest recorded request differs in draw$"):
+        asked(judge, draw=1)
+
+
+def test_replay_of_a_reply_that_no_longer_fits_is_an_error_and_no_new_question(asked, tmp_path):
+    client = ScriptedClient([YES])
+    judge = Judge("any/m", client=client, cache=tmp_path / "replies.sqlite")
+    asked(judge)
+
+    def check(_):
+        raise ValueError("not any more")
+
+    with pytest.raises(ReplyError, match="cannot be used: not any more"):
+        asked(judge.model_copy(update={"cache_mode": "replay"}), check=check)
+    assert len(client.requests) == 1
+
+
+def test_the_shipped_replies_answer_every_question_about_the_shipped_conversations(examples):
+    """A changed word in a prompt, or in the rendering, shows here: see examples/rekey_replies.py."""
+    judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
+    scorers = [AgentGoalAccuracyWithReference(judge), AgentGoalAccuracyWithoutReference(judge), TopicAdherence(judge)]
+
+    async def score():
+        samples = read(examples / "conversations.jsonl")
+        return [await attempt(scorer, sample) for sample in samples for scorer in scorers]
+
+    scores = asyncio.run(score())
+    assert [score.reason for score in scores if score.status == "failed"] == []
+    calls = [one for score in scores for one in score.calls]
+    assert len(calls) == 39
+    assert all(one.cached and one.cost_usd == 0.0 and one.error is None for one in calls)
+    lines = (examples / "replies.jsonl").read_text(encoding="utf-8").splitlines()
+    recorded = [Recorded.model_validate_json(line) for line in lines]
+    assert sorted(one.prompt for one in calls) == sorted(one.prompt for one in recorded if one.reply)
+
+
+# Limits and keys
+
+
+def test_the_limit_counts_over_loops_and_cached_replies_are_free(server, local, asked, cached):
+    server.script = [server.says(YES)]
+    judge = local(cache=cached, max_requests=2)
+    for draw in (0, 1, 0, 1):
+        asked(judge, draw=draw)
+    with ledger() as calls, pytest.raises(BudgetError, match="limit of 2 requests"):
+        asked(judge, draw=2)
+    assert calls == []
+    assert asked(judge, draw=1).calls[0].cached
+    assert len(server.requests) == 2
+
+
+def test_the_repair_of_a_reply_counts_too(asked):
+    client = ScriptedClient(["{", YES])
+    with ledger() as calls, pytest.raises(BudgetError):
+        asked(Judge("any/m", client=client, cache=None, max_requests=1))
+    assert [one.error for one in calls] == ["ReplyError"]
+    assert len(client.requests) == 1
+
+
+def test_a_missing_key_is_an_error_before_any_request(server, local, asked):
+    judge = local(api_key_env="MY_KEY")
+    for use in (judge.check, lambda: asked(judge)):
+        with pytest.raises(AuthenticationError, match=f"no key for {server.url}: set MY_KEY$"):
+            use()
+    with pytest.raises(AuthenticationError, match=r"no key for https://api.openai.com/v1: set OPENAI_API_KEY$"):
+        Judge("openai/gpt-4.1-mini").check()
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(("api_key_env", "sent"), [(None, "Bearer no-key"), ("MY_KEY", "Bearer sk-own")])
+def test_a_server_of_ones_own_is_sent_the_key_that_is_named_for_it_and_no_other(
+    server, local, asked, monkeypatch, api_key_env, sent
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-provider")
+    monkeypatch.setenv("MY_KEY", "sk-own\n")
+    server.script = [server.says(YES)]
+    judge = local(api_key_env=api_key_env)
+    judge.check()
+    asked(judge)
+    [received] = server.requests
+    assert received.headers["authorization"] == sent
+    assert "sk-provider" not in str(received)
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 429])
+def test_the_key_is_nowhere_but_in_the_request(server, local, asked, monkeypatch, cached, status):
+    monkeypatch.setenv("MY_KEY", "sk-very-private")
+    judge = local(api_key_env="MY_KEY", cache=cached, attempts=1)
+    server.script = [server.says(YES), (status, {}, {"error": {"message": "What is sk-very-private?"}})]
+    asked(judge)
+    with ledger() as calls, pytest.raises(JudgeError, match="What is") as info:
+        asked(judge, draw=1)
+    assert "sk-very-private" in server.requests[1].headers["authorization"]
+    assert "sk-very-private" not in f"{judge!r} {judge} {judge.model_dump()} {info.value} {calls}"
+    for file in cached.parent.iterdir():
+        assert b"sk-very-private" not in file.read_bytes()
+
+
+# Settings
+
+
+@pytest.mark.parametrize("model", ["gpt-4.1-mini", "/gpt", "openai/", ""])
+def test_a_judge_is_named_provider_and_model(model):
+    with pytest.raises(ConfigError, match=r"named provider/model, as in openai/gpt-4.1-mini, found"):
+        Judge(model)
+
+
+def test_a_model_may_have_slashes_in_its_name(server, local, asked):
+    server.script = [server.says(YES)]
+    judge = Judge("openai/Qwen/Qwen3-32B", base_url=server.url)
+    assert (judge.provider, judge.endpoint) == ("openai", server.url)
+    assert asked(judge).calls[0].judge == "openai/Qwen/Qwen3-32B"
+    assert server.requests[0].body["model"] == "Qwen/Qwen3-32B"
+
+
+@pytest.mark.parametrize(
+    ("judge", "endpoint"),
+    [
+        ({"model": "openai/m"}, "https://api.openai.com/v1"),
+        ({"model": "openai/m", "base_url": "http://localhost:8000/v1"}, "http://localhost:8000/v1"),
+        ({"model": "nobody/m", "cache_mode": "replay"}, ""),
+    ],
+)
+def test_the_endpoint_is_the_providers_unless_another_is_named(judge, endpoint):
+    assert Judge(**judge).endpoint == endpoint
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({"model": "openia/m"}, "no provider of judges is called 'openia', did you mean 'openai'"),
+        ({"cache": None, "cache_mode": "replay"}, "to replay, a judge needs a cache= to replay from"),
+        ({"cache": Path("r.jsonl")}, r"r\.jsonl is only read: use cache_mode='replay'"),
+        ({"cache": Path("r.jsonl"), "cache_mode": "refresh"}, r"r\.jsonl is only read: use cache_mode='replay'"),
+        ({"base_url": "localhost:8000/v1"}, "a base_url starts with http:// or https://, found 'localhost:8000/v1'"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused_at_once(settings, found):
+    with pytest.raises(ConfigError, match=found):
+        Judge(**{"model": "openai/m"} | settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"timeout": 0}, {"attempts": 0}, {"concurrency": 0}, {"max_requests": -1}, {"cache_mode": "of"}, {"modle": "m"}],
+    ids=str,
+)
+def test_settings_that_make_no_sense_are_refused_by_name(settings):
+    with pytest.raises(ValidationError, match=next(iter(settings))):
+        Judge("openai/m", **settings)
+
+
+COPIES = {
+    "model_copy": lambda judge: judge.model_copy(),
+    "deep model_copy": lambda judge: judge.model_copy(deep=True),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
+def test_a_copy_shares_no_client_and_no_count_with_the_original(server, local, sample, make):
+    server.script = [server.says(YES)]
+    judge = local(max_requests=1)
+
+    async def ask():
+        copied = make(judge)
+        await judge.ask(GOAL, sample, Opinion)
+        await copied.ask(GOAL, sample, Opinion)
+        return copied
+
+    copied = asyncio.run(ask())
+    assert (len(server.requests), server.opened) == (2, 2)
+    assert dict(copied) == dict(judge)
+    assert server.all_closed()
+
+
+def test_a_copy_with_another_setting_asks_by_it_and_the_original_does_not(server, free_port, local, asked):
+    server.script = [server.says(YES)]
+    judge = local(attempts=1)
+    asked(judge)
+    moved = judge.model_copy(update={"base_url": f"http://127.0.0.1:{free_port}/v1"})
+    with pytest.raises(OverloadError, match=f"127.0.0.1:{free_port}"):
+        asked(moved)
+    asked(judge)
+    assert len(server.requests) == 2
+
+
+def test_what_changes_no_verdict_is_no_part_of_what_identifies_a_judge():
+    judge = Judge("openai/m", params={"seed": 1}, timeout=3, max_requests=4, price=PRICE, cache=None, api_key_env="K")
+    assert judge.model_dump() == {"model": "openai/m", "base_url": None, "params": {"seed": 1}}

@@ -1,0 +1,145 @@
+"""A judge for tests, which is public."""
+
+import asyncio
+
+import pytest
+from pydantic import BaseModel
+
+from judgekit.errors import ConfigError, OverloadError, RefusalError, ReplyError
+from judgekit.judges.client import Reply
+from judgekit.judges.judge import Judge
+from judgekit.judges.prompt import load_prompt
+from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
+
+
+class Opinion(BaseModel):
+    text: str
+
+
+GOAL = load_prompt("agent_goal_without_reference")
+TOPIC = load_prompt("topic_adherence")
+
+
+@pytest.fixture
+def said(sample):
+    """What a judge says to prompts, one after the other."""
+
+    def ask(judge, *prompts):
+        return [asyncio.run(judge.ask(prompt, sample, Opinion)).answer.text for prompt in prompts]
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("script", "prompts", "answers"),
+    [
+        pytest.param([{"text": "a"}, {"text": "b"}], [GOAL, TOPIC], ["a", "b"], id="in order"),
+        pytest.param(({"text": "a"},), [GOAL], ["a"], id="a tuple"),
+        pytest.param(['{"text": "a"}', Opinion(text="b")], [GOAL, GOAL], ["a", "b"], id="text and model"),
+        pytest.param(
+            {"topic_adherence": {"text": "t"}, "agent_goal_without_reference": {"text": "g"}},
+            [GOAL, TOPIC, GOAL, GOAL],
+            ["g", "t", "g", "g"],
+            id="by prompt, a single reply serving all",
+        ),
+        pytest.param(
+            {"topic_adherence": '{"text": "t"}', "agent_goal_without_reference": Opinion(text="g")},
+            [GOAL, TOPIC, GOAL, TOPIC],
+            ["g", "t", "g", "t"],
+            id="by prompt, as text and model",
+        ),
+        pytest.param(
+            {"topic_adherence": [{"text": "1"}, {"text": "2"}], "agent_goal_without_reference": {"text": "g"}},
+            [TOPIC, GOAL, TOPIC],
+            ["1", "g", "2"],
+            id="by prompt, a list in order",
+        ),
+        pytest.param(
+            lambda request: {"text": f"{request.schema_name} {len(request.messages)}"},
+            [GOAL, TOPIC],
+            ["agent_goal_without_reference 2", "topic_adherence 2"],
+            id="function of the request",
+        ),
+    ],
+)
+def test_it_says_what_the_script_says(said, script, prompts, answers):
+    assert said(ScriptedJudge(script), *prompts) == answers
+
+
+def test_it_keeps_the_requests_that_it_saw_in_order(said, sample):
+    judge = ScriptedJudge(lambda _: {"text": ""})
+    assert judge.requests == []
+    said(judge, GOAL, TOPIC, GOAL)
+    assert [request.prompt.partition("@")[0] for request in judge.requests] == [GOAL.name, TOPIC.name, GOAL.name]
+    assert [request.messages for request in judge.requests] == [one.turns(sample) for one in (GOAL, TOPIC, GOAL)]
+    assert {(request.provider, request.model) for request in judge.requests} == {("scripted", "judge")}
+
+
+@pytest.mark.parametrize(
+    "script", [[RefusalError("no")], {GOAL.name: RefusalError("no")}, lambda _: RefusalError("no")]
+)
+def test_an_exception_in_the_script_is_raised_as_if_the_provider_had_failed(said, script):
+    judge = ScriptedJudge(script)
+    with pytest.raises(RefusalError, match=r"^no$"):
+        said(judge, GOAL)
+    assert len(judge.requests) == 1
+
+
+@pytest.mark.parametrize(("attempts", "asked"), [(1, 1), (3, 3)])
+def test_faults_are_retried_as_often_as_said(said, no_waits, attempts, asked):
+    judge = ScriptedJudge([OverloadError("busy")] * 5, attempts=attempts)
+    with pytest.raises(OverloadError):
+        said(judge, GOAL)
+    assert len(judge.requests) == asked
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ([], "^the script has no more lines$"),
+        ({GOAL.name: []}, "^the script has no more lines for 'agent_goal_without_reference'$"),
+        (
+            {"agent_goal_with_reference": {}},
+            "^no scripted prompt is called 'agent_goal_without_reference', did you mean 'agent_goal_with_reference'?",
+        ),
+        ({}, "^no scripted prompt is called 'agent_goal_without_reference'. Known: none$"),
+    ],
+    ids=["exhausted", "exhausted for a prompt", "unknown prompt", "empty"],
+)
+def test_a_script_without_a_line_for_a_request_is_an_error_that_says_so(said, script, found):
+    with pytest.raises(ConfigError, match=found):
+        said(ScriptedJudge(script), GOAL)
+
+
+def test_it_needs_no_key_and_keeps_no_cache(said, tmp_path):
+    judge = ScriptedJudge([{"text": "a"}, {"text": "b"}])
+    judge.check()
+    assert said(judge, GOAL, GOAL) == ["a", "b"]  # the same question twice
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broken_line_is_shown_back_as_to_any_judge(said):
+    judge = ScriptedJudge(["{", "{"])
+    with pytest.raises(ReplyError):
+        said(judge, GOAL)
+    assert [len(request.messages) for request in judge.requests] == [2, 4]
+
+
+@pytest.mark.parametrize("update", [{}, {"attempts": 3}])
+def test_a_copy_speaks_from_the_same_script(said, update):
+    judge = ScriptedJudge([{"text": "a"}, {"text": "b"}])
+    copied = judge.model_copy(update=update)
+    assert type(copied) is ScriptedJudge
+    assert said(judge, GOAL) + said(copied, GOAL) == ["a", "b"]
+    assert len(judge.requests) == len(copied.requests) == 2
+
+
+def test_its_client_can_stand_in_a_judge_of_any_settings(said, tmp_path):
+    client = ScriptedClient([{"text": "a"}])
+    judge = Judge("any/model", client=client, cache=tmp_path / "cache.sqlite")
+    assert said(judge, GOAL, GOAL) == ["a", "a"]
+    assert len(client.requests) == 1
+
+
+def test_the_client_replies_without_usage_or_cost(question):
+    assert asyncio.run(ScriptedClient([{"é": 1}]).complete(question())) == Reply(text='{"\\u00e9": 1}')

@@ -1,0 +1,314 @@
+"""What a run shows on a terminal."""
+
+import io
+import re
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from judgekit.reports import terminal
+from judgekit.reports.terminal import Highlights, console, printable, progress, show_summary
+from judgekit.runs.results import Row
+from judgekit.runs.summary import Summary
+from judgekit.score import JudgeCall, Score
+from judgekit.traces.message import Usage
+
+JOINERS = {"\u200c", "\u200d"}
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch):
+    """Nothing of the terminal that the tests are started from."""
+    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def row(index: int, score: Score, sample_id: str | None = None) -> Row:
+    return Row(sample_id=str(index) if sample_id is None else sample_id, index=index, score=score)
+
+
+def shown(rows: Iterable[Row], show: int = 0, on: Console | None = None) -> str:
+    """All that a summary of these rows prints."""
+    out = io.StringIO()
+    made = on or console()
+    made.file = out
+    summary, highlights = Summary(), Highlights(show)
+    for one in rows:
+        summary.add(one.score)
+        highlights.add(one)
+    show_summary(summary, highlights, made)
+    return out.getvalue()
+
+
+def cells(line: str) -> list[str]:
+    return re.split(r"\s{2,}", line.strip())
+
+
+def table(text: str) -> list[list[str]]:
+    """The table's lines, the header first."""
+    lines = [line.strip() for line in text.splitlines()]
+    rule = next(index for index, line in enumerate(lines) if line.startswith("─"))
+    below = lines[rule + 1 :]
+    return [cells(line) for line in (lines[rule - 1], *below[: below.index("")])]
+
+
+# --- what comes from a recording is harmless
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("plain text, with é, 巴黎, 👍 and \u0301 accents", "plain text, with é, 巴黎, 👍 and \u0301 accents"),
+        ("\x1b[2J\x1b[31mred", r"\x1b[2J\x1b[31mred"),
+        ("\x9b31mred", r"\x9b31mred"),
+        ("\x1b]8;;http://evil\x07link\x1b]8;;\x07", r"\x1b]8;;http://evil\x07link\x1b]8;;\x07"),
+        ("a\nb\r\nc\td", "a b  c d"),
+        ("a\x0bb\x0cc\x1cd\x85e\u2028f", r"a\x0bb\x0cc\x1cd\x85e\u2028f"),
+        ("bell\x07, back\x08, null\x00, delete\x7f", r"bell\x07, back\x08, null\x00, delete\x7f"),
+        ("gpj.\u202egnp", r"gpj.\u202egnp"),
+        ("\u2066left\u2069 \u200f \ufeff", r"\u2066left\u2069 \u200f \ufeff"),
+        ("no\u200bspace", r"no\u200bspace"),
+        ("family 👩\u200d👧, क्\u200cष", "family 👩\u200d👧, क्\u200cष"),
+        ("tags \U000e0041", r"tags \U000e0041"),
+        ("lone \ud800", r"lone \ud800"),
+        ("[bold]marked[/bold] :smile:", "[bold]marked[/bold] :smile:"),
+        ("", ""),
+    ],
+)
+def test_what_would_steer_a_terminal_is_made_visible(text, safe):
+    assert printable(text) == safe
+
+
+anything = st.text(st.characters() | st.sampled_from("\x1b[]/\n\r\u202e\u2066"), max_size=30)
+
+
+@settings(max_examples=100)
+@given(anything)
+def test_the_printable_text_is_one_line_without_control_characters(text):
+    safe = printable(text)
+    assert all(char.isprintable() or char in JOINERS for char in safe)
+    assert printable(safe) == safe
+    assert len(safe.splitlines()) <= 1
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(anything, anything, anything), min_size=1, max_size=4))
+def test_a_report_prints_no_control_character_whatever_was_recorded(texts):
+    rows = []
+    for index, (name, sample_id, reason) in enumerate(texts):
+        rows.append(row(index, Score.scored(name, 0.5, reason=reason), sample_id))
+        rows.append(row(index, Score.skipped(name, reason), sample_id))
+    text = shown(rows, show=4)
+    assert {char for char in text if not char.isprintable() and char not in JOINERS} <= {"\n"}
+
+
+NASTY = "[red]x[/red] [/] \x1b[2J \u202e :boom: [link=http://evil]y[/link]"
+HARMLESS = r"[red]x[/red] [/] \x1b[2J \u202e :boom: [link=http://evil]y[/link]"
+
+
+@pytest.mark.parametrize("terminal_too", [False, True])
+def test_markup_escapes_and_overrides_are_shown_as_they_were_recorded(terminal_too):
+    rows = [
+        row(0, Score.scored(NASTY, 0.25, reason=f"because {NASTY}"), f"id {NASTY}"),
+        row(1, Score.skipped(NASTY, f"skipped {NASTY}"), "b"),
+    ]
+    on = console()
+    if terminal_too:
+        on = Console(force_terminal=True, color_system="truecolor", markup=False, highlight=False, emoji=False)
+    on.width = 300
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown(rows, 1, on))  # rich's own bold headers
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    lines = text.splitlines()
+    assert [line.startswith((HARMLESS, f" {HARMLESS}")) for line in lines].count(True) == 3
+    assert f"  0.25  id {HARMLESS}  because {HARMLESS}" in [line.rstrip() for line in lines]
+    assert f"{HARMLESS}: 1 skipped: skipped {HARMLESS}" in [line.rstrip() for line in lines]
+    assert f"{HARMLESS}, the lowest 1:" in lines
+
+
+# --- the table
+
+
+def call(**changes: object) -> JudgeCall:
+    usage = Usage(input_tokens=1_000, output_tokens=234)
+    return JudgeCall.model_validate({"judge": "j", "prompt": "p", "usage": usage, "cost_usd": 0.01, **changes})
+
+
+def test_the_table_has_a_line_a_scorer_with_its_mean_and_its_counts():
+    rows = [
+        row(0, Score.scored("tool_call_f1", 1)),
+        row(1, Score.scored("tool_call_f1", 0.3333)),
+        row(2, Score.skipped("tool_call_f1", "no")),
+        row(3, Score.failed("tool_call_f1", "no")),
+        row(0, Score.skipped("nothing_scored", "no")),
+    ]
+    assert table(shown(rows)) == [
+        ["scorer", "mean", "n", "skipped", "failed"],
+        ["tool_call_f1", "0.667", "2 of 4", "1", "1"],
+        ["nothing_scored", "-", "0 of 1", "1", "0"],
+    ]
+
+
+def test_where_a_judge_was_asked_the_table_says_what_it_took():
+    rows = [
+        row(0, Score.scored("goal", 1, calls=[call(), call()])),
+        row(1, Score.scored("goal", 1, calls=[call(cached=True, cost_usd=0.0)])),
+        row(0, Score.failed("topics", "no", calls=[call(usage=None, cost_usd=None)])),
+        row(0, Score.scored("tool_call_f1", 1)),
+    ]
+    assert table(shown(rows)) == [
+        ["scorer", "mean", "n", "skipped", "failed", "requests", "cached", "tokens", "cost"],
+        ["goal", "1.000", "2 of 2", "0", "0", "2", "1", "2,468", "$0.0200"],
+        ["topics", "-", "0 of 1", "0", "1", "1", "0", "unknown", "unknown"],
+        ["tool_call_f1", "1.000", "1 of 1", "0", "0"],
+    ]
+
+
+def test_abstentions_have_a_column_where_there_are_any():
+    rows = [row(0, Score(scorer="panel", status="abstained", reason="a tie")), row(1, Score.scored("panel", 0))]
+    text = shown(rows)
+    assert table(text) == [
+        ["scorer", "mean", "n", "skipped", "failed", "abstained"],
+        ["panel", "0.000", "1 of 2", "0", "0", "1"],
+    ]
+    assert "panel: 1 abstained: a tie" in text
+
+
+def test_without_scores_the_table_is_its_header():
+    assert table(shown([])) == [["scorer", "mean", "n", "skipped", "failed"]]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_on_a_narrow_terminal_numbers_stay_whole(width):
+    on = Console(force_terminal=True, width=width, color_system=None, markup=False, highlight=False)
+    rows = [row(index, Score.scored("agent_goal_accuracy_without_reference", 0.5)) for index in range(100)]
+    text = shown(rows, on=on)
+    assert "0.500" in text
+    assert "100 of 100" in text
+    assert all(len(line) <= width for line in text.splitlines())
+
+
+# --- single rows
+
+
+def test_the_lowest_rows_are_shown_with_their_reasons():
+    rows = [
+        row(0, Score.scored("s", 0.5, reason="half")),
+        row(1, Score.scored("s", 0, reason="nothing")),
+        row(2, Score.scored("s", 1, reason="all")),
+        row(3, Score.scored("s", 0.25)),
+        row(4, Score.failed("s", "broken")),
+    ]
+    lines = [line.rstrip() for line in shown(rows, show=3).splitlines()]
+    at = lines.index("s, the lowest 3:")
+    assert [cells(line) for line in lines[at + 1 :]] == [
+        ["0.00", "1", "nothing"],
+        ["0.25", "3", "no reason given"],
+        ["0.50", "0", "half"],
+    ]
+
+
+def test_none_are_shown_unless_they_are_asked_for():
+    assert "lowest" not in shown([row(0, Score.scored("s", 0, reason="nothing"))])
+
+
+@settings(max_examples=100)
+@given(st.lists(st.sampled_from([0, 0.25, 0.5, 0.5, 1]), max_size=15), st.integers(0, 6), st.randoms())
+def test_the_lowest_are_those_that_sorting_puts_first_in_whatever_order_they_come(values, show, shuffle):
+    rows = [row(index, Score.scored("s", value)) for index, value in enumerate(values)]
+    highlights = Highlights(show)
+    for one in shuffle.sample(rows, len(rows)):
+        highlights.add(one)
+    assert highlights.lowest("s") == sorted(rows, key=lambda one: (one.score.value, one.index))[:show]
+
+
+def test_the_lowest_of_each_scorer_are_its_own():
+    highlights = Highlights(1)
+    for name, values in (("s", [0.5, 0.25]), ("t", [1, 0.75])):
+        for index, value in enumerate(values):
+            highlights.add(row(index, Score.scored(name, value)))
+    assert [highlights.lowest(name)[0].score.value for name in "st"] == [0.25, 0.75]
+    assert highlights.lowest("another") == []
+
+
+def test_the_three_most_common_reasons_are_counted():
+    reasons = ["no reference"] * 3 + ["no topics"] * 5 + ["rare"] + ["no calls"] * 2
+    highlights = Highlights()
+    for index, reason in enumerate(reasons):
+        highlights.add(row(index, Score.skipped("s", reason)))
+        highlights.add(row(index, Score.failed("s", "broken")))
+    assert highlights.reasons("s", "skipped") == [("no topics", 5), ("no reference", 3), ("no calls", 2)]
+    assert highlights.reasons("s", "failed") == [("broken", 11)]
+    assert highlights.reasons("s", "abstained") == []
+
+
+def test_reasons_that_are_all_different_do_not_fill_the_memory():
+    """A common reason that came early is counted to the end."""
+    highlights = Highlights()
+    for index in range(1_000):
+        highlights.add(row(index, Score.failed("s", "common" if index % 2 else f"message {index}")))
+    assert highlights.reasons("s", "failed")[0] == ("common", 500)
+    assert len(highlights._reasons["s", "failed"]) == 100
+
+
+def test_a_long_reason_hangs_under_its_beginning():
+    on = console()
+    on.width = 40
+    lines = shown([row(0, Score.failed("s", "word " * 12))], on=on).splitlines()
+    first = next(index for index, line in enumerate(lines) if line.startswith("s: 1 failed: "))
+    assert [line.rstrip() for line in lines[first:]] == [
+        "s: 1 failed: word word word word word",
+        "             word word word word word",
+        "             word word",
+    ]
+
+
+# --- the console and the progress
+
+
+def test_where_nobody_knows_the_width_lines_have_room(capsys):
+    console().print("x" * 140)
+    assert capsys.readouterr().out == "x" * 140 + "\n"
+
+
+def test_on_a_terminal_lines_are_as_long_as_it_is_wide(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setenv("COLUMNS", "50")
+    assert console().is_terminal
+    console().print("word " * 12)
+    assert [len(line.rstrip()) for line in capsys.readouterr().out.splitlines()] == [49, 9]
+
+
+def test_a_console_takes_text_as_it_is(capsys):
+    console().print("[bold]1[/bold] :smile: 'a' http://x")
+    console(stderr=True).print("[red]")
+    assert capsys.readouterr() == ("[bold]1[/bold] :smile: 'a' http://x\n", "[red]\n")
+
+
+@pytest.mark.parametrize(("total", "of"), [(3, " of 3"), (None, "")])
+def test_elsewhere_progress_is_now_and_then_a_line(total, of, monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "_SECONDS_BETWEEN_LINES", 0)
+    with progress(total, console()) as advance:
+        advance()
+        advance()
+    assert capsys.readouterr().out == f"scored 1{of} samples in 0 s\nscored 2{of} samples in 0 s\n"
+
+
+def test_what_is_soon_done_prints_no_progress(capsys):
+    with progress(3, console()) as advance:
+        for _ in range(3):
+            advance()
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("total", "of"), [(3, "2/3"), (None, "2/?")])
+def test_on_a_terminal_progress_is_a_bar(total, of):
+    out = io.StringIO()
+    with progress(total, Console(file=out, force_terminal=True, width=80)) as advance:
+        advance()
+        advance()
+    assert "scoring" in out.getvalue()
+    assert of in out.getvalue()

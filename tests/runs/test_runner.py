@@ -1,0 +1,391 @@
+"""Running scorers over samples."""
+
+import asyncio
+import gc
+import json
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.errors import ConfigError, TraceError
+from judgekit.runs.results import Row, Run
+from judgekit.runs.runner import arun, run, score_each
+from judgekit.score import JudgeCall, Score, record
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.scoring import scorer
+from judgekit.traces.sample import Sample
+
+
+def samples(number: int) -> list[Sample]:
+    return [Sample(id=str(index)) for index in range(number)]
+
+
+def keys(rows: Run | list[Row]) -> list[tuple[int, str, str]]:
+    return [(row.index, row.sample_id, row.score.scorer) for row in rows]
+
+
+def in_order(number: int, *names: str) -> list[tuple[int, str, str]]:
+    return [(index, str(index), name) for index in range(number) for name in names]
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """Gives control away as many times as it is told for each sample."""
+
+    steps: Callable[[Sample], int]
+    name: str = "delayed"
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        for _ in range(self.steps(sample)):
+            await asyncio.sleep(0)
+        return Score.scored(self.name, 1)
+
+
+@scorer
+def fine(sample: Sample) -> float:
+    return 1.0
+
+
+@scorer
+def broken(sample: Sample) -> float:
+    raise ValueError(f"cannot score {sample.id}")
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(0, 8), max_size=12), st.integers(1, 5))
+def test_rows_stand_in_the_order_of_the_samples_whatever_takes_long(delays, concurrency):
+    slow, quick = Delayed(lambda sample: delays[int(sample.id)], "slow"), Delayed(lambda sample: 0, "quick")
+    found = run(samples(len(delays)), [slow, quick], concurrency=concurrency)
+    assert keys(found) == in_order(len(delays), "slow", "quick")
+    assert not found.interrupted
+
+
+def test_rows_are_handed_on_as_soon_as_their_sample_is_done():
+    rows: list[Row] = []
+    later = Delayed(lambda sample: 10 - int(sample.id))
+    asyncio.run(score_each(samples(10), [later, fine], rows.append, concurrency=10))
+    assert keys(rows) == [
+        one for index in reversed(range(10)) for one in in_order(10, "delayed", "fine")[2 * index :][:2]
+    ]
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 7])
+def test_no_more_samples_are_scored_at_once_than_allowed_and_no_fewer(concurrency):
+    at_once: set[str] = set()
+    most = 0
+
+    @scorer
+    async def watched(sample: Sample) -> float:
+        nonlocal most
+        at_once.add(sample.id)
+        most = max(most, len(at_once))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        at_once.remove(sample.id)
+        return 1.0
+
+    run(samples(20), [watched], concurrency=concurrency)
+    assert most == concurrency
+
+
+def test_the_scorers_of_one_sample_wait_for_one_another():
+    """So that a provider can remember the conversation from one question to the next."""
+    started: list[str] = []
+
+    def asking(name: str):
+        @scorer(name=name)
+        async def ask(sample: Sample) -> float:
+            started.append(name)
+            await asyncio.sleep(0)
+            started.append(f"{name} done")
+            return 1.0
+
+        return ask
+
+    run(samples(1), [asking("a"), asking("b")])
+    assert started == ["a", "a done", "b", "b done"]
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 16])
+def test_samples_are_pulled_only_as_there_is_room(concurrency):
+    pulled = done = 0
+    ahead: list[int] = []
+
+    def reading() -> Iterator[Sample]:
+        nonlocal pulled
+        for sample in samples(50):
+            pulled += 1
+            ahead.append(pulled - done)
+            yield sample
+
+    def emit(row: Row) -> None:
+        nonlocal done
+        done += 1
+
+    draw = random.Random(1)  # noqa: S311 - a draw, not a secret
+    slow = Delayed(lambda sample: draw.randrange(5))
+    asyncio.run(score_each(reading(), [slow], emit, concurrency=concurrency))
+    assert (pulled, done, max(ahead)) == (50, 50, concurrency)
+
+
+def test_a_failing_scorer_leaves_the_rest():
+    found = run(samples(5), [broken, fine])
+    assert keys(found) == in_order(5, "broken", "fine")
+    assert [row.score for row in found if row.score.scorer == "broken"] == [
+        Score.failed("broken", f"ValueError: cannot score {index}") for index in range(5)
+    ]
+    assert all(row.score.value == 1 for row in found if row.score.scorer == "fine")
+
+
+def test_a_scorer_that_returns_nothing_leaves_the_rest():
+    @dataclass(frozen=True)
+    class Forgetful:
+        name: str = "forgetful"
+
+        async def ascore(self, sample: Sample, /) -> None:
+            pass
+
+    found = run(samples(2), [Forgetful(), fine])
+    assert [row.score.status for row in found] == ["failed", "scored"] * 2
+
+
+def test_each_score_has_its_own_calls_though_many_are_scored_at_once():
+    @scorer
+    async def asking(sample: Sample) -> float:
+        await asyncio.sleep(0)
+        record(JudgeCall(judge="j", prompt=sample.id))
+        await asyncio.sleep(0)
+        return 1.0
+
+    found = run(samples(10), [asking, fine], concurrency=4)
+    calls = [[call.prompt for call in row.score.calls] for row in found]
+    assert calls == [calls_of for index in range(10) for calls_of in ([str(index)], [])]
+
+
+def test_without_samples_there_are_no_rows():
+    assert run([], [fine]) == Run(())
+
+
+def test_arun_gives_what_run_gives():
+    scorers = [Delayed(lambda sample: 5 - int(sample.id)), broken, fine]
+    assert asyncio.run(arun(samples(5), scorers, concurrency=3)) == run(samples(5), scorers)
+
+
+@pytest.mark.parametrize("ran", [run, lambda *args: asyncio.run(arun(*args))], ids=["run", "arun"])
+def test_scorers_that_cannot_be_told_apart_are_an_error_before_any_sample_is_read(ran):
+    def untouched() -> Iterator[Sample]:
+        pytest.fail("a sample was read")
+        yield
+
+    with pytest.raises(ConfigError, match=r"^two scorers are called 'tool_call_f1'; give one of them another name"):
+        ran(untouched(), [ToolCallF1(), fine, ToolCallF1()])
+    with pytest.raises(ConfigError, match=r"^there is nothing to score with: give at least one scorer$"):
+        ran(untouched(), [])
+
+
+@pytest.mark.parametrize("concurrency", [0, -1])
+def test_a_run_of_no_samples_at_once_is_an_error_and_no_empty_run(concurrency):
+    with pytest.raises(ConfigError, match=f"^concurrency is the number of samples at once, found {concurrency}$"):
+        run(samples(2), [fine], concurrency=concurrency)
+
+
+def test_samples_of_one_id_are_all_scored_and_reported():
+    found = run([Sample(id="a"), Sample(id="b"), Sample(id="a")], [fine, ToolCallF1()])
+    assert keys(found) == [(index, name, kind) for index, name in enumerate("aba") for kind in ("fine", "tool_call_f1")]
+    assert found.duplicate_ids == ("a",)
+
+
+@pytest.mark.parametrize(
+    "error", [TraceError("not JSON", index=3), ValueError("odd"), ExceptionGroup("two", [OSError()])]
+)
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_an_error_of_the_samples_surfaces_as_itself_with_its_cause(error, concurrency):
+    cause = KeyError("why")
+
+    def reading() -> Iterator[Sample]:
+        yield from samples(3)
+        raise error from cause
+
+    with pytest.raises(type(error)) as caught:
+        run(reading(), [Delayed(lambda sample: 2)], concurrency=concurrency)
+    assert caught.value is error
+    assert error.__cause__ is cause
+
+
+def test_an_error_of_the_samples_stops_those_under_way():
+    cancelled: list[str] = []
+
+    @scorer
+    async def waiting(sample: Sample) -> float:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(sample.id)
+            raise
+        return 1.0
+
+    def reading() -> Iterator[Sample]:
+        yield from samples(2)
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        run(reading(), [waiting], concurrency=3)
+    assert sorted(cancelled) == ["0", "1"]
+
+
+def test_an_error_of_who_takes_the_rows_surfaces_as_itself():
+    def full(row: Row) -> None:
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        asyncio.run(score_each(samples(3), [fine], full))
+
+
+def test_a_cancelled_run_is_cancelled():
+    async def work() -> None:
+        task = asyncio.create_task(arun(samples(3), [Delayed(lambda sample: 10**9)]))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(work())
+
+
+def test_scorers_that_wait_for_nothing_let_others_work():
+    """Else Ctrl-C would not get through, nor a notebook's other cells."""
+    ticks = 0
+
+    async def work() -> None:
+        nonlocal ticks
+        task = asyncio.create_task(score_each(map(slow_sample, range(20)), [fine], lambda row: None))
+        while not task.done():
+            ticks += 1
+            await asyncio.sleep(0)
+
+    def slow_sample(index: int) -> Sample:
+        time.sleep(0.005)  # as reading may take, without giving control away
+        return Sample(id=str(index))
+
+    asyncio.run(work())
+    assert ticks >= 3
+
+
+def test_under_a_running_loop_run_uses_a_thread_of_its_own():
+    async def notebook() -> Run:
+        return run(samples(5), [Delayed(lambda sample: 3), fine])
+
+    assert keys(asyncio.run(notebook())) == in_order(5, "delayed", "fine")
+
+
+def test_the_garbage_collector_is_as_it_was_before():
+    """While rows are gathered the collector leaves them out; afterwards it has them again."""
+    run(samples(2_500), [fine])
+    assert gc.get_freeze_count() == 0
+    assert gc.isenabled()
+
+    def reading() -> Iterator[Sample]:
+        yield from samples(2_500)
+        raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$"):
+        run(reading(), [fine])
+    assert gc.get_freeze_count() == 0
+
+
+def test_ctrl_c_while_samples_are_read_keeps_what_is_done():
+    def reading() -> Iterator[Sample]:
+        yield from samples(4)
+        raise KeyboardInterrupt
+
+    try:
+        found = run(reading(), [fine, ToolCallF1()], concurrency=2)
+    except KeyboardInterrupt:
+        pytest.fail("Ctrl-C got through")
+    assert found.interrupted
+    assert keys(found) == in_order(4, "fine", "tool_call_f1")
+
+
+BEHAVING = """
+    import asyncio, json, signal
+    from judgekit import Sample, run, scorer
+    from itertools import count
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have switched it off
+
+    @scorer
+    async def slow(sample):
+        if sample.id == "20":
+            print("under way", flush=True)
+        await asyncio.sleep(0.001)
+        return 1.0
+
+    @scorer
+    def quick(sample):
+        return 0.5
+
+    def work():
+        found = run((Sample(id=str(index)) for index in count()), [slow, quick], concurrency=4)
+        rows = [[row.index, row.sample_id, row.score.scorer, row.score.value] for row in found]
+        print(json.dumps({"interrupted": found.interrupted, "rows": rows, "str": str(found)}))
+"""
+CALLED = {
+    "a script": "work()",
+    "a notebook": """
+        async def cell():
+            work()
+        loop = asyncio.new_event_loop()  # as a notebook has it: a loop that does not catch Ctrl-C itself
+        loop.run_until_complete(cell())
+        loop.close()
+    """,
+}
+
+
+@pytest.mark.parametrize("called", CALLED.values(), ids=CALLED)
+def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
+    script = textwrap.dedent(BEHAVING) + textwrap.dedent(called)
+    process = subprocess.Popen(  # noqa: S603 - the script above
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    try:
+        assert process.stdout.readline() == "under way\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, err) == (0, "")
+    found = json.loads(out)
+    assert found["interrupted"] is True
+    done = len(found["rows"]) // 2
+    assert done >= 17  # of the 20 before, three may still have been under way
+    assert {index for index, *_ in found["rows"][: 2 * (done - 4)]} == set(range(done - 4))
+    assert [tuple(row) for row in found["rows"]] == sorted(
+        (tuple(row) for row in found["rows"]), key=lambda row: (row[0], row[2] != "slow")
+    )
+    assert all((name, value) in {("slow", 1.0), ("quick", 0.5)} for _, _, name, value in found["rows"])
+    assert found["str"].splitlines()[-1] == "interrupted: only the samples that were done are counted"
+    assert f"n={done} of {done}" in found["str"]
+
+
+def test_rows_are_made_for_endless_samples_as_long_as_somebody_takes_them():
+    taken: list[Row] = []
+
+    def emit(row: Row) -> None:
+        taken.append(row)
+        if len(taken) == 100:
+            raise StopAsyncIteration("enough")
+
+    with pytest.raises(StopAsyncIteration, match="enough"):
+        asyncio.run(score_each((Sample(id=str(index)) for index in count()), [fine], emit, concurrency=1))
+    assert keys(taken) == in_order(100, "fine")

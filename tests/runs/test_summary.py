@@ -1,0 +1,184 @@
+"""A run in a few lines."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.errors import ConfigError
+from judgekit.runs.summary import Line, Summary
+from judgekit.score import JudgeCall, Score
+from judgekit.traces.message import Usage
+
+
+def line(*scores: Score) -> Line:
+    made = Line("s")
+    for score in scores:
+        made.add(score)
+    return made
+
+
+def paid(*calls: JudgeCall) -> Line:
+    return line(Score.failed("s", "x", calls=calls))
+
+
+def call(
+    tokens_in: int | None = 100,
+    tokens_out: int | None = 10,
+    cost: float | None = 0.5,
+    *,
+    cached: bool = False,
+    error: str | None = None,
+    usage: bool = True,
+) -> JudgeCall:
+    used = Usage(input_tokens=tokens_in, output_tokens=tokens_out) if usage else None
+    return JudgeCall(judge="j", prompt="p@1", usage=used, cost_usd=cost, cached=cached, error=error)
+
+
+def nothing(error: str | None = "OverloadError") -> JudgeCall:
+    return call(usage=False, cost=None, error=error)
+
+
+SKIPPED, FAILED = Score.skipped("s", "no question"), Score.failed("s", "broken")
+ABSTAINED = Score(scorer="s", status="abstained", reason="undecided")
+
+
+def test_the_mean_is_taken_over_what_was_scored_and_says_so():
+    found = line(Score.scored("s", 1), SKIPPED, Score.scored("s", 0.5), FAILED, SKIPPED, ABSTAINED)
+    assert (found.value, found.total) == (0.75, 6)
+    assert dict(found.counts) == {"scored": 2, "skipped": 2, "failed": 1, "abstained": 1}
+    assert str(found) == "0.75 (n=2 of 6; 2 skipped, 1 failed, 1 abstained)"
+
+
+@pytest.mark.parametrize(
+    ("scores", "text"),
+    [
+        ([Score.scored("s", 0.826)] * 41 + [SKIPPED] * 6 + [FAILED] * 3, "0.83 (n=41 of 50; 6 skipped, 3 failed)"),
+        ([Score.scored("s", 1)], "1.00 (n=1 of 1)"),
+        ([Score.scored("s", 0), FAILED], "0.00 (n=1 of 2; 1 failed)"),
+        ([SKIPPED], "none (n=0 of 1; 1 skipped)"),
+        ([FAILED, ABSTAINED], "none (n=0 of 2; 1 failed, 1 abstained)"),
+        ([], "none (n=0 of 0)"),
+    ],
+)
+def test_a_number_always_says_over_how_many_it_was_taken(scores, text):
+    assert str(line(*scores)) == text
+
+
+scores = st.lists(
+    st.one_of(
+        st.floats(0, 1).map(lambda value: Score.scored("s", value)), st.sampled_from([SKIPPED, FAILED, ABSTAINED])
+    ),
+    max_size=20,
+)
+
+
+@settings(max_examples=100)
+@given(scores)
+def test_value_and_counts_are_those_of_the_list(found):
+    made = line(*found)
+    values = [Fraction(score.value) for score in found if score.status == "scored"]
+    assert made.value == (pytest.approx(float(sum(values) / len(values)), abs=1e-15) if values else None)
+    assert made.total == len(found)
+    assert all(made.counts[status] == [one.status for one in found].count(status) for status in ("scored", "skipped"))
+
+
+UNKNOWN = {
+    "no usage": call(usage=False),
+    "no tokens in": call(tokens_in=None),
+    "no tokens out": call(tokens_out=None),
+}
+
+
+@pytest.mark.parametrize("unknown", UNKNOWN.values(), ids=UNKNOWN)
+def test_tokens_are_unknown_where_one_request_does_not_say_all_of_its_own(unknown):
+    assert paid(call(), unknown).tokens is None
+    assert paid(unknown, call()).tokens is None
+    assert paid(call(), unknown).cost_usd == 1.0
+
+
+def test_a_cost_is_unknown_where_one_price_is():
+    assert paid(call(), call(cost=None), call()).cost_usd is None
+    assert paid(call(), call(cost=None)).tokens == 220
+
+
+@pytest.mark.parametrize(
+    ("calls", "requests", "cached", "tokens", "cost"),
+    [
+        ([], 0, 0, 0, 0.0),
+        ([call(), call(20, 3, 0.25)], 2, 0, 133, 0.75),
+        ([call(0, 0, 0.0)], 1, 0, 0, 0.0),
+        ([call(cached=True, cost=0.0)] * 2, 0, 2, 0, 0.0),
+        ([call(cached=True, usage=False, cost=None)], 0, 1, 0, 0.0),
+        ([call(), call(cached=True, cost=0.0)], 1, 1, 110, 0.5),
+        ([nothing(), nothing(), call()], 3, 0, 110, 0.5),
+        ([call(error="ReplyError"), call()], 2, 0, 220, 1.0),
+        ([call(error="ReplyError", cost=None), call()], 2, 0, 220, None),
+        ([nothing(error=None)], 1, 0, None, None),
+    ],
+    ids=[
+        "no calls",
+        "sums",
+        "free",
+        "cached is free",
+        "cached of unknown usage is free",
+        "some cached",
+        "what came to nothing",
+        "a reply that could not be used was paid for",
+        "and may have had a price that nobody knows",
+        "a reply that does not say",
+    ],
+)
+def test_what_it_took(calls, requests, cached, tokens, cost):
+    found = paid(*calls)
+    assert (found.requests, found.cached, found.tokens, found.cost_usd) == (requests, cached, tokens, cost)
+
+
+def test_calls_count_whatever_became_of_the_score():
+    found = line(*(Score.skipped("s", "x", calls=[call()]), Score.failed("s", "x", calls=[call(), call()])))
+    assert (found.requests, found.tokens, found.cost_usd) == (3, 330, 1.5)
+
+
+def test_an_aggregate_of_any_package_takes_the_place_of_the_mean(tmp_path, monkeypatch):
+    """It is given the scores that were scored, with their details, and no others."""
+    (tmp_path / "their_micro.py").write_text(
+        "def micro(scores):\n"
+        "    assert all(one.status == 'scored' for one in scores)\n"
+        "    return sum(one.details['hits'] for one in scores) / sum(one.details['of'] for one in scores)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    corpus = [Score.scored("s", hits / of, details={"hits": hits, "of": of}, aggregate="their_micro:micro") for hits, of in [(1, 1), (1, 9)]]  # fmt: skip
+    found = line(corpus[0], SKIPPED, corpus[1], Score.failed("s", "broken"))
+    assert (found.value, str(found)) == (0.2, "0.20 (n=2 of 4; 1 skipped, 1 failed)")
+
+
+def test_an_unknown_aggregate_is_an_error_and_no_mean():
+    with pytest.raises(ConfigError, match=r"^no aggregate is called 'median'"):
+        str(line(Score.scored("s", 1, aggregate="median")))
+
+
+def test_an_unknown_aggregate_does_not_matter_where_nothing_was_scored():
+    skipped = Score(scorer="s", status="skipped", aggregate="median")
+    assert line(skipped).value is None
+
+
+def test_lines_stand_in_the_order_in_which_their_scores_came():
+    summary = Summary()
+    for name in ("b", "a", "b", "c"):
+        summary.add(Score.scored(name, 1))
+    assert [(one.scorer, one.total) for one in summary] == [("b", 2), ("a", 1), ("c", 1)]
+    assert summary["b"].total == 2
+
+
+def test_a_summary_is_a_line_a_scorer_and_says_what_judges_cost():
+    summary = Summary()
+    summary.add(Score.scored("tool_call_f1", 0.5))
+    summary.add(Score.scored("goal", 1, calls=[call(1_200, 34, 0.0123), call(cached=True)]))
+    summary.add(Score.failed("topics", "x", calls=[nothing(error=None)]))
+    assert str(summary).splitlines() == [
+        "tool_call_f1  0.50 (n=1 of 1)",
+        "goal          1.00 (n=1 of 1)  1 judge requests, 1 from cache, 1,234 tokens, $0.0123",
+        "topics        none (n=0 of 1; 1 failed)  1 judge requests, 0 from cache, tokens unknown, cost unknown",
+    ]
+    assert str(Summary()) == "no scores"

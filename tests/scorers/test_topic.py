@@ -1,0 +1,293 @@
+"""Topic adherence."""
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.errors import ConfigError, OverloadError
+from judgekit.judges.scripted import ScriptedJudge
+from judgekit.score import Score
+from judgekit.scorers.topic import TopicAdherence
+from judgekit.scoring import attempt, wait_for
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.sample import Sample
+
+MODES = ("precision", "recall", "f1", "accuracy")
+SAMPLE = Sample.of([HumanMessage("question"), AIMessage("answer")], id="one", reference_topics=["science", "Tax Law"])
+
+
+def item(topic: str | None = "science", outcome: str = "answered", message: int = 2, request: str = "r") -> dict:
+    return {"request": request, "message": message, "reason": "why", "topic": topic, "outcome": outcome}
+
+
+def reply(*items: dict) -> dict:
+    return {"requests": list(items)}
+
+
+def counted(tp: int, fp: int, fn: int, tn: int) -> dict:
+    return reply(
+        *[item()] * tp,
+        *[item(topic=None)] * fp,
+        *[item(outcome="refused")] * fn,
+        *[item(topic=None, outcome="refused")] * tn,
+    )
+
+
+def tried(judge: ScriptedJudge, mode: str = "f1", sample: Sample = SAMPLE) -> Score:
+    return wait_for(lambda: attempt(TopicAdherence(judge, mode=mode), sample))
+
+
+TABLE = [
+    # tp, fp, fn, tn: precision, recall, f1, accuracy
+    ((3, 1, 0, 0), ("3/4", "1", "6/7", "3/4")),
+    ((2, 1, 0, 0), ("2/3", "1", "4/5", "2/3")),
+    ((1, 1, 1, 1), ("1/2", "1/2", "1/2", "1/2")),
+    ((2, 0, 0, 3), ("1", "1", "1", "1")),
+    ((1, 2, 1, 0), ("1/3", "1/2", "2/5", "1/4")),
+    ((2, 1, 3, 1), ("2/3", "2/5", "1/2", "3/7")),
+    ((0, 1, 1, 0), ("0", "0", "0", "0")),
+    ((0, 2, 0, 0), ("0", None, "0", "0")),
+    ((0, 2, 0, 2), ("0", None, "0", "1/2")),
+    ((0, 0, 2, 0), (None, "0", "0", "0")),
+    ((0, 0, 0, 2), (None, None, None, "1")),
+    ((0, 0, 0, 0), (None, None, None, None)),
+]
+
+
+@pytest.mark.parametrize(("counts", "ratios"), TABLE, ids=[str(counts) for counts, _ in TABLE])
+@pytest.mark.parametrize("mode", MODES)
+def test_each_mode_is_its_ratio_and_0_by_0_is_skipped(counts, ratios, mode):
+    wanted = dict(zip(MODES, [None if one is None else float(Fraction(one)) for one in ratios], strict=True))
+    found = tried(ScriptedJudge([counted(*counts)]), mode)
+    assert (found.value, found.status) == (wanted[mode], "skipped" if wanted[mode] is None else "scored")
+    assert {name: found.details[name] for name in MODES} == wanted
+    assert tuple(found.details[name] for name in ("tp", "fp", "fn", "tn")) == counts
+    assert found.details["requests"] == counted(*counts)["requests"]
+    assert len(found.calls) == 1
+
+
+def test_f1_is_the_default():
+    assert TopicAdherence(ScriptedJudge([])).mode == "f1"
+    assert tried(ScriptedJudge([counted(3, 1, 0, 0)])).value == 6 / 7
+
+
+def test_an_agent_that_only_answers_off_topic_has_an_f1_of_0():
+    assert tried(ScriptedJudge([counted(0, 3, 0, 0)])).value == 0
+
+
+@pytest.mark.parametrize(
+    ("counts", "mode", "reason"),
+    [
+        ((0, 0, 0, 2), "f1", "f1 is 0/0 here: on topic, 0 of 0 requests answered; off topic, 2 of 2 refused"),
+        ((0, 0, 2, 0), "precision", "precision is 0/0 here: on topic, 0 of 2 requests answered; off topic, 0 of 0 refused"),
+        ((0, 1, 0, 1), "recall", "recall is 0/0 here: on topic, 0 of 0 requests answered; off topic, 1 of 2 refused"),
+        ((0, 0, 0, 0), "accuracy", "accuracy is 0/0 here: the user asked for nothing"),
+    ],
+)  # fmt: skip
+def test_the_reason_of_a_skipped_score_says_what_was_seen(counts, mode, reason):
+    found = tried(ScriptedJudge([counted(*counts)]), mode)
+    assert (found.status, found.reason) == ("skipped", reason)
+
+
+def test_the_reason_names_each_request_that_went_astray():
+    answers = reply(
+        item(request="relativity"),
+        item(request="a cake", topic=None, message=1),
+        item(request="gravity", outcome="refused"),
+        item(request="a poem", topic=None, outcome="refused"),
+    )
+    assert tried(ScriptedJudge([answers])).reason == (
+        "on topic, 1 of 2 requests answered; off topic, 1 of 2 refused. "
+        "'a cake' answered in message 1; 'gravity' refused in message 2"
+    )
+
+
+def test_the_reason_of_a_perfect_score_has_nothing_to_add():
+    found = tried(ScriptedJudge([counted(2, 0, 0, 1)]))
+    assert (found.value, found.reason) == (1, "on topic, 2 of 2 requests answered; off topic, 1 of 1 refused")
+
+
+def test_an_unknown_mode_names_the_nearest():
+    with pytest.raises(ConfigError) as caught:
+        TopicAdherence(ScriptedJudge([]), mode="precison")
+    assert str(caught.value) == (
+        "no mode of topic adherence is called 'precison', did you mean 'precision'? "
+        "Known: precision, recall, f1, accuracy"
+    )
+
+
+@pytest.mark.parametrize("mode", [1, None, ["f1"]])
+def test_a_mode_that_is_no_text_is_an_error_as_well(mode):
+    with pytest.raises(ConfigError, match="no mode of topic adherence is called"):
+        TopicAdherence(ScriptedJudge([]), mode=mode)
+
+
+@pytest.mark.parametrize("topic", ["science", "SCIENCE", "  Science ", "tax law", "TAX\n  LAW", "Tax\u00a0Law"])
+def test_topics_are_compared_without_case_and_space(topic):
+    found = tried(ScriptedJudge([reply(item(topic=topic))]))
+    assert (found.details["tp"], len(found.calls)) == (1, 1)
+
+
+UNUSABLE = {
+    "a topic not listed": (reply(item(topic="cooking")), "names the topic 'cooking', which is none of the topics listed"),
+    "an empty topic": (reply(item(topic="")), "names the topic '', which is none of the topics listed"),
+    "message 0": (reply(item(), item(message=0)), "cites the messages [0]; the conversation has messages 1 to 2"),
+    "messages behind the last": (
+        reply(item(message=3), item(), item(message=9)),
+        "cites the messages [3, 9]; the conversation has messages 1 to 2",
+    ),
+    "message -1": (reply(item(message=-1)), "cites the messages [-1]; the conversation has messages 1 to 2"),
+    "an unknown outcome": (
+        reply(item(outcome="ignored")),
+        "requests[0].outcome: Input should be 'answered' or 'refused', found 'ignored'",
+    ),
+    "a verdict missing": (
+        {"requests": [{key: value for key, value in item().items() if key != "topic"}]},
+        "requests[0].topic: Field required, found",
+    ),
+    "prose": ("All was on topic.", "the record: Invalid JSON: expected value at line 1 column 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("bad", "problem"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_reply_that_cannot_be_used_is_shown_to_the_judge_once(bad, problem):
+    judge = ScriptedJudge([bad, counted(1, 1, 0, 0)])
+    found = tried(judge, "precision")
+    assert found.value == 0.5
+    assert [call.error for call in found.calls] == ["ReplyError", None]
+    first, second = judge.requests
+    assert second.messages[: len(first.messages)] == first.messages
+    shown, complaint = second.messages[len(first.messages) :]
+    assert shown == ("assistant", bad if isinstance(bad, str) else json.dumps(bad))
+    assert complaint.role == "user"
+    assert problem in complaint.content
+
+
+@pytest.mark.parametrize(("bad", "problem"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_reply_that_cannot_be_used_twice_is_a_failed_score(bad, problem):
+    judge = ScriptedJudge([bad, bad, counted(1, 0, 0, 0)])
+    found = tried(judge)
+    assert (found.status, found.value) == ("failed", None)
+    assert found.reason.startswith(f"ReplyError: {problem}")
+    assert [call.error for call in found.calls] == ["ReplyError", "ReplyError"]
+    assert len(judge.requests) == 2
+
+
+def test_a_judge_that_cannot_answer_is_a_failed_score_that_keeps_its_call():
+    found = tried(ScriptedJudge([OverloadError("no reply within 60 s")]))
+    assert (found.status, found.reason) == ("failed", "OverloadError: no reply within 60 s")
+    assert [call.error for call in found.calls] == ["OverloadError"]
+
+
+@pytest.mark.parametrize("topics", [None, [], [""], [" ", "\n"]])
+def test_without_topics_a_sample_is_skipped_and_nobody_is_asked(topics):
+    judge = ScriptedJudge([])
+    sample = SAMPLE.model_copy(update={"reference_topics": topics})
+    assert tried(judge, sample=sample) == Score.skipped("topic_adherence", "the sample has no reference_topics")
+    assert judge.requests == []
+
+
+def test_without_a_conversation_a_sample_is_skipped_and_nobody_is_asked():
+    judge = ScriptedJudge([])
+    assert tried(judge, sample=Sample(id="none")).reason == "the sample has no conversation and no reference_topics"
+    assert judge.requests == []
+
+
+def test_the_judge_is_shown_the_conversation_and_the_topics():
+    judge = ScriptedJudge([counted(1, 0, 0, 0)])
+    found = tried(judge)
+    (request,) = judge.requests
+    asked = request.messages[-1].content
+    assert asked.startswith(SAMPLE.trace.render())
+    assert "| science\n| Tax Law\n" in asked
+    assert request.prompt.startswith("topic_adherence@")
+    assert [call.prompt for call in found.calls] == [request.prompt]
+
+
+def test_another_name_stands_in_all_its_scores():
+    scorer = TopicAdherence(ScriptedJudge([counted(1, 0, 0, 0), counted(0, 0, 0, 0)]), name="topics")
+    assert [scorer.score(SAMPLE).scorer for _ in range(2)] == ["topics", "topics"]
+    assert scorer.score(Sample(id="none")).scorer == "topics"
+
+
+items = st.lists(
+    st.builds(
+        item,
+        topic=st.sampled_from([None, "science", "tax law"]),
+        outcome=st.sampled_from(["answered", "refused"]),
+        message=st.integers(1, 2),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=100)
+@given(items, st.sampled_from(MODES))
+def test_the_details_give_the_value_again(found_items, mode):
+    found = tried(ScriptedJudge([reply(*found_items)]), mode)
+    kinds = [(one["outcome"] == "answered", one["topic"] is not None) for one in found.details["requests"]]
+    answered = sum(is_answered for is_answered, _ in kinds)
+    on_topic = sum(is_on for _, is_on in kinds)
+    right = sum(is_answered == is_on for is_answered, is_on in kinds)
+    both = sum(is_answered and is_on for is_answered, is_on in kinds)
+    part, whole = {
+        "precision": (both, answered),
+        "recall": (both, on_topic),
+        "f1": (2 * both, answered + on_topic),
+        "accuracy": (right, len(kinds)),
+    }[mode]
+    assert found.value == (part / whole if whole else None)
+    assert found.details[mode] == found.value
+
+
+def test_the_cases_of_ragas_have_the_values_that_its_verdicts_mean(shared_data):
+    """Its lists of verdicts as our items. Lists of unequal length cannot be told here: each item has its verdict.
+
+    What ragas hides behind an epsilon is skipped where it is 0/0, and off-topic answers alone give an f1 of 0. Requests
+    of one name are two requests, as every follow-up is.
+    """
+    expected, found = {}, {}
+    for case in json.loads((shared_data / "cases" / "ragas_cases.json").read_text())["cases"]:
+        if case["metric"] != "topic_adherence" or "verdicts" in case["id"]:
+            continue
+        judged = case["judge"]
+        outcomes = zip(judged["topics"], judged["refused"], judged["on_topic"], strict=True)
+        answer = reply(
+            *[item("science" if on else None, "refused" if refused else "answered", 2, name) for name, refused, on in outcomes]
+        )  # fmt: skip
+        messages, topics = case["input"]["conversation"], case["input"]["reference_topics"]
+        sample = Sample.model_validate({"id": "c", "trace": {"messages": messages}, "reference_topics": topics})
+        found[case["id"]] = tried(ScriptedJudge([answer]), case["options"]["mode"], sample).value
+        expected[case["id"]] = case.get("recommended", {}).get("default", case["ragas_score"])
+    expected["ta-ontopic-all-refused-precision"] = None
+    assert len(expected) == 15
+    assert found == {
+        name: value if value is None else pytest.approx(value, abs=1e-9) for name, value in expected.items()
+    }
+
+
+def test_the_example_has_a_precision_of_two_thirds_and_a_recall_of_1(shared_data):
+    examples = json.loads((shared_data / "cases" / "agent_examples.json").read_text())["samples"]
+    (example,) = [one for one in examples if "topic_adherence:precision" in one["expected"]]
+    sample = Sample.model_validate(
+        {
+            "id": example["id"],
+            "trace": {"messages": example["messages"]},
+            "reference_topics": example["reference_topics"],
+        }
+    )
+    answer = reply(
+        *[
+            item(one["topic"], "answered" if one["answered"] else "refused", 8, one["request"])
+            for one in example["judge"]["items"]
+        ]
+    )
+    judge = ScriptedJudge({"topic_adherence": answer})
+    found = {f"topic_adherence:{mode}": tried(judge, mode, sample) for mode in ("precision", "recall")}
+    assert {name: one.value for name, one in found.items()} == example["expected"]
+    assert example["expected"] == {"topic_adherence:precision": 2 / 3, "topic_adherence:recall": 1.0}
+    assert [len(one.calls) for one in found.values()] == [1, 1]
+    assert len(judge.requests) == 2

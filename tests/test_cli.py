@@ -1,0 +1,769 @@
+"""The command line."""
+
+import gzip
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer
+
+import judgekit
+from judgekit.cli import _drawn, _row_writer, _score, main
+from judgekit.errors import TraceError
+from judgekit.runs.results import Row
+from judgekit.score import Score
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
+from judgekit.traces.reading import read
+from judgekit.traces.sample import Sample
+
+TOOLS = ("--scorer", "tool_call_accuracy", "--scorer", "tool_call_f1")
+JUDGED = ("topic_adherence", "agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference")
+KEY = "sk-secret-0123456789"
+WRONG_KEY = f"{KEY}-wrong"
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def table(self) -> dict[str, list[str]]:
+        """The table's lines, by scorer."""
+        lines = [line.strip() for line in self.out.splitlines()]
+        rule = next(index for index, line in enumerate(lines) if line.startswith("─"))
+        below = lines[rule + 1 :]
+        cells = [re.split(r"\s{2,}", line) for line in below[: below.index("")]]
+        return {name: found for name, *found in cells}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """In a folder of its own, with nothing in the environment that matters here."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("JUDGEKIT_JUDGE", "OPENAI_API_KEY", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def cli(monkeypatch, capsys) -> Callable[..., Ended]:
+    """Runs a command as the shell would."""
+
+    def call(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["judgekit", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        code = ended.value.code
+        assert "Traceback" not in out + err
+        return Ended(0 if code is None else code, out, err)
+
+    return call
+
+
+@pytest.fixture
+def conversations(examples) -> Path:
+    return examples / "conversations.jsonl"
+
+
+@pytest.fixture
+def replayed(examples) -> Path:
+    """A config whose judge answers from the replies that were written for the examples."""
+    path = Path("replayed.toml")
+    path.write_text(
+        f"[judges.default]\nmodel = 'demo/handwritten'\ncache = {json.dumps(str(examples / 'replies.jsonl'))}\n"
+        "cache_mode = 'replay'\n"
+    )
+    return path
+
+
+def rows(path: str | Path) -> list[Row]:
+    return [Row.model_validate_json(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def write(*samples: Sample, name: str = "samples.jsonl") -> Path:
+    path = Path(name)
+    path.write_text("".join(one.model_dump_json() + "\n" for one in samples), encoding="utf-8")
+    return path
+
+
+def calling(sample_id: str, made: str = "f", expected: str | None = "f") -> Sample:
+    """A conversation in which one call was made and one was expected."""
+    references = None if expected is None else [ToolCall(expected)]
+    messages = [HumanMessage("Hi"), AIMessage(tool_calls=[ToolCall(made)])]
+    return Sample.of(messages, id=sample_id, reference_tool_calls=references)
+
+
+# --- the examples, counted by hand
+
+# Accuracy where the sequence of names is the expected one; F1 = 2 TP / (expected + made).
+TOOL_CALLS = {
+    "hotel_clean": ("1", "1"),
+    "refund_claimed_not_done": ("1", "1"),
+    "wrong_argument": ("11/12", "1/2"),  # 4 of 4 and 5 of 6 arguments; 1 of 2 calls
+    "extra_call": ("0", "4/5"),  # 2 expected, 3 made
+    "missing_call": ("0", "4/5"),  # 3 expected, 2 made
+    "swapped_order": ("0", "1"),
+    "parallel_calls": ("1", "1"),
+    "tool_error_recovered": ("0", "6/7"),  # 3 expected, 4 made: one was refused and made again
+    "off_topic_answered": ("1", "1"),
+    "off_topic_refused": ("1", "1"),
+    "on_topic_refused": ("1", "1"),
+    "chinese_train": ("1", "1"),
+    "injected_tool_result": ("1", "1"),  # the mail's text is left out by compare_args
+    "broken_arguments": ("0", "4/5"),  # 2 expected, 3 made: one could not be read and was made again
+}
+# F1 of what the judge listed: TP, FP, FN, TN; whether the desired outcome, and the user's own goal, was reached.
+JUDGEMENTS = {
+    "hotel_clean": ((2, 0, 0, 0), 1, 1),
+    "refund_claimed_not_done": ((2, 0, 0, 0), 0, 0),
+    "wrong_argument": ((2, 0, 0, 0), 0, 0),
+    "extra_call": ((3, 0, 0, 0), 1, 1),
+    "missing_call": ((2, 0, 1, 0), 0, 0),
+    "swapped_order": ((3, 0, 0, 0), 1, 1),
+    "parallel_calls": (None, None, 1),
+    "tool_error_recovered": ((2, 0, 0, 0), 1, 1),
+    "off_topic_answered": ((2, 1, 0, 0), 1, 1),
+    "off_topic_refused": ((2, 0, 0, 1), 1, 1),
+    "on_topic_refused": ((2, 0, 1, 0), 0, 0),
+    "chinese_train": ((3, 0, 0, 0), 1, 1),
+    "injected_tool_result": ((2, 0, 0, 0), 0, 0),
+    "broken_arguments": (None, 1, 1),
+}
+
+
+def by_hand() -> dict[str, dict[str, Fraction | None]]:
+    """The value of each example by scorer; ``None`` where it is skipped."""
+    found: dict[str, dict[str, Fraction | None]] = {
+        name: {} for name in ("tool_call_accuracy", "tool_call_f1", *JUDGED)
+    }
+    for sample, (accuracy, f1) in TOOL_CALLS.items():
+        found["tool_call_accuracy"][sample] = Fraction(accuracy)
+        found["tool_call_f1"][sample] = Fraction(f1)
+    for sample, (counts, outcome, goal) in JUDGEMENTS.items():
+        tp, fp, fn, _ = counts or (0, 0, 0, 0)
+        found["topic_adherence"][sample] = Fraction(2 * tp, 2 * tp + fp + fn) if counts else None
+        found["agent_goal_accuracy_with_reference"][sample] = None if outcome is None else Fraction(outcome)
+        found["agent_goal_accuracy_without_reference"][sample] = Fraction(goal)
+    return found
+
+
+def table_by_hand() -> dict[str, list[str]]:
+    """What the table says of the examples: mean, n of N, skipped, failed; requests, cached, tokens and cost if asked."""
+    lines = {}
+    for name, values in by_hand().items():
+        known = [value for value in values.values() if value is not None]
+        mean = sum(known) / len(known)
+        lines[name] = [f"{float(mean):.3f}", f"{len(known)} of 14", str(14 - len(known)), "0"]
+        if name in JUDGED:
+            lines[name] += ["0", str(len(known)), "0", "$0.0000"]
+    return lines
+
+
+def test_the_demo_prints_the_numbers_that_counting_by_hand_gives(cli):
+    ended = cli("demo")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.table == table_by_hand()
+    assert "topic_adherence: 2 skipped: the sample has no reference_topics" in ended.out
+    assert "agent_goal_accuracy_with_reference: 1 skipped: the sample has no reference" in ended.out
+    assert [ended.out.count(f"{name}, the lowest 3:") for name in by_hand()] == [1] * 5
+    assert "judgekit run FILE --scorer tool_call_f1" in ended.out
+
+
+def test_the_demo_needs_no_folder_of_its_own_and_leaves_nothing(cli, tmp_path):
+    cli("demo")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_example_has_the_value_that_counting_by_hand_gives(cli, conversations, replayed):
+    asked = [word for name in by_hand() for word in ("--scorer", name)]
+    ended = cli("run", conversations, *asked, "--config", replayed, "-o", "rows.jsonl")
+    assert (ended.code, ended.err, ended.table) == (0, "", table_by_hand())
+    found = {name: {} for name in by_hand()}
+    for row in rows("rows.jsonl"):
+        found[row.score.scorer][row.sample_id] = row.score.value
+    expected = {
+        name: {sample: None if value is None else float(value) for sample, value in values.items()}
+        for name, values in by_hand().items()
+    }
+    assert found == {name: pytest.approx(values, abs=1e-12) for name, values in expected.items()}
+
+
+def test_rows_are_written_in_the_order_of_samples_and_scorers(cli, conversations, replayed):
+    names = ["topic_adherence", "tool_call_f1", "agent_goal_accuracy_without_reference"]
+    asked = [word for name in names for word in ("--scorer", name)]
+    assert cli("run", conversations, *asked, "--config", replayed, "--output", "rows.jsonl").code == 0
+    assert [(row.index, row.sample_id, row.score.scorer) for row in rows("rows.jsonl")] == [
+        (index, sample, name) for index, sample in enumerate(TOOL_CALLS) for name in names
+    ]
+
+
+# --- options of run
+
+
+def test_limit_scores_the_first_samples(cli, conversations):
+    ended = cli("run", conversations, *TOOLS, "--limit", 3, "-o", "rows.jsonl")
+    assert ended.table["tool_call_f1"][1] == "3 of 3"
+    assert [row.sample_id for row in rows("rows.jsonl")] == [name for name in list(TOOL_CALLS)[:3] for _ in "ab"]
+
+
+def test_a_limit_past_the_end_scores_all(cli, conversations):
+    assert cli("run", conversations, *TOOLS, "--limit", 99).table["tool_call_f1"][1] == "14 of 14"
+
+
+def drawn(cli: Callable[..., Ended], conversations: Path, *words: object) -> list[str]:
+    assert cli("run", conversations, "--scorer", "tool_call_f1", "-o", "rows.jsonl", *words).code == 0
+    return [row.sample_id for row in rows("rows.jsonl")]
+
+
+def test_a_sample_is_drawn_by_its_seed_and_stands_in_the_order_of_the_file(cli, conversations):
+    order = list(TOOL_CALLS)
+    first = drawn(cli, conversations, "--sample", 5)
+    assert first == drawn(cli, conversations, "--sample", 5, "--seed", 0)
+    others = [drawn(cli, conversations, "--sample", 5, "--seed", seed) for seed in range(1, 6)]
+    assert len({tuple(one) for one in (first, *others)}) > 3
+    for one in (first, *others):
+        assert one == sorted(set(one), key=order.index)
+        assert len(one) == 5
+
+
+def test_a_sample_of_more_than_there_are_is_all_of_them(cli, conversations):
+    assert drawn(cli, conversations, "--sample", 99) == list(TOOL_CALLS)
+
+
+def test_a_sample_of_the_first_few_is_drawn_from_those(cli, conversations):
+    assert set(drawn(cli, conversations, "--limit", 4, "--sample", 3)) < set(list(TOOL_CALLS)[:4])
+
+
+def test_each_sample_is_as_likely_to_be_drawn_as_any_other():
+    """Of 5 samples 2 are drawn, 4,000 times: each about 1,600 times, give or take 5 standard deviations of 31."""
+    samples = [Sample(id=str(index)) for index in range(5)]
+    draws = [_drawn(samples, 2, random.Random(seed)) for seed in range(4_000)]  # noqa: S311 - a draw, not a secret
+    times = Counter(sample.id for draw in draws for sample in draw)
+    assert times.total() == 8_000
+    assert all(abs(times[str(index)] - 1_600) < 155 for index in range(5))
+
+
+def test_show_prints_the_reasons_of_the_lowest(cli, conversations):
+    ended = cli("run", conversations, "--scorer", "tool_call_f1", "--show", 2)
+    lines = [line.strip() for line in ended.out.splitlines()]
+    at = lines.index("tool_call_f1, the lowest 2:")
+    assert lines[at + 1].startswith("0.50  wrong_argument  1 of 2 expected calls made, 1 other: create_event in message 7 differs in duration_minutes: expected 45, found 30")  # fmt: skip
+    assert lines[at + 2].startswith("0.80  extra_call      2 of 2 expected calls made, 1 other: get_reviews ")
+    assert "lowest" not in cli("run", conversations, "--scorer", "tool_call_f1").out
+
+
+CHAT = [
+    {"id": "a", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}]}]},
+    {"id": "b", "messages": [{"role": "user", "content": "Hi"}]},
+]  # fmt: skip
+
+
+def test_references_are_joined_by_id_and_what_fits_nothing_is_listed(cli):
+    Path("chat.jsonl").write_text("".join(json.dumps(one) + "\n" for one in CHAT))
+    references = [
+        {"id": "a", "reference_tool_calls": [{"name": "f", "args": {"x": 1}}]},
+        {"id": "zzz", "reference_tool_calls": []},
+    ]
+    Path("refs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in references))
+    ended = cli(
+        "run", "chat.jsonl", "--scorer", "tool_call_f1", "--references", "refs.jsonl", "--format", "openai-chat"
+    )
+    assert (ended.code, ended.table["tool_call_f1"]) == (0, ["1.000", "1 of 2", "1", "0"])
+    assert "refs.jsonl: 1 references met no sample by 'id': 'zzz'" in ended.err
+
+
+def test_the_format_is_found_out_or_given(cli, conversations):
+    packed = Path("packed.jsonl.gz")
+    packed.write_bytes(gzip.compress(conversations.read_bytes()))
+    for words in ((conversations,), (conversations, "--format", "judgekit"), (packed,)):
+        assert cli("run", *words, *TOOLS).table["tool_call_f1"] == table_by_hand()["tool_call_f1"]
+
+
+def test_a_config_names_scorers_and_the_command_line_goes_before_it(cli, conversations, replayed):
+    with replayed.open("a") as file:
+        file.write("[[scorers]]\nname = 'topic_adherence'\nas = 'topic_recall'\nmode = 'recall'\n")
+    ended = cli("run", conversations, "--config", replayed)
+    # recall is 1 but for two conversations with 2 of 3 requests on their topics answered
+    assert list(ended.table) == ["topic_recall"]
+    assert ended.table["topic_recall"][:3] == [f"{float(Fraction(10 * 3 + 2 * 2, 12 * 3)):.3f}", "12 of 14", "2"]
+    assert list(cli("run", conversations, "--config", replayed, *TOOLS).table) == ["tool_call_accuracy", "tool_call_f1"]
+
+
+def test_judgekit_toml_is_read_from_the_working_directory(cli, conversations):
+    Path("judgekit.toml").write_text("[[scorers]]\nname = 'tool_call_f1'\nas = 'f1'\n")
+    assert list(cli("run", conversations).table) == ["f1"]
+
+
+def test_options_of_a_scorer_stand_behind_its_name(cli, conversations, replayed):
+    asked = ("--scorer", "topic_adherence:mode=precision,as=p", "--scorer", "topic_adherence:mode=recall,as=r")
+    table = cli("run", conversations, *asked, "--config", replayed).table
+    # precision is 1 but for one conversation with 2 of 3 answers on its topics
+    assert [table[name][0] for name in "pr"] == [f"{(11 + 2 / 3) / 12:.3f}", f"{(10 + 4 / 3) / 12:.3f}"]
+
+
+def test_ids_of_more_than_one_sample_are_reported(cli):
+    path = write(calling("a"), calling("b\x1b[2J"), calling("a"), calling("b\x1b[2J"), calling("c"))
+    ended = cli("run", path, "--scorer", "tool_call_f1")
+    assert ended.table["tool_call_f1"][1] == "5 of 5"
+    assert r"2 ids belong to more than one sample: 'a', 'b\x1b[2J'" in ended.err
+
+
+# --- bad input
+
+
+def bad_file(name: str, content: bytes) -> str:
+    Path(name).write_bytes(content)
+    return name
+
+
+def test_a_file_that_is_not_there(cli):
+    ended = cli("run", "missing.jsonl", *TOOLS)
+    assert (ended.code, ended.out, ended.err) == (2, "", "judgekit: missing.jsonl: does not exist\n")
+
+
+def test_a_file_name_that_is_too_long(cli):
+    ended = cli("run", "x" * 5_000 + ".jsonl", *TOOLS)
+    assert (ended.code, ended.out) == (2, "")
+    assert "File name too long" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ".", ".: is a folder; give one file"),
+        (lambda: bad_file("a.jsonl", b""), "a.jsonl: is empty"),
+        (lambda: bad_file("a.jsonl", b" \n\n"), "a.jsonl: has only blank lines"),
+        (lambda: bad_file("a.json", b"[]"), "a.json: no known format: found an empty list. Tried:\n"),
+        (lambda: bad_file("a.json", b"Dear diary"), "a.json: not JSON: expected value at line 1 column 1"),
+        (lambda: bad_file("a.jsonl", b"Dear diary\n"), "a.jsonl (line 1): not JSON: expected value at line 1 column 1"),
+        (lambda: bad_file("a.jsonl.gz", b"{}"), "a.jsonl.gz: cannot be read: Not a gzipped file"),
+        (lambda: bad_file("a.jsonl", b'{"foo": 1}\n'), "a.jsonl (line 1): "),
+    ],
+    ids=["folder", "empty", "blank", "no conversations", "no JSON", "no JSON line", "no gzip", "unknown format"],
+)  # fmt: skip
+def test_a_file_that_cannot_be_read(cli, make, message):
+    ended = cli("run", make(), *TOOLS, "-o", "rows.jsonl")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"judgekit: {message}")
+    assert not Path("rows.jsonl").exists()
+
+
+def test_json_of_no_known_format_is_told_what_was_tried(cli):
+    err = cli("run", bad_file("a.json", b'{"foo": 1}'), *TOOLS).err
+    assert all(name in err for name in ("judgekit", "openai-chat", "ragas", "tau2"))
+
+
+def three_with_one_broken() -> Path:
+    path = write(calling("a"), calling("b"), calling("c"))
+    lines = path.read_text().splitlines(keepends=True)
+    lines[1] = '{"id": "b", "trace": {"messages": [{"role": "user", "content": 5}]}}\n'
+    path.write_text("".join(lines))
+    return path
+
+
+def test_one_broken_record_is_reported_with_its_index_and_the_rest_is_scored(cli):
+    ended = cli("run", three_with_one_broken(), "--scorer", "tool_call_f1", "-o", "rows.jsonl")
+    assert (ended.code, ended.table["tool_call_f1"]) == (1, ["1.000", "2 of 2", "0", "0"])
+    assert "1 records could not be read:\n  samples.jsonl, record 1 (line 2): trace.messages[0].content: " in ended.err
+    assert [(row.index, row.sample_id) for row in rows("rows.jsonl")] == [(0, "a"), (1, "c")]
+
+
+def test_strict_stops_at_the_first_broken_record_and_keeps_what_was_done(cli):
+    ended = cli("run", three_with_one_broken(), "--scorer", "tool_call_f1", "--strict", "-o", "rows.jsonl")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("judgekit: samples.jsonl, record 1 (line 2): trace.messages[0].content: ")
+    assert [row.sample_id for row in rows("rows.jsonl")] == ["a"]
+
+
+def test_of_many_broken_records_five_are_shown_and_all_are_counted(cli):
+    path = write(calling("a"))
+    with path.open("a") as file:
+        file.write("no JSON\n" * 8)
+    ended = cli("run", path, "--scorer", "tool_call_f1")
+    assert ended.code == 1
+    assert "8 records could not be read:" in ended.err
+    assert ended.err.count("not JSON") == 5
+    assert "  and 3 more" in ended.err
+
+
+def test_where_no_record_can_be_read_nothing_could_be_run(cli):
+    path = Path("all.jsonl")
+    path.write_text('{"trace": {"messages": 1}}\n{"trace": {"messages": 2}}\n')
+    ended = cli("run", path, "--scorer", "tool_call_f1")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(
+        "judgekit: none of the 2 records could be read; the first: all.jsonl, record 0 (line 1): "
+    )
+
+
+def test_a_sample_without_what_a_scorer_needs_is_skipped_with_the_reason(cli, replayed):
+    path = write(calling("a"), calling("b", expected=None))
+    ended = cli("run", path, *TOOLS, "--scorer", "topic_adherence", "--config", replayed)
+    assert (ended.code, ended.table["tool_call_f1"]) == (0, ["1.000", "1 of 2", "1", "0"])
+    assert ended.table["topic_adherence"] == ["-", "0 of 2", "2", "0"]
+    assert "tool_call_f1: 1 skipped: the sample has no reference_tool_calls" in ended.out
+    assert "topic_adherence: 2 skipped: the sample has no reference_topics" in ended.out
+
+
+def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
+    sample = Sample.of(
+        [HumanMessage("Hi"), AIMessage(tool_calls=[ToolCall("f", '{"x": 1')])],  # type: ignore[arg-type]
+        id="a",
+        reference_tool_calls=[ToolCall("f", {"x": 1})],
+    )
+    ended = cli("run", write(sample), *TOOLS, "--show", 1)
+    assert (ended.code, [cells[0] for cells in ended.table.values()]) == (0, ["0.000", "0.000"])
+    assert ended.out.count("has arguments that cannot be read") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--scorer", "tool_cal_f1"], "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: "),
+        (["--scorer", "tool_call_f1:mode=x"], "no option of tool_call_f1 is called 'mode'. Known: none"),
+        (["--scorer", "topic_adherence:mode=1", "--judge", "openai/a"], "no mode of topic adherence is called 1"),
+        (["--scorer", "topic_adherence:mode"], "--scorer topic_adherence:mode: expected option=value"),
+        (["--scorer", "topic_adherence"], "topic_adherence asks a judge: name one with --judge"),
+        (["--scorer", "topic_adherence", "--judge", "gpt-4"], "no judge is called 'gpt-4'. Known: provider/model"),
+        (["--scorer", "topic_adherence", "--judge", "openia/a"], "no provider of judges is called 'openia', did you mean 'openai'"),
+        (["--scorer", "tool_call_f1", "--scorer", "tool_call_f1"], "two scorers are called 'tool_call_f1'; give one of them another name"),
+        ([], "name what to score with: --scorer NAME, or [[scorers]] in a config file. Known: tool_call_accuracy, "),
+        (["--config", "missing.toml"], "missing.toml: cannot be read: "),
+        ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
+        ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
+        ([*TOOLS, "-o", "no/such/folder/rows.jsonl"], "--output no/such/folder/rows.jsonl: cannot be written: "),
+        ([*TOOLS, "-o", "."], "--output .: cannot be written: "),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_says_why(cli, conversations, words, message):
+    ended = cli("run", conversations, *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"judgekit: {message}")
+
+
+@pytest.mark.parametrize(
+    "words", [["run"], ["run", "a", "--limit", "0"], ["run", "a", "--sample", "-1"], ["run", "a", "--shwo", "1"], ["rnu"], ["schema", "samples"], ["run", "a", "b"]]
+)  # fmt: skip
+def test_a_command_that_is_not_one_is_answered_with_its_usage(cli, words):
+    ended = cli(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("Usage: judgekit")
+
+
+def test_the_input_is_never_overwritten_by_the_output(cli, conversations):
+    path = Path("mine.jsonl")
+    path.write_bytes(conversations.read_bytes())
+    Path("refs.jsonl").write_text('{"id": "hotel_clean", "label": "good"}\n')
+    Path("link.jsonl").symlink_to(path)
+    for target in ("mine.jsonl", "./mine.jsonl", "link.jsonl", "refs.jsonl"):
+        ended = cli("run", path, *TOOLS, "--references", "refs.jsonl", "-o", target)
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err == f"judgekit: --output {Path(target)}: is a file that is read; name another\n"
+    assert path.read_bytes() == conversations.read_bytes()
+    assert Path("refs.jsonl").read_text() == '{"id": "hotel_clean", "label": "good"}\n'
+
+
+def test_what_a_recording_holds_cannot_steer_the_terminal(cli):
+    nasty = "\x1b[2J[red]\u202e\r\x9b31m"
+    path = write(calling(f"id {nasty}", made=f"tool {nasty}"), calling(f"id {nasty}"))
+    with path.open("a") as file:
+        file.write(json.dumps({"id": "c", "trace": {"messages": [], nasty: 1}}) + "\n")
+    ended = cli("run", path, *TOOLS, "--show", 2)
+    assert ended.code == 1
+    assert {char for char in ended.out + ended.err if not char.isprintable()} == {"\n"}
+    assert r"id \x1b[2J[red]\u202e \x9b31m" in ended.out
+
+
+# --- judges
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, list[dict]]]:
+    """An OpenAI-compatible server: its address, and the requests that it saw. Who asks with the wrong key is refused."""
+    seen: list[dict] = []
+    answer = {
+        "user_goal": "g",
+        "end_state": "e",
+        "reason": "as message 2 shows",
+        "evidence": [2],
+        "verdict": "achieved",
+    }
+    reply = {
+        "model": "test-1",
+        "choices": [{"message": {"role": "assistant", "content": json.dumps(answer)}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100},
+    }
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            welcome = self.headers["Authorization"] != f"Bearer {WRONG_KEY}"
+            body = json.dumps(reply if welcome else {"error": {"message": "Incorrect API key provided"}}).encode()
+            self.send_response(200 if welcome else 401)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None: ...
+
+    serving = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{serving.server_port}/v1", seen
+    serving.shutdown()
+    thread.join()
+    serving.server_close()
+
+
+def judged(address: str, **settings: object) -> Path:
+    path = Path("judged.toml")
+    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+    path.write_text(f'[judges.default]\nmodel = "openai/test"\nbase_url = "{address}"\n' + "\n".join(lines) + "\n")
+    return path
+
+
+GOAL = ("--scorer", "agent_goal_accuracy_without_reference")
+
+
+def test_a_judge_is_asked_once_a_sample_and_what_it_took_is_said(cli, server):
+    address, seen = server
+    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(5)))
+    config = judged(address)
+    with config.open("a") as file:
+        file.write("price = {input = 2.0, output = 10.0}\n")
+    ended = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
+    # 5 requests of 1,000 tokens in at 2 dollars and 100 out at 10 dollars a million
+    assert (ended.code, ended.table) == (0, {GOAL[1]: ["1.000", "5 of 5", "0", "0", "5", "0", "5,500", "$0.0150"]})
+    assert len(seen) == 5
+    assert {request["model"] for request in seen} == {"test"}
+    assert [len(row.score.calls) for row in rows("rows.jsonl")] == [1] * 5
+    again = cli("run", path, *GOAL, "--config", config)
+    assert again.table == {GOAL[1]: ["1.000", "5 of 5", "0", "0", "0", "5", "0", "$0.0000"]}
+    assert len(seen) == 5
+
+
+def test_an_unknown_price_is_unknown(cli, server):
+    ended = cli("run", write(calling("a")), *GOAL, "--config", judged(server[0]))
+    assert ended.table[GOAL[1]][-2:] == ["1,100", "unknown"]
+
+
+def test_the_judge_of_the_flag_goes_before_that_of_the_environment(cli, server, monkeypatch):
+    address, seen = server
+    config = judged(address)
+    with config.open("a") as file:
+        file.write(f'[judges.other]\nmodel = "openai/other"\nbase_url = "{address}"\n')
+        file.write(f'[judges.third]\nmodel = "openai/third"\nbase_url = "{address}"\n')
+    path = write(calling("a"))
+    assert cli("run", path, *GOAL, "--config", config).code == 0
+    monkeypatch.setenv("JUDGEKIT_JUDGE", "other")
+    assert cli("run", path, *GOAL, "--config", config).code == 0
+    assert cli("run", path, *GOAL, "--config", config, "--judge", "third").code == 0
+    assert [request["model"] for request in seen] == ["test", "other", "third"]
+
+
+def test_a_missing_key_is_named_before_any_request(cli, server):
+    address, seen = server
+    ended = cli(
+        "run", write(calling("a")), *GOAL, "--config", judged(address, api_key_env="MY_KEY"), "-o", "rows.jsonl"
+    )
+    assert (ended.code, ended.out, seen) == (2, "", [])
+    assert ended.err == f"judgekit: the environment has no key for {address}: set MY_KEY\n"
+    assert not Path("rows.jsonl").exists()
+    ended = cli("run", write(calling("a")), *GOAL, "--judge", "openai/a")
+    assert (ended.code, ended.err) == (2, "judgekit: the environment has no key for https://api.openai.com/v1: set OPENAI_API_KEY\n")  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "code"), [(KEY, 0), (WRONG_KEY, 1)])
+def test_a_key_is_never_printed_nor_written(cli, server, monkeypatch, key, code):
+    address, seen = server
+    monkeypatch.setenv("MY_KEY", key)
+    words = (*GOAL, "--config", judged(address, api_key_env="MY_KEY"), "-o", "rows.jsonl", "--show", 3)
+    ended = cli("run", write(calling("a")), *words)
+    assert (ended.code, len(seen)) == (code, 1)
+    assert ("AuthenticationError: openai/test at" in ended.out) is (code == 1)
+    written = [file.read_bytes() for file in Path().rglob("*") if file.is_file()]
+    assert len(written) > 3
+    assert KEY not in ended.out + ended.err
+    assert not any(KEY.encode() in content for content in written)
+
+
+def test_scores_that_failed_are_an_exit_code_and_the_rest_is_scored(cli, conversations, examples):
+    """Replies are there for the first two conversations alone; for the others nothing is sent."""
+    kept = [line for line in (examples / "replies.jsonl").read_text(encoding="utf-8").splitlines() if any(name in line for name in ('"hotel_clean"', '"refund_claimed_not_done"'))]  # fmt: skip
+    Path("some.jsonl").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    Path("some.toml").write_text(
+        "[judges.default]\nmodel = 'demo/handwritten'\ncache = 'some.jsonl'\ncache_mode = 'replay'\n"
+    )
+    ended = cli("run", conversations, *GOAL, "--scorer", "tool_call_f1", "--config", "some.toml")
+    assert ended.code == 1
+    assert ended.table[GOAL[1]][:4] == ["0.500", "2 of 14", "0", "12"]
+    assert ended.table["tool_call_f1"][:4] == table_by_hand()["tool_call_f1"]
+    assert f"{GOAL[1]}: 12 failed: ReplayError: no reply is recorded for this request" in ended.out
+
+
+# --- the end
+
+
+def unread() -> TraceError:
+    return TraceError("broken", path="a.jsonl", index=0)
+
+
+def interrupted_after(number: int) -> Iterator[Sample]:
+    for index in range(number):
+        yield calling(str(index))
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("done", "problems"), [(3, []), (0, []), (0, [unread()]), (2, [unread()])])
+def test_ctrl_c_shows_and_writes_what_is_done(done, problems, capsys):
+    try:
+        with pytest.raises(typer.Exit) as ended:
+            _score(interrupted_after(done), [ToolCallF1()], show=0, output=Path("rows.jsonl"), problems=problems)
+    except KeyboardInterrupt:
+        pytest.fail("Ctrl-C got through")
+    assert ended.value.exit_code == 130
+    assert [row.sample_id for row in rows("rows.jsonl")] == [str(index) for index in range(done)]
+    assert f"interrupted: {done} samples were scored" in capsys.readouterr().err
+
+
+def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path):
+    line = calling("NUMBER").model_dump_json()
+    Path("many.jsonl").write_text("".join(line.replace("NUMBER", str(index)) + "\n" for index in range(60_000)))
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\nfrom judgekit.cli import main; main()"
+    )
+    words = ["run", "many.jsonl", *TOOLS, "-o", "rows.jsonl"]
+    process = subprocess.Popen(  # noqa: S603 - the script above
+        [sys.executable, "-c", script, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    try:
+        started = time.monotonic()
+        while not (Path("rows.jsonl").exists() and Path("rows.jsonl").stat().st_size > 10_000):
+            assert time.monotonic() - started < 20
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    done = len(rows("rows.jsonl")) // 2
+    assert 0 < done < 60_000
+    assert process.returncode == 130
+    assert err.endswith(f"interrupted: {done} samples were scored\n")
+    assert [row.sample_id for row in rows("rows.jsonl")] == [str(index) for index in range(done) for _ in TOOLS[::2]]
+    assert Ended(130, out, err).table["tool_call_f1"] == ["1.000", f"{done} of {done}", "0", "0"]
+    assert "Traceback" not in err
+
+
+def test_rows_that_wait_for_others_are_written_when_the_work_breaks_off():
+    row = Row(sample_id="b", index=1, score=Score.scored("s", 1))
+
+    def broken_off() -> None:
+        with _row_writer(Path("rows.jsonl"), 1) as writer:
+            writer.add(row)
+            raise TraceError("record 0 cannot be read")
+
+    with pytest.raises(TraceError):
+        broken_off()
+    assert rows("rows.jsonl") == [row]
+
+
+def test_a_full_disk_is_said_in_words(cli, conversations):
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    ended = cli("run", conversations, *TOOLS, "-o", "/dev/full")
+    assert (ended.code, ended.out) == (2, "")
+    assert "No space left on device" in ended.err
+
+
+# --- the other commands
+
+
+def test_scorers_are_listed_with_what_1_means_and_whether_they_ask(cli):
+    ended = cli("scorers")
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert lines[::2] == ["tool_call_accuracy", "tool_call_f1", *(f"{name} (asks a judge)" for name in JUDGED)]
+    assert all(line.startswith("    1 if ") for line in lines[1::2])
+
+
+def test_version(cli):
+    ended = cli("--version")
+    assert (ended.code, ended.out) == (0, f"{judgekit.__version__}\n")
+
+
+def test_help_lists_the_commands_and_so_does_no_command_at_all(cli):
+    ended = cli("--help")
+    assert ended.code == 0
+    assert all(name in ended.out for name in ("demo", "run", "scorers", "schema"))
+    assert cli() == (2, "", ended.out)
+
+
+def references_in(schema: object) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(schema.get("$ref"), str):
+            yield schema["$ref"]
+        for inner in schema.values():
+            yield from references_in(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from references_in(inner)
+
+
+@pytest.mark.parametrize("kind", [(), ("sample",), ("trace",), ("score",)])
+def test_a_schema_is_printed_that_holds_all_it_refers_to(cli, kind):
+    ended = cli("schema", *kind)
+    assert (ended.code, ended.err) == (0, "")
+    schema = json.loads(ended.out)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    wanted = {reference.removeprefix("#/$defs/") for reference in references_in(schema)}
+    assert wanted
+    assert wanted <= schema["$defs"].keys()
+
+
+def test_what_judgekit_writes_is_what_the_schemas_describe(cli, conversations):
+    jsonschema = pytest.importorskip("jsonschema")
+    cli("run", conversations, *TOOLS, "-o", "rows.jsonl")
+    found = [json.loads(sample.model_dump_json()) for sample in read(conversations)]
+    written = {
+        "sample": found,
+        "trace": [one["trace"] for one in found],
+        "score": [json.loads(line) for line in Path("rows.jsonl").read_text(encoding="utf-8").splitlines()],
+    }
+    for kind, values in written.items():
+        schema = json.loads(cli("schema", kind).out)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        validator = jsonschema.Draft202012Validator(schema)
+        assert [list(validator.iter_errors(value)) for value in values] == [[]] * len(values)
+        assert list(validator.iter_errors({"id": "a", "unknown": 1}))
+
+
+@pytest.mark.parametrize("words", [["demo"], ["scorers"], ["run", "missing.jsonl", *TOOLS]], ids=lambda words: words[0])
+def test_commands_work_in_a_shell_that_knows_ascii_alone(words, tmp_path):
+    """Nothing that is printed is ever a reason to stop."""
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-c", "from judgekit.cli import main; main()", *words],
+        capture_output=True, check=False, cwd=tmp_path, env=environment,
+    )  # fmt: skip
+    assert done.returncode == (2 if words[0] == "run" else 0)
+    assert b"Traceback" not in done.stderr

@@ -1,0 +1,348 @@
+"""From TOML, the environment and the command line to judges and scorers."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from judgekit.config import Config, ScorerSpec, scorer_descriptions
+from judgekit.errors import ConfigError
+from judgekit.judges.judge import Judge
+from judgekit.judges.openai import Price
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.scorers.topic import TopicAdherence
+from judgekit.scoring import Scorer
+from judgekit.traces.message import Usage
+
+DESIGN = """
+[judges.default]
+model = "openai/gpt-4.1-mini"
+[judges.local]
+model = "openai/qwen3-32b"
+base_url = "http://localhost:8000/v1"
+[[scorers]]
+name = "topic_adherence"
+as = "topic_recall"          # the name of this instance
+mode = "recall"              # any further key is a constructor argument
+judge = "local"
+"""
+NAMES = [
+    "tool_call_accuracy",
+    "tool_call_f1",
+    "topic_adherence",
+    "agent_goal_accuracy_with_reference",
+    "agent_goal_accuracy_without_reference",
+]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """In a folder of its own, without a judgekit.toml."""
+    monkeypatch.chdir(tmp_path)
+
+
+def read(text: str, judge: str | None = None, environment: dict[str, str] | None = None) -> Config:
+    path = Path("mine.toml")
+    path.write_text(text, encoding="utf-8")
+    return Config(path, judge, environment or {})
+
+
+def built(text: str, judge: str | None = None, environment: dict[str, str] | None = None) -> list[Scorer]:
+    config = read(text, judge, environment)
+    return [config.build(spec) for spec in config.scorers]
+
+
+def problem(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        built(text)
+    return str(caught.value)
+
+
+def asked(text: str, judge: str | None = None, environment: dict[str, str] | None = None) -> Scorer:
+    """The scorer that a ``--scorer`` asks for."""
+    return Config(None, judge, environment or {}).build(ScorerSpec.parse(text))
+
+
+# --- the file
+
+
+def test_the_file_of_the_design_gives_the_scorers_and_judges_that_it_says():
+    (scorer,) = built(DESIGN)
+    assert isinstance(scorer, TopicAdherence)
+    assert (scorer.mode, scorer.name) == ("recall", "topic_recall")
+    assert dict(scorer.judge) == dict(Judge("openai/qwen3-32b", base_url="http://localhost:8000/v1"))
+
+
+def test_the_file_of_the_design_is_the_one_above(shared_data):
+    assert f"```toml{DESIGN}```" in (shared_data.parent / "DESIGN.md").read_text(encoding="utf-8")
+
+
+def test_a_scorer_that_names_no_judge_has_the_default_one():
+    text = DESIGN.replace('judge = "local"\n', "")
+    assert dict(built(text)[0].judge) == dict(Judge("openai/gpt-4.1-mini"))
+
+
+def test_scorers_stand_in_the_order_of_the_file():
+    text = "\n".join(f'[[scorers]]\nname = "{name}"' for name in reversed(NAMES))
+    assert [one.name for one in built(text, "openai/a")] == NAMES[::-1]
+
+
+def test_two_scorers_of_one_kind_are_told_apart_by_their_names():
+    text = '[[scorers]]\nname = "tool_call_f1"\n[[scorers]]\nname = "tool_call_f1"\nas = "f1_again"\n'
+    assert built(text) == [ToolCallF1(), ToolCallF1(name="f1_again")]
+
+
+def test_all_settings_of_a_judge_can_stand_in_the_file():
+    text = """
+    [judges.default]
+    model = "openai/a"
+    base_url = "http://localhost:1/v1"
+    params = {temperature = 0, top_p = 0.5}
+    api_key_env = "MY_KEY"
+    price = {input = 0.4, output = 1.6, cached = 0.1}
+    timeout = 5
+    attempts = 2
+    concurrency = 3
+    max_requests = 100
+    cache = "replies.sqlite"
+    cache_mode = "refresh"
+    [[scorers]]
+    name = "topic_adherence"
+    """
+    (scorer,) = built(text)
+    assert dict(scorer.judge) == dict(
+        Judge(
+            "openai/a",
+            base_url="http://localhost:1/v1",
+            params={"temperature": 0, "top_p": 0.5},
+            api_key_env="MY_KEY",
+            price=Price(0.4, 1.6, 0.1),
+            timeout=5,
+            attempts=2,
+            concurrency=3,
+            max_requests=100,
+            cache=Path("replies.sqlite"),
+            cache_mode="refresh",
+        )
+    )
+    # (1,000,000 - 500,000) fresh at 0.4, 500,000 cached at 0.1 and 250,000 written at 1.6 dollars a million
+    usage = Usage(input_tokens=1_000_000, cached_tokens=500_000, output_tokens=250_000)
+    assert scorer.judge.price.of(usage) == pytest.approx(0.2 + 0.05 + 0.4)
+
+
+def test_judgekit_toml_is_read_where_it_is_there_and_no_other_is_named():
+    Path("judgekit.toml").write_text('[[scorers]]\nname = "tool_call_f1"\n')
+    assert [spec.name for spec in Config(None, None, {}).scorers] == ["tool_call_f1"]
+    assert read("").scorers == []
+
+
+def test_without_a_file_there_are_no_scorers():
+    assert Config(None, None, {}).scorers == []
+
+
+BAD_FILES = {
+    "an unknown table": (
+        '[judge.default]\nmodel = "openai/a"',
+        "mine.toml: no table is called 'judge', did you mean 'judges'? Known: judges, scorers",
+    ),
+    "an unknown key of a judge": (
+        '[judges.local]\nmodel = "openai/a"\nbase-url = "http://x"',
+        "mine.toml: no key of [judges.local] is called 'base-url', did you mean 'base_url'? Known: model, base_url, ",
+    ),
+    "a judge without a model": ('[judges.local]\nbase_url = "x"', "mine.toml: judges.local.model: Field required"),
+    "a model without a provider": (
+        '[judges.local]\nmodel = "gpt-4"',
+        "mine.toml: a judge is named provider/model, as in openai/gpt-4.1-mini, found 'gpt-4'",
+    ),
+    "an unknown provider": (
+        '[judges.local]\nmodel = "openia/a"',
+        "mine.toml: no provider of judges is called 'openia', did you mean 'openai'? Known: openai",
+    ),
+    "a setting out of range": (
+        '[judges.local]\nmodel = "openai/a"\nattempts = 0',
+        "mine.toml: judges.local.attempts: Input should be greater than or equal to 1, found 0",
+    ),
+    "an unknown key of a price": (
+        '[judges.local]\nmodel = "openai/a"\nprice = {input = 1, output = 1, cache = 1}',
+        "mine.toml: judges.local.price.cache: Unexpected keyword argument, found 1",
+    ),
+    "a judge outside of judges": (
+        '[judges]\nmodel = "openai/a"',
+        "mine.toml: judges.model: Input should be a valid dictionary or instance of Judge, found 'openai/a'",
+    ),
+    "scorers that are no list": ('[scorers]\nname = "tool_call_f1"', "mine.toml: scorers: Input should be a valid tuple"),
+    "a scorer without a name": ('[[scorers]]\nmode = "f1"', "a [[scorers]] table: name: Input should be a valid string, found None"),
+    "a name that is no text": ('[[scorers]]\nname = "tool_call_f1"\nas = 5', "a [[scorers]] table: as: Input should be a valid string, found 5"),
+    "an unknown scorer": (
+        '[[scorers]]\nname = "tool_cal_f1"',
+        f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {', '.join(NAMES)}",
+    ),
+    "an unknown option": (
+        '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\nmod = "f1"',
+        "no option of topic_adherence is called 'mod', did you mean 'mode'? Known: judge, mode",
+    ),
+    "an option where there are none": (
+        '[[scorers]]\nname = "tool_call_f1"\nmode = "f1"',
+        "no option of tool_call_f1 is called 'mode'. Known: none",
+    ),
+    "an unknown value": (
+        '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\nmode = "recal"',
+        "no mode of topic adherence is called 'recal', did you mean 'recall'? Known: precision, recall, f1, accuracy",
+    ),
+    "an unknown judge": (
+        '[judges.local]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\njudge = "lokal"',
+        "no judge is called 'lokal', did you mean 'local'? Known: local, provider/model",
+    ),
+    "a judge that is no text": (
+        '[[scorers]]\nname = "topic_adherence"\njudge = 5',
+        "topic_adherence: judge is a name or a model, found 5",
+    ),
+    "no judge named at all": (
+        '[[scorers]]\nname = "topic_adherence"',
+        "topic_adherence asks a judge: name one with --judge (such as --judge openai/gpt-4.1-mini), in JUDGEKIT_JUDGE, or as [judges.default] in judgekit.toml",
+    ),
+    "no TOML": ("judges = = 1", "mine.toml: cannot be read: Invalid value (at line 1, column 10)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_FILES.values(), ids=BAD_FILES)
+def test_what_does_not_fit_is_an_error_that_names_the_nearest(text, message):
+    found = problem(text)
+    assert found.startswith(message)
+    assert "\n" not in found
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("missing.toml", "No such file or directory"), (".", "Is a directory"), ("latin.toml", "can't decode byte 0xe9")],
+)
+def test_a_file_that_cannot_be_read_is_an_error_that_names_it(path, message):
+    Path("latin.toml").write_bytes(b"# caf\xe9\n")
+    with pytest.raises(ConfigError, match=f"^{re.escape(path)}: cannot be read: .*{message}"):
+        Config(Path(path), None, {})
+
+
+# --- who is the judge
+
+
+@pytest.mark.parametrize(
+    ("judge", "environment", "own", "expected"),
+    [
+        (None, None, None, "openai/default"),
+        (None, None, "local", "openai/local"),
+        (None, "cloud", None, "openai/cloud"),
+        (None, "cloud", "local", "openai/cloud"),
+        ("flag", None, "local", "openai/flag"),
+        ("flag", "cloud", None, "openai/flag"),
+        ("flag", "cloud", "local", "openai/flag"),
+        ("", "", "local", "openai/local"),
+        (None, "openai/other", "local", "openai/other"),
+        ("openai/other", "cloud", "local", "openai/other"),
+        (None, None, "openai/other", "openai/other"),
+    ],
+)
+def test_the_flag_goes_before_the_environment_and_the_environment_before_the_file(judge, environment, own, expected):
+    text = "".join(f'[judges.{name}]\nmodel = "openai/{name}"\n' for name in ("default", "local", "cloud", "flag"))
+    text += '[[scorers]]\nname = "topic_adherence"\n' + (f'judge = "{own}"\n' if own else "")
+    found = {} if environment is None else {"JUDGEKIT_JUDGE": environment}
+    assert built(text, judge, found)[0].judge.model == expected
+
+
+def test_a_judge_that_is_unknown_on_the_command_line_names_the_nearest():
+    with pytest.raises(ConfigError) as caught:
+        built(DESIGN, "defult")
+    assert (
+        str(caught.value)
+        == "no judge is called 'defult', did you mean 'default'? Known: default, local, provider/model"
+    )
+
+
+def test_a_name_from_the_file_may_look_like_a_model():
+    text = '[judges."openai/a"]\nmodel = "openai/b"\n[[scorers]]\nname = "topic_adherence"\n'
+    assert built(text, "openai/a")[0].judge.model == "openai/b"
+
+
+def test_scorers_with_one_judge_share_it_and_its_limits():
+    text = f'{DESIGN}\n[[scorers]]\nname = "agent_goal_accuracy_without_reference"\njudge = "local"\n'
+    first, second = built(text)
+    assert first.judge is second.judge
+    first, second = built(text, "openai/a")
+    assert first.judge is second.judge
+
+
+def test_just_the_judges_that_are_asked_are_used():
+    config = read(DESIGN + '\n[[scorers]]\nname = "tool_call_f1"\n')
+    assert config.judges_used == {}
+    for spec in config.scorers:
+        config.build(spec)
+    assert list(config.judges_used) == ["local"]
+
+
+def test_nothing_is_taken_from_the_environment_of_the_process(monkeypatch):
+    monkeypatch.setenv("JUDGEKIT_JUDGE", "openai/from-the-process")
+    assert built(DESIGN)[0].judge.model == "openai/qwen3-32b"
+
+
+# --- --scorer
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "alias", "options"),
+    [
+        ("tool_call_f1", "tool_call_f1", None, {}),
+        ("tool_call_f1:", "tool_call_f1", None, {}),
+        ("topic_adherence:mode=recall", "topic_adherence", None, {"mode": "recall"}),
+        ("topic_adherence:as=r,mode=recall", "topic_adherence", "r", {"mode": "recall"}),
+        ("topic_adherence: as = r , mode = recall ", "topic_adherence", "r", {"mode": "recall"}),
+        ("s:judge=openai/a:free", "s", None, {"judge": "openai/a:free"}),
+        ("s:a=1,b=1.5,c=true,d=null", "s", None, {"a": 1, "b": 1.5, "c": True, "d": None}),
+        ('s:a="1",b={"x":1},c=', "s", None, {"a": "1", "b": {"x": 1}, "c": ""}),
+        ("s:a=b=c", "s", None, {"a": "b=c"}),
+        ("s:a=x y", "s", None, {"a": "x y"}),
+    ],
+)
+def test_a_scorer_on_the_command_line_is_a_name_with_options(text, name, alias, options):
+    found = ScorerSpec.parse(text)
+    assert (found.name, found.alias, found.options) == (name, alias, options)
+
+
+def test_the_command_line_and_the_file_mean_the_same():
+    spec = ScorerSpec.parse("topic_adherence:as=topic_recall,mode=recall,judge=local")
+    assert [spec] == read(DESIGN).scorers
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("topic_adherence:recall", "--scorer topic_adherence:recall: expected option=value behind the colon, found 'recall'"),
+        ("topic_adherence:mode=f1,mode=recall", "--scorer topic_adherence:mode=f1,mode=recall: 'mode' is given twice; as= is what names this instance"),
+        ("tool_call_f1:name=strict", "--scorer tool_call_f1:name=strict: 'name' is given twice; as= is what names this instance"),
+        ("topic_adherence:mode=1", "no mode of topic adherence is called 1, did you mean 'f1'? Known: precision, recall, f1, accuracy"),
+        ("topic_adherence:mode=null", "no mode of topic adherence is called None. Known: precision, recall, f1, accuracy"),
+        ("topic_adherence:as=5", "a [[scorers]] table: as: Input should be a valid string, found 5"),
+        ("topic", f"no scorer is called 'topic'. Known: {', '.join(NAMES)}"),
+        ("", f"no scorer is called ''. Known: {', '.join(NAMES)}"),
+    ],
+)  # fmt: skip
+def test_a_scorer_that_cannot_be_is_an_error_that_says_what_can(text, message):
+    with pytest.raises(ConfigError) as caught:
+        asked(text, "openai/a")
+    assert str(caught.value) == message
+
+
+# --- what there is
+
+
+def test_each_scorer_is_described_and_says_whether_it_asks():
+    found = list(scorer_descriptions())
+    assert [(name, asks) for name, _, asks in found] == [(name, not name.startswith("tool_call")) for name in NAMES]
+    assert all(description.startswith("1 if ") for _, description, _ in found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_scorer_is_called_as_it_is_asked_for(name):
+    found = asked(name, "openai/a")
+    assert found.name == name
+    assert isinstance(found, Scorer)
+    assert ("judge" in {one.name for one in fields(found)}) is hasattr(found, "judge")

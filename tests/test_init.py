@@ -1,0 +1,84 @@
+"""The face of the package: its public names, loaded when they are asked for."""
+
+import ast
+import json
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import judgekit
+
+HEAVY = ["openai", "httpx", "httpx2", "numpy", "scipy", "sklearn", "sacrebleu", "rich", "jinja2", "yaml", "typer"]
+
+
+def promised() -> dict[str, str]:
+    """What type checkers are told: public name to module, read from the source."""
+    tree = ast.parse(Path(judgekit.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    assert isinstance(block.test, ast.Name)
+    assert block.test.id == "TYPE_CHECKING"
+    found = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        for name in node.names:
+            assert name.asname == name.name  # a re-export, to type checkers
+            found[name.name] = node.module
+    return found
+
+
+def in_a_fresh_interpreter(script: str, folder: Path) -> object:
+    done = subprocess.run(  # noqa: S603 - the scripts below
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=folder
+    )
+    return json.loads(done.stdout)
+
+
+def test_importing_judgekit_loads_nothing_heavy(tmp_path):
+    script = "import json, sys; from judgekit import Sample, ToolCallF1; print(json.dumps(sorted(sys.modules)))"
+    loaded = in_a_fresh_interpreter(script, tmp_path)
+    assert "judgekit.scorers.tool_calls.f1" in loaded
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+def test_importing_judgekit_loads_no_module_of_its_own(tmp_path):
+    script = "import json, sys, judgekit; print(json.dumps([one for one in sys.modules if 'judgekit' in one]))"
+    assert in_a_fresh_interpreter(script, tmp_path) == ["judgekit"]
+
+
+def test_type_checkers_are_told_what_is_there():
+    assert {name: f"judgekit.{home}" for name, home in judgekit._HOMES.items()} == promised()
+
+
+@pytest.mark.parametrize("name", judgekit._HOMES)
+def test_each_public_name_is_the_one_of_its_module(name):
+    assert getattr(judgekit, name) is getattr(import_module(promised()[name]), name)
+
+
+def test_no_public_name_is_the_name_of_a_module():
+    """Importing that module would put it in the name's place."""
+    modules = {module.name for module in pkgutil.iter_modules(judgekit.__path__)}
+    assert {"score", "scorers", "runs", "cli"} <= modules
+    assert modules & judgekit._HOMES.keys() == set()
+
+
+def test_public_names_stay_what_they_are_when_all_modules_are_loaded():
+    for module in pkgutil.walk_packages(judgekit.__path__, "judgekit."):
+        import_module(module.name)
+    assert [name for name in judgekit._HOMES if type(getattr(judgekit, name)).__name__ == "module"] == []
+
+
+def test_public_names_are_listed_before_they_are_loaded(tmp_path):
+    script = "import json, judgekit; print(json.dumps(dir(judgekit)))"
+    assert {*judgekit._HOMES, "__version__"} <= set(in_a_fresh_interpreter(script, tmp_path))
+    assert dir(judgekit) == sorted(set(dir(judgekit)))
+
+
+@pytest.mark.parametrize("name", ["ToolCallF2", "_hidden", "evaluate"])
+def test_an_unknown_name_is_an_attribute_error(name):
+    with pytest.raises(AttributeError, match=f"^module 'judgekit' has no attribute '{name}'$"):
+        getattr(judgekit, name)
+    assert not hasattr(judgekit, name)

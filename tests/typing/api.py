@@ -1,0 +1,65 @@
+"""The public API as type checkers see it. This file is checked by mypy and pyright, and never run."""
+
+from collections.abc import Sequence
+from typing import assert_type
+
+from judgekit import (
+    AgentGoalAccuracyWithoutReference,
+    AIMessage,
+    ExpectedCall,
+    HumanMessage,
+    Judge,
+    Run,
+    Sample,
+    Score,
+    Scorer,
+    ScriptedJudge,
+    ToolCall,
+    ToolCallF1,
+    ToolMessage,
+    TopicAdherence,
+    Trace,
+    arun,
+    attempt,
+    read,
+    run,
+    scorer,
+)
+from judgekit.scoring import FunctionScorer
+from judgekit.traces.message import Message
+
+
+@scorer
+def plain(sample: Sample) -> float:
+    return float(bool(sample.trace.messages))
+
+
+@scorer(name="explained", version="1")
+async def explained(sample: Sample) -> tuple[float, str]:
+    return 1.0, sample.id
+
+
+async def uses() -> None:
+    sample = Sample.of(
+        [HumanMessage("Hi"), AIMessage("Hello", tool_calls=[ToolCall("f", {"a": [1, None]})]), ToolMessage("12")],
+        reference_tool_calls=[ToolCall("f"), ExpectedCall("g", {}, compare_args=[])],
+        reference_topics=["weather"],
+    )
+    assert_type(sample.trace, Trace)
+    assert_type(sample.trace.messages, Sequence[Message])
+    assert_type(plain, FunctionScorer)
+    assert_type(explained, FunctionScorer)
+    judge = Judge("openai/gpt-4.1-mini", params={"temperature": 0})
+    scorers: list[Scorer] = [
+        plain,
+        explained,
+        ToolCallF1(),
+        TopicAdherence(judge, mode="recall"),
+        AgentGoalAccuracyWithoutReference(ScriptedJudge([{"verdict": "achieved"}])),
+    ]
+    assert_type(await arun([sample], scorers), Run)
+    assert_type(run(read("x.jsonl", on_error=print), scorers, concurrency=2), Run)
+    score = await attempt(scorers[0], sample)
+    assert_type(score, Score)
+    assert_type(score.value, float | None)
+    assert_type(ToolCallF1().score(sample), Score)
