@@ -96,8 +96,8 @@ class Config:
 
     Args:
         path: A config file; ``judgekit.toml`` where it is there, if not given.
-        judge: A judge's name or model, which goes before all that the file says: from the command line, or else from
-            the environment's ``JUDGEKIT_JUDGE``.
+        judge: A judge's name or model, which goes before all that the file says, though not before the judge that a
+            scorer names on the command line: from the command line, or else from ``JUDGEKIT_JUDGE``.
         environment: Environment variables.
 
     Raises:
@@ -110,7 +110,9 @@ class Config:
         file = _File() if found is None else _load(found)
         self._judges = dict(file.judges)
         self.judges_used: dict[str, Judge] = {}
-        self.scorers: Sequence[ScorerSpec] = [ScorerSpec.of(table) for table in file.scorers]
+        overruled = {"judge"} if self._judge else set[str]()
+        tables = [{key: value for key, value in table.items() if key not in overruled} for table in file.scorers]
+        self.scorers: Sequence[ScorerSpec] = [ScorerSpec.of(table) for table in tables]
 
     def build(self, spec: ScorerSpec) -> Scorer:
         """The scorer that a spec asks for.
@@ -131,7 +133,7 @@ class Config:
         return kind(**options)
 
     def _judge_for(self, spec: ScorerSpec) -> Judge:
-        asked = self._judge or spec.options.get("judge") or "default"
+        asked = spec.options.get("judge") or self._judge or "default"
         if not isinstance(asked, str):
             raise ConfigError(f"{spec.name}: judge is a name or a model, found {asked!r}")
         if "/" in asked and asked not in self._judges:

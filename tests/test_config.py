@@ -346,3 +346,11 @@ def test_each_scorer_is_called_as_it_is_asked_for(name):
     assert found.name == name
     assert isinstance(found, Scorer)
     assert ("judge" in {one.name for one in fields(found)}) is hasattr(found, "judge")
+
+
+def test_a_judge_that_a_scorer_names_on_the_command_line_goes_before_the_one_named_for_all(tmp_path):
+    file = tmp_path / "judgekit.toml"
+    file.write_text('[[scorers]]\nname = "topic_adherence"\njudge = "openai/a"\n', encoding="utf-8")
+    config = Config(file, "openai/b", {})
+    assert config.build(config.scorers[0]).judge.model == "openai/b"
+    assert config.build(ScorerSpec.parse("topic_adherence:judge=openai/c")).judge.model == "openai/c"

@@ -113,7 +113,7 @@ def _table(lines: Iterable[Line]) -> RenderableType:
     lines = list(lines)
     asked = any(line.requests or line.cached for line in lines)
     abstained = any(line.counts["abstained"] for line in lines)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("scorer", overflow="fold")
     for name in ("mean", "n", "skipped", "failed"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -122,9 +122,9 @@ class _Counts:
 
     def in_words(self) -> str:
         on, off = self.tp + self.fn, self.fp + self.tn
-        if not on + off:
-            return "the user asked for nothing"
-        return f"on topic, {self.tp} of {on} requests answered; off topic, {self.tn} of {off} refused"
+        said = [f"on topic, {self.tp} of {on} requests answered"] if on else []
+        said += [f"off topic, {self.tn} of {off} requests refused"] if off else []
+        return "; ".join(said) or "the user asked for nothing"
 
 
 def _ratio(part: int, whole: int) -> float | None:

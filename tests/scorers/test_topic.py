@@ -81,9 +81,9 @@ def test_an_agent_that_only_answers_off_topic_has_an_f1_of_0():
 @pytest.mark.parametrize(
     ("counts", "mode", "reason"),
     [
-        ((0, 0, 0, 2), "f1", "f1 is 0/0 here: on topic, 0 of 0 requests answered; off topic, 2 of 2 refused"),
-        ((0, 0, 2, 0), "precision", "precision is 0/0 here: on topic, 0 of 2 requests answered; off topic, 0 of 0 refused"),
-        ((0, 1, 0, 1), "recall", "recall is 0/0 here: on topic, 0 of 0 requests answered; off topic, 1 of 2 refused"),
+        ((0, 0, 0, 2), "f1", "f1 is 0/0 here: off topic, 2 of 2 requests refused"),
+        ((0, 0, 2, 0), "precision", "precision is 0/0 here: on topic, 0 of 2 requests answered"),
+        ((0, 1, 0, 1), "recall", "recall is 0/0 here: off topic, 1 of 2 requests refused"),
         ((0, 0, 0, 0), "accuracy", "accuracy is 0/0 here: the user asked for nothing"),
     ],
 )  # fmt: skip
@@ -100,14 +100,14 @@ def test_the_reason_names_each_request_that_went_astray():
         item(request="a poem", topic=None, outcome="refused"),
     )
     assert tried(ScriptedJudge([answers])).reason == (
-        "on topic, 1 of 2 requests answered; off topic, 1 of 2 refused. "
+        "on topic, 1 of 2 requests answered; off topic, 1 of 2 requests refused. "
         "'a cake' answered in message 1; 'gravity' refused in message 2"
     )
 
 
 def test_the_reason_of_a_perfect_score_has_nothing_to_add():
     found = tried(ScriptedJudge([counted(2, 0, 0, 1)]))
-    assert (found.value, found.reason) == (1, "on topic, 2 of 2 requests answered; off topic, 1 of 1 refused")
+    assert (found.value, found.reason) == (1, "on topic, 2 of 2 requests answered; off topic, 1 of 1 requests refused")
 
 
 def test_an_unknown_mode_names_the_nearest():

@@ -114,7 +114,7 @@ def test_keys_that_stand_twice_are_not_used_and_reported_with_their_lines(join):
 def test_references_that_meet_no_sample_are_reported(join):
     references = [{"task": task, "reference": "r"} for task in ("x", "a", "y")]
     _, met = join([row("1", metadata={"task": "a"})], references)
-    assert met == ["2 references met no sample by 'task': 'x', 'y'"]
+    assert met == ["2 references met no sample by 'task': 'x'; 'y'"]
 
 
 def test_what_did_not_fit_is_a_warning_or_an_error_once_all_is_read(tmp_path):
