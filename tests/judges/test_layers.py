@@ -10,8 +10,9 @@ from judgekit.judges.budget import Budget
 from judgekit.judges.cache import Cache, Replay
 from judgekit.judges.judge import Judge
 from judgekit.judges.ladder import Ladder
-from judgekit.judges.layers import PROVIDERS, build, provider_named
+from judgekit.judges.layers import build
 from judgekit.judges.openai import OpenAIClient
+from judgekit.judges.providers import PROVIDERS, provider_named
 from judgekit.judges.rate_limit import RateLimit
 from judgekit.judges.replies import CachedReplies, RecordedReplies
 from judgekit.judges.retry import Retry
