@@ -7,9 +7,11 @@ import asyncio
 import json
 import os
 import random
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
@@ -45,6 +47,8 @@ app = typer.Typer(
 
 def main() -> None:
     """Runs the command line; what is raised on purpose is said in words."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a letter that it does not have is no reason to stop
     try:
         app()
     except (JudgekitError, OSError) as error:

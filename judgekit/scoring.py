@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
@@ -44,25 +45,29 @@ class Blocking:
 def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
     """The result of a coroutine, for callers that are not async. A running event loop is left alone."""
     import asyncio  # noqa: PLC0415 - a third of the time that importing a scorer would take
-    from concurrent.futures import Future, ThreadPoolExecutor  # noqa: PLC0415
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work())
-    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[object]]] = Future()
+    loop = asyncio.new_event_loop()
+    context = copy_context()
 
-    async def announced() -> Result:
-        started.set_result((asyncio.get_running_loop(), cast("asyncio.Task[object]", asyncio.current_task())))
-        return await work()
+    def finish() -> Result:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            return runner.run(work(), context=context)
+
+    def stop() -> None:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
 
     with ThreadPoolExecutor(1, "judgekit") as thread:
-        done = thread.submit(copy_context().run, lambda: asyncio.run(announced()))  # with the ledgers that are open
         try:
-            return done.result()
+            return thread.submit(finish).result()
         except KeyboardInterrupt:  # it reaches this thread alone; the work is to stop as it would have here
-            loop, task = started.result()
-            loop.call_soon_threadsafe(task.cancel)
+            with suppress(RuntimeError):  # it was done just now
+                loop.call_soon_threadsafe(stop)
             raise
 
 

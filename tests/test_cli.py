@@ -13,9 +13,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pytest
 import typer
@@ -339,6 +339,11 @@ def test_a_file_that_is_not_there(cli):
     assert (ended.code, ended.out, ended.err) == (2, "", "judgekit: missing.jsonl: does not exist\n")
 
 
+def test_a_file_name_cannot_steer_the_terminal(cli):
+    ended = cli("run", "a\x1b[2J\u202e.jsonl", *TOOLS)
+    assert ended == (2, "", "judgekit: a\\x1b[2J\\u202e.jsonl: does not exist\n")
+
+
 def test_a_file_name_that_is_too_long(cli):
     ended = cli("run", "x" * 5_000 + ".jsonl", *TOOLS)
     assert (ended.code, ended.out) == (2, "")
@@ -495,49 +500,62 @@ def test_what_a_recording_holds_cannot_steer_the_terminal(cli):
 # --- judges
 
 
+class Server(ThreadingHTTPServer):
+    """An OpenAI-compatible server that keeps the requests it saw. Who asks with the wrong key is refused."""
+
+    answer: ClassVar[dict] = {
+        "user_goal": "g", "end_state": "e", "reason": "as message 2 shows", "evidence": [2], "verdict": "achieved"
+    }  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server_port}/v1"
+        self.seen: list[dict] = []
+        self.together = threading.Barrier(1)
+        """Requests that are answered together, once all of them are there."""
+
+    def reply(self, key: str | None, body: bytes) -> tuple[int, dict]:
+        self.seen.append(json.loads(body))
+        self.together.wait(5)
+        if key == f"Bearer {WRONG_KEY}":
+            return 401, {"error": {"message": "Incorrect API key provided"}}
+        message = {"role": "assistant", "content": json.dumps(self.answer)}
+        usage = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
+        return 200, {"model": "m-1", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Reads and writes for the server."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        status, reply = self.server.reply(self.headers["Authorization"], body)
+        content = json.dumps(reply).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args: object) -> None: ...
+
+
 @pytest.fixture
-def server() -> Iterator[tuple[str, list[dict]]]:
-    """An OpenAI-compatible server: its address, and the requests that it saw. Who asks with the wrong key is refused."""
-    seen: list[dict] = []
-    answer = {
-        "user_goal": "g",
-        "end_state": "e",
-        "reason": "as message 2 shows",
-        "evidence": [2],
-        "verdict": "achieved",
-    }
-    reply = {
-        "model": "test-1",
-        "choices": [{"message": {"role": "assistant", "content": json.dumps(answer)}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100},
-    }
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            seen.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            welcome = self.headers["Authorization"] != f"Bearer {WRONG_KEY}"
-            body = json.dumps(reply if welcome else {"error": {"message": "Incorrect API key provided"}}).encode()
-            self.send_response(200 if welcome else 401)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None: ...
-
-    serving = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{serving.server_port}/v1", seen
-    serving.shutdown()
-    thread.join()
-    serving.server_close()
+def server() -> Iterator[Server]:
+    with Server() as serving:
+        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield serving
+        serving.shutdown()
+        thread.join()
 
 
-def judged(address: str, **settings: object) -> Path:
+def judged(server: Server, **settings: object) -> Path:
     path = Path("judged.toml")
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
-    path.write_text(f'[judges.default]\nmodel = "openai/test"\nbase_url = "{address}"\n' + "\n".join(lines) + "\n")
+    path.write_text(
+        f'[judges.default]\nmodel = "openai/test"\nbase_url = "{server.address}"\n' + "\n".join(lines) + "\n"
+    )
     return path
 
 
@@ -545,48 +563,57 @@ GOAL = ("--scorer", "agent_goal_accuracy_without_reference")
 
 
 def test_a_judge_is_asked_once_a_sample_and_what_it_took_is_said(cli, server):
-    address, seen = server
     path = write(*(calling(str(index), made=f"tool_{index}") for index in range(5)))
-    config = judged(address)
+    config = judged(server)
     with config.open("a") as file:
         file.write("price = {input = 2.0, output = 10.0}\n")
     ended = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
     # 5 requests of 1,000 tokens in at 2 dollars and 100 out at 10 dollars a million
     assert (ended.code, ended.table) == (0, {GOAL[1]: ["1.000", "5 of 5", "0", "0", "5", "0", "5,500", "$0.0150"]})
-    assert len(seen) == 5
-    assert {request["model"] for request in seen} == {"test"}
+    assert len(server.seen) == 5
+    assert {request["model"] for request in server.seen} == {"test"}
     assert [len(row.score.calls) for row in rows("rows.jsonl")] == [1] * 5
     again = cli("run", path, *GOAL, "--config", config)
     assert again.table == {GOAL[1]: ["1.000", "5 of 5", "0", "0", "0", "5", "0", "$0.0000"]}
-    assert len(seen) == 5
+    assert len(server.seen) == 5
+
+
+def test_as_many_samples_are_judged_at_once_as_the_judge_may_be_asked(cli, server):
+    """The server answers nobody before three have asked, and would in the end be lost on fewer."""
+    server.together = threading.Barrier(3)
+    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(6)))
+    ended = cli("run", path, *GOAL, "--config", judged(server, concurrency=3, attempts=1))
+    assert (ended.code, ended.table[GOAL[1]][:5]) == (0, ["1.000", "6 of 6", "0", "0", "6"])
+
+
+def test_equal_conversations_are_judged_once(cli, server):
+    ended = cli("run", write(calling("a"), calling("b")), *GOAL, "--config", judged(server))
+    assert ended.table[GOAL[1]][:6] == ["1.000", "2 of 2", "0", "0", "1", "1"]
+    assert len(server.seen) == 1
 
 
 def test_an_unknown_price_is_unknown(cli, server):
-    ended = cli("run", write(calling("a")), *GOAL, "--config", judged(server[0]))
+    ended = cli("run", write(calling("a")), *GOAL, "--config", judged(server))
     assert ended.table[GOAL[1]][-2:] == ["1,100", "unknown"]
 
 
 def test_the_judge_of_the_flag_goes_before_that_of_the_environment(cli, server, monkeypatch):
-    address, seen = server
-    config = judged(address)
+    config = judged(server)
     with config.open("a") as file:
-        file.write(f'[judges.other]\nmodel = "openai/other"\nbase_url = "{address}"\n')
-        file.write(f'[judges.third]\nmodel = "openai/third"\nbase_url = "{address}"\n')
+        file.write(f'[judges.other]\nmodel = "openai/other"\nbase_url = "{server.address}"\n')
+        file.write(f'[judges.third]\nmodel = "openai/third"\nbase_url = "{server.address}"\n')
     path = write(calling("a"))
     assert cli("run", path, *GOAL, "--config", config).code == 0
     monkeypatch.setenv("JUDGEKIT_JUDGE", "other")
     assert cli("run", path, *GOAL, "--config", config).code == 0
     assert cli("run", path, *GOAL, "--config", config, "--judge", "third").code == 0
-    assert [request["model"] for request in seen] == ["test", "other", "third"]
+    assert [request["model"] for request in server.seen] == ["test", "other", "third"]
 
 
 def test_a_missing_key_is_named_before_any_request(cli, server):
-    address, seen = server
-    ended = cli(
-        "run", write(calling("a")), *GOAL, "--config", judged(address, api_key_env="MY_KEY"), "-o", "rows.jsonl"
-    )
-    assert (ended.code, ended.out, seen) == (2, "", [])
-    assert ended.err == f"judgekit: the environment has no key for {address}: set MY_KEY\n"
+    ended = cli("run", write(calling("a")), *GOAL, "--config", judged(server, api_key_env="MY_KEY"), "-o", "rows.jsonl")
+    assert (ended.code, ended.out, server.seen) == (2, "", [])
+    assert ended.err == f"judgekit: the environment has no key for {server.address}: set MY_KEY\n"
     assert not Path("rows.jsonl").exists()
     ended = cli("run", write(calling("a")), *GOAL, "--judge", "openai/a")
     assert (ended.code, ended.err) == (2, "judgekit: the environment has no key for https://api.openai.com/v1: set OPENAI_API_KEY\n")  # fmt: skip
@@ -594,11 +621,10 @@ def test_a_missing_key_is_named_before_any_request(cli, server):
 
 @pytest.mark.parametrize(("key", "code"), [(KEY, 0), (WRONG_KEY, 1)])
 def test_a_key_is_never_printed_nor_written(cli, server, monkeypatch, key, code):
-    address, seen = server
     monkeypatch.setenv("MY_KEY", key)
-    words = (*GOAL, "--config", judged(address, api_key_env="MY_KEY"), "-o", "rows.jsonl", "--show", 3)
+    words = (*GOAL, "--config", judged(server, api_key_env="MY_KEY"), "-o", "rows.jsonl", "--show", 3)
     ended = cli("run", write(calling("a")), *words)
-    assert (ended.code, len(seen)) == (code, 1)
+    assert (ended.code, len(server.seen)) == (code, 1)
     assert ("AuthenticationError: openai/test at" in ended.out) is (code == 1)
     written = [file.read_bytes() for file in Path().rglob("*") if file.is_file()]
     assert len(written) > 3
@@ -757,13 +783,23 @@ def test_what_judgekit_writes_is_what_the_schemas_describe(cli, conversations):
         assert list(validator.iter_errors({"id": "a", "unknown": 1}))
 
 
-@pytest.mark.parametrize("words", [["demo"], ["scorers"], ["run", "missing.jsonl", *TOOLS]], ids=lambda words: words[0])
-def test_commands_work_in_a_shell_that_knows_ascii_alone(words, tmp_path):
-    """Nothing that is printed is ever a reason to stop."""
-    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["demo"], 0, "topic_adherence"),
+        (["scorers"], 0, "tool_call_f1"),
+        (["run", "samples.jsonl", "--scorer", "tool_call_f1", "--show", "1"], 0, r"\u5df4\u9ece \xe9"),
+        (["run", "missing.jsonl", *TOOLS], 2, "does not exist"),
+    ],
+    ids=["demo", "scorers", "run", "error"],
+)
+def test_what_a_terminal_has_no_letters_for_is_no_reason_to_stop(words, code, said, tmp_path):
+    write(calling("巴黎 é"))
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-c", "from judgekit.cli import main; main()", *words],
         capture_output=True, check=False, cwd=tmp_path, env=environment,
     )  # fmt: skip
-    assert done.returncode == (2 if words[0] == "run" else 0)
+    assert done.returncode == code
+    assert said in (done.stdout + done.stderr).decode("ascii")
     assert b"Traceback" not in done.stderr

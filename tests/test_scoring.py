@@ -331,6 +331,8 @@ def test_ctrl_c_under_a_running_loop_stops_the_work_and_gets_through():
     seen: list[str] = []
 
     async def work() -> None:
+        await asyncio.sleep(0.1)  # the main thread is to be waiting, and not still at starting this one
+        await asyncio.sleep(0.1)  # until the main thread does wait
         os.kill(os.getpid(), signal.SIGINT)
         try:
             await asyncio.sleep(30)

@@ -308,9 +308,9 @@ def test_a_refused_connection_is_an_overload_error_that_says_why(complete, free_
 def test_the_deadline_holds_for_an_attempt_as_a_whole(server, complete, line):
     server.script = [line]
     started = time.perf_counter()
-    with pytest.raises(OverloadError, match=f"^openai/judge-1 at {server.url}: no reply within 0.05 s$"):
-        complete(server.url, timeout=0.05)
-    assert 0.05 <= time.perf_counter() - started < 2
+    with pytest.raises(OverloadError, match=f"^openai/judge-1 at {server.url}: no reply within 0.5 s$"):
+        complete(server.url, timeout=0.5)
+    assert 0.5 <= time.perf_counter() - started < 10
     assert len(server.requests) == 1
     assert server.all_closed()
 

@@ -92,6 +92,11 @@ def test_the_reason_of_a_skipped_score_says_what_was_seen(counts, mode, reason):
     assert (found.status, found.reason) == ("skipped", reason)
 
 
+def test_a_skipped_score_keeps_the_call_that_it_took():
+    skipped = TopicAdherence(ScriptedJudge([counted(0, 0, 0, 0)])).score(SAMPLE)
+    assert (skipped.status, len(skipped.calls)) == ("skipped", 1)
+
+
 def test_the_reason_names_each_request_that_went_astray():
     answers = reply(
         item(request="relativity"),

@@ -117,6 +117,13 @@ def test_in_sequence_a_longest_run_of_names_is_aligned(expected, found, pairs, m
     assert (match.missing, match.extra) == (missing, extra)
 
 
+def test_in_sequence_a_tool_that_is_called_again_and_again_is_aligned_as_well():
+    """Python's `difflib` leaves out what is common in long sequences, unless it is told not to."""
+    expected, found = [ExpectedCall("f")] * 300, made(*[ToolCall("f")] * 299, ToolCall("g"))
+    match = pair_in_sequence(expected, found)
+    assert (len(match.pairs), match.missing, match.extra) == (299, (299,), (299,))
+
+
 @settings(max_examples=100)
 @given(names, names)
 def test_in_sequence_pairs_bear_one_name_and_never_cross(expected, found):
