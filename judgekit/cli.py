@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import typer
 
@@ -47,8 +47,8 @@ app = typer.Typer(
 
 def main() -> None:
     """Runs the command line; what is raised on purpose is said in words."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a letter that it does not have is no reason to stop
+    # A letter that the terminal does not have is no reason to stop.
+    cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
         app()
     except (JudgekitError, OSError) as error:

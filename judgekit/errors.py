@@ -184,6 +184,13 @@ def _steps_within(value: Any, steps: Iterable[int | str]) -> Iterator[int | str]
         yield step
 
 
+def listed(items: Iterable[str], most: int = 20) -> str:
+    """Things to name in a message, and how many more there are."""
+    shown = list(items)
+    more = [f"and {len(shown) - most} more"] if len(shown) > most else []
+    return "; ".join(shown[:most] + more)
+
+
 def shortened(value: object) -> str:
     """A value as it would be written in code, cut to fit a message."""
     text = repr(value)

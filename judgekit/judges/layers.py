@@ -20,8 +20,9 @@ def build(judge: JudgeSettings, sent: "count[int]") -> Client:
     """The client of a judge, for the running event loop. ``sent`` counts the requests of all its clients."""
     if judge.cache is None:
         return _asking(judge, sent)
-    replies = open_replies(judge.cache, judge.cache_mode)
-    return Replay(replies) if judge.cache_mode == "replay" else Cache(_asking(judge, sent), replies, judge.cache_mode)
+    if judge.cache_mode == "replay":
+        return Replay(open_replies(judge.cache, judge.cache_mode))
+    return Cache(_asking(judge, sent), open_replies(judge.cache, judge.cache_mode), judge.cache_mode)
 
 
 def open_replies(path: Path, mode: CacheMode) -> Replies:
@@ -45,7 +46,8 @@ def api_key(judge: JudgeSettings) -> str:
 
 
 def _asking(judge: JudgeSettings, sent: "count[int]") -> Client:
-    client = judge.client or OpenAIClient(
-        base_url=judge.endpoint, api_key=api_key(judge), timeout=judge.timeout, price=judge.price
-    )
+    client = judge.client
+    if client is None:
+        key = api_key(judge)
+        client = OpenAIClient(base_url=judge.endpoint, api_key=key, timeout=judge.timeout, price=judge.price)
     return Budget(Retry(RateLimit(Ladder(client), judge.concurrency), judge.attempts), judge.max_requests, sent)

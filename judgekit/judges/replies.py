@@ -99,7 +99,8 @@ class CachedReplies:
         with self._explained():
             if not path.parent.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)  # another process may be making it
-                (path.parent / ".gitignore").write_text("*\n")
+                if path.parent.name == ".judgekit":  # ours; a folder of the user's own is theirs to commit
+                    (path.parent / ".gitignore").write_text("*\n")
             self._db = sqlite3.connect(path, timeout=10, isolation_level=None)
             try:
                 self._prepare()
@@ -112,9 +113,7 @@ class CachedReplies:
         if version > _SCHEMA_VERSION:
             found = f"written by a newer judgekit (schema {version})"
             raise StoreError(f"{self._path}: {found}; update, or use another file")
-        with suppress(
-            sqlite3.OperationalError
-        ):  # another process is switching it on, and SQLite does not wait for that
+        with suppress(sqlite3.OperationalError):  # SQLite does not wait for another process that is writing
             self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute(

@@ -1,14 +1,12 @@
 """References that stand in a file of their own, joined to traces that carry none."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from judgekit.errors import TraceError, explain
+from judgekit.errors import TraceError, explain, listed
 from judgekit.traces.sample import References, Sample
-
-_SHOWN = 20
 
 
 class Joiner:
@@ -82,17 +80,11 @@ class Joiner:
         """What did not fit, once all samples have been joined."""
         twice = {value: lines for value, lines in self._lines.items() if len(lines) > 1}
         if twice:
-            listed = _listed(f"{value!r} on lines {', '.join(map(str, lines))}" for value, lines in twice.items())
-            yield TraceError(f"keys that stand more than once, none of whose rows was used: {listed}", path=self._path)
+            found = listed(f"{value!r} on lines {', '.join(map(str, lines))}" for value, lines in twice.items())
+            yield TraceError(f"keys that stand more than once, none of whose rows was used: {found}", path=self._path)
         if unmatched := [repr(value) for value in self._references if value not in self._met]:
-            found = f"{len(unmatched)} references met no sample by {self._key!r}: {_listed(unmatched)}"
+            found = f"{len(unmatched)} references met no sample by {self._key!r}: {listed(unmatched)}"
             yield TraceError(found, path=self._path)
         if self._carried:
             found = f"{self._carried} samples carry references of their own, which were kept"
             yield TraceError(found, path=self._path)
-
-
-def _listed(items: Iterable[str]) -> str:
-    shown = list(items)
-    more = f"; and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    return "; ".join(shown[:_SHOWN]) + more

@@ -6,6 +6,7 @@ import json
 import time
 
 import httpx
+import openai.resources.chat.completions  # noqa: F401 - loaded when first used, which takes a deadline's time
 import pytest
 
 from judgekit.errors import (

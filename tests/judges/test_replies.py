@@ -258,3 +258,8 @@ def test_a_recorded_file_that_cannot_be_read_is_reported_with_its_line(tmp_path,
     with pytest.raises(StoreError) as info:
         RecordedReplies(path)
     assert str(info.value).startswith(f"{path}{found}")
+
+
+def test_a_folder_of_the_users_own_choice_is_not_hidden_from_git(tmp_path):
+    CachedReplies(tmp_path / "verdicts" / "cache.sqlite").close()
+    assert not (tmp_path / "verdicts" / ".gitignore").exists()

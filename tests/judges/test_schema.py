@@ -1,6 +1,6 @@
 """The JSON Schema of a reply."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
@@ -25,6 +25,7 @@ class Answer(BaseModel):
     cited: list[Cited] = []
     nearest: Cited | None = None
     kind: Literal["only"] = "only"
+    either: Annotated[str, Field(title="Words")] | Annotated[int, Field(title="Number")]
     verdict: Literal["yes", "no"]
 
 
@@ -50,9 +51,10 @@ def test_strict_schema_requires_every_property_allows_no_other_and_sends_no_titl
             "cited": {"type": "array", "items": {"$ref": "#/$defs/Cited"}},
             "nearest": {"anyOf": [{"$ref": "#/$defs/Cited"}, {"type": "null"}]},
             "kind": {"const": "only", "type": "string"},
+            "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
             "verdict": {"enum": ["yes", "no"], "type": "string"},
         },
-        "required": ["reason", "title", "default", "properties", "cited", "nearest", "kind", "verdict"],
+        "required": ["reason", "title", "default", "properties", "cited", "nearest", "kind", "either", "verdict"],
         "additionalProperties": False,
     }
 

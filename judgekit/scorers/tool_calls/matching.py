@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
+from judgekit.errors import listed
 from judgekit.scorers.tool_calls.arguments import Comparison, compare_arguments
 from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.rendering import call_text, compact_json
@@ -77,7 +78,7 @@ class Match(NamedTuple):
         surplus = [
             f"{_short(call)} in message {number} was not expected" for number, call in map(self.made.__getitem__, extra)
         ]
-        return "; ".join(wrong + missing + surplus)
+        return listed(wrong + missing + surplus, 10)
 
     def _pair_in_words(self, pair: Pair) -> str:
         expected = self.expected[pair.expected]
