@@ -30,22 +30,22 @@ def examples() -> Path:
     return ROOT / "examples"
 
 
-class _BothTransports(HTTPCoreMocker):
-    """respx under both HTTP stacks: that of openai 2 (httpcore) and that of openai 3 (httpcore2)."""
+class DualMocker(HTTPCoreMocker):
+    """Lets respx stand in for the transport of both families of the SDK: httpx (openai 2) and httpx2 (openai 3)."""
 
-    name = "both"
-    targets: ClassVar = [
+    name = "dual"
+    targets: ClassVar[list[str]] = [
         *HTTPCoreMocker.targets,
-        *(one.replace("httpcore.", "httpcore2.", 1) for one in HTTPCoreMocker.targets),
+        *(target.replace("httpcore.", "httpcore2.", 1) for target in HTTPCoreMocker.targets),
     ]
 
     @classmethod
-    def start(cls):
-        cls.targets = [one for one in cls.targets if importlib.util.find_spec(one.split(".")[0])]
+    def start(cls) -> None:
+        cls.targets = [target for target in cls.targets if importlib.util.find_spec(target.split(".")[0])]
         super().start()
 
     @classmethod
-    def from_sync_httpx_response(cls, httpx_response, target, **kwargs):
+    def from_sync_httpx_response(cls, httpx_response, target, **_: object):
         core = importlib.import_module(type(target).__module__.split(".")[0])
         return core.Response(
             status=httpx_response.status_code,
@@ -56,9 +56,9 @@ class _BothTransports(HTTPCoreMocker):
 
 
 @pytest.fixture
-def openai_api() -> Iterator[respx.MockRouter]:
-    """OpenAI's API as the SDK sees it, without a network: an unmocked request is an error."""
-    with respx.mock(base_url="https://api.openai.com/v1", using="both", assert_all_called=False) as router:
+def mocked() -> Iterator[respx.MockRouter]:
+    """A router in the place of the network, for any host."""
+    with respx.mock(using="dual", assert_all_called=False) as router:
         yield router
 
 

@@ -43,7 +43,7 @@ def design(shared_data: Path) -> str:
 
 
 @pytest.fixture
-def workplace(tmp_path, monkeypatch, examples, openai_api) -> Path:
+def workplace(tmp_path, monkeypatch, examples, mocked) -> Path:
     """A folder with conversations, a key, and a model that answers: what the snippets take for granted."""
     shutil.copy(examples / "conversations.jsonl", tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -68,7 +68,7 @@ def workplace(tmp_path, monkeypatch, examples, openai_api) -> Path:
         usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
         return httpx.Response(200, json={"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
 
-    openai_api.post("/chat/completions").mock(side_effect=answer)
+    mocked.post("https://api.openai.com/v1/chat/completions").mock(side_effect=answer)
     return tmp_path
 
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib
-import importlib.util
 import json
 import logging
 import socket
@@ -11,11 +9,9 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-import respx
-from respx.mocks import HTTPCoreMocker
 
 from judgekit.judges.client import Reply, Request, Turn
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
@@ -181,38 +177,6 @@ def free_port() -> int:
     """A port at which nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
-
-
-class DualMocker(HTTPCoreMocker):
-    """Lets respx stand in for the transport of both families of the SDK: httpx (openai 2) and httpx2 (openai 3)."""
-
-    name = "dual"
-    targets: ClassVar[list[str]] = [
-        *HTTPCoreMocker.targets,
-        *(target.replace("httpcore.", "httpcore2.", 1) for target in HTTPCoreMocker.targets),
-    ]
-
-    @classmethod
-    def start(cls) -> None:
-        cls.targets = [target for target in cls.targets if importlib.util.find_spec(target.split(".")[0])]
-        super().start()
-
-    @classmethod
-    def from_sync_httpx_response(cls, httpx_response, target, **_: object):
-        core = importlib.import_module(type(target).__module__.split(".")[0])
-        return core.Response(
-            status=httpx_response.status_code,
-            headers=httpx_response.headers.raw,
-            content=httpx_response.stream,
-            extensions=httpx_response.extensions,
-        )
-
-
-@pytest.fixture
-def mocked() -> Iterator[respx.MockRouter]:
-    """A router in the place of the network, for any host."""
-    with respx.mock(using="dual", assert_all_called=False) as router:
-        yield router
 
 
 @dataclass
