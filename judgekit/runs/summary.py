@@ -9,6 +9,9 @@ from math import fsum
 from judgekit.aggregates import aggregate_named
 from judgekit.score import JudgeCall, Score, Status
 
+_UNANSWERED = {"AuthenticationError", "RejectedError", "ContextError", "OverloadError", "RateLimitError"}
+"""Errors of requests that no model answered. Answers that are refused, filtered or cut off are paid for like others."""
+
 
 @dataclass
 class Line:
@@ -45,8 +48,8 @@ class Line:
         used = call.usage
         tokens = (used.input_tokens, used.output_tokens) if used else (None, None)
         spent = None if None in tokens else sum(filter(None, tokens))
-        if spent is None and call.error is not None:
-            return  # a request that came to nothing
+        if spent is None and call.error in _UNANSWERED:
+            return  # nothing was written, so nothing is owed
         self.tokens = None if self.tokens is None or spent is None else self.tokens + spent
         self.cost_usd = None if self.cost_usd is None or call.cost_usd is None else self.cost_usd + call.cost_usd
 

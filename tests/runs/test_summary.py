@@ -116,6 +116,9 @@ def test_a_cost_is_unknown_where_one_price_is():
         ([call(error="ReplyError"), call()], 2, 0, 220, 1.0),
         ([call(error="ReplyError", cost=None), call()], 2, 0, 220, None),
         ([nothing(error=None)], 1, 0, None, None),
+        ([nothing(error="RateLimitError"), call()], 2, 0, 110, 0.5),
+        ([nothing(error="RefusalError"), call()], 2, 0, None, None),
+        ([nothing(error="TruncatedError"), call()], 2, 0, None, None),
     ],
     ids=[
         "no calls",
@@ -128,6 +131,9 @@ def test_a_cost_is_unknown_where_one_price_is():
         "a reply that could not be used was paid for",
         "and may have had a price that nobody knows",
         "a reply that does not say",
+        "no answer was written",
+        "a refusal is paid for",
+        "a cut answer is paid for",
     ],
 )
 def test_what_it_took(calls, requests, cached, tokens, cost):
