@@ -359,7 +359,7 @@ def test_a_file_name_that_is_too_long(cli):
         (lambda: bad_file("a.jsonl", b" \n\n"), "a.jsonl: has only blank lines"),
         (lambda: bad_file("a.json", b"[]"), "a.json: no known format: found an empty list. Tried:\n"),
         (lambda: bad_file("a.json", b"Dear diary"), "a.json: not JSON: expected value at line 1 column 1"),
-        (lambda: bad_file("a.jsonl", b"Dear diary\n"), "a.jsonl (line 1): not JSON: expected value at line 1 column 1"),
+        (lambda: bad_file("a.jsonl", b"Dear diary\n"), "a.jsonl (line 1): not JSON: expected value at column 1"),
         (lambda: bad_file("a.jsonl.gz", b"{}"), "a.jsonl.gz: cannot be read: Not a gzipped file"),
         (lambda: bad_file("a.jsonl", b'{"foo": 1}\n'), "a.jsonl (line 1): "),
     ],

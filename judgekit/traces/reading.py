@@ -102,7 +102,7 @@ def _reference_rows(path: Path) -> Iterator[tuple[int, JsonValue]]:
         try:
             yield line.number, parse_json(line.text)
         except ValueError as error:
-            raise TraceError(f"not JSON: {error}", path=path, line=line.number) from error
+            raise TraceError(_not_json(error), path=path, line=line.number) from error
 
 
 def parse_json(text: bytes) -> JsonValue:
@@ -122,6 +122,11 @@ def parse_json(text: bytes) -> JsonValue:
             raise ValueError("nested too deeply") from None
 
 
+def _not_json(error: ValueError) -> str:
+    """What is wrong with a line, which is line 1 to the parser whatever its number in the file."""
+    return f"not JSON: {error}".replace(" at line 1 column ", " at column ")
+
+
 def _detect_lines(path: Path) -> Reader:
     """The format of the first line that has a known one, among the first hundred."""
     failures: list[TraceError] = []
@@ -131,7 +136,7 @@ def _detect_lines(path: Path) -> Reader:
         except TraceError as error:
             failures.append(TraceError(error.found, path=path, line=line.number))
         except ValueError as error:
-            found = f"not JSON: {error}. (A file that holds one JSON document is named .json)"
+            found = f"{_not_json(error)}. (A file that holds one JSON document is named .json)"
             failures.append(TraceError(found, path=path, line=line.number))
     raise failures[0]
 
@@ -148,7 +153,7 @@ def _from_lines(path: Path, reader: Reader) -> Iterator[Sample | TraceError]:
         try:
             value = parse_json(line.text)
         except ValueError as error:
-            yield TraceError(f"not JSON: {error}", path=path, index=index, line=line.number)
+            yield TraceError(_not_json(error), path=path, index=index, line=line.number)
         else:
             yield _converted(value, reader, path, index, line.number)
 

@@ -402,3 +402,10 @@ def test_json_is_parsed_as_real_recordings_have_it(text, value):
 def test_what_is_no_json_is_a_value_error(text):
     with pytest.raises(ValueError, match=r".+"):
         parse_json(text)
+
+
+def test_a_broken_line_has_one_line_number(write):
+    path = write("a.jsonl", f'{GOOD}\n{{"a": \n')
+    with pytest.raises(TraceError) as info:
+        list(read(path, on_error="raise"))
+    assert str(info.value) == f"{path}, record 1 (line 2): not JSON: EOF while parsing a value at column 5"
