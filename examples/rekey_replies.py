@@ -43,7 +43,7 @@ async def main() -> None:
     for sample in read(HERE / "conversations.jsonl"):
         for kind in (AgentGoalAccuracyWithReference, AgentGoalAccuracyWithoutReference, TopicAdherence):
             listener = Listener()
-            await attempt(kind(Judge("demo/handwritten", client=listener, cache=None)), sample)
+            await attempt(kind(Judge("demo/handwritten", client=listener, cache_mode="off")), sample)
             for request in listener.requests[:1]:
                 reply = replies[sample.id, request.prompt.partition("@")[0]]
                 written.append(

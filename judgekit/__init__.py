@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from judgekit.errors import JudgekitError as JudgekitError
+    from judgekit.judges.budget import Limits as Limits
     from judgekit.judges.judge import Judge as Judge
+    from judgekit.judges.price import Price as Price
     from judgekit.judges.prompt import load_prompt as load_prompt
     from judgekit.judges.scripted import ScriptedJudge as ScriptedJudge
     from judgekit.runs.results import Run as Run
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from judgekit.score import Score as Score
     from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference as AgentGoalAccuracyWithoutReference
     from judgekit.scorers.goal import AgentGoalAccuracyWithReference as AgentGoalAccuracyWithReference
+    from judgekit.scorers.repeat import Repeat as Repeat
     from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy as ToolCallAccuracy
     from judgekit.scorers.tool_calls.f1 import ToolCallF1 as ToolCallF1
     from judgekit.scorers.topic import TopicAdherence as TopicAdherence
@@ -40,6 +43,9 @@ _HOMES = {
     "HumanMessage": "traces.message",
     "Judge": "judges.judge",
     "JudgekitError": "errors",
+    "Limits": "judges.budget",
+    "Price": "judges.price",
+    "Repeat": "scorers.repeat",
     "Run": "runs.results",
     "Sample": "traces.sample",
     "Score": "score",

@@ -1,11 +1,14 @@
 """Config: TOML, the environment and the command line become judges and scorers. Nothing below reads any of them.
 
+store_text = true               # false: scores and hashes are written, and no word of a conversation
 [judges.default]
 model = "openai/gpt-4.1-mini"
+fallback = ["other"]            # names of judges
 [[scorers]]
 name = "topic_adherence"
 as = "topic_recall"
 mode = "recall"
+draws = 5                       # asks five times, for the majority
 """
 
 import json
@@ -17,10 +20,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, cast
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from judgekit.errors import ConfigError, explain
+from judgekit.judges.budget import Limits
 from judgekit.judges.judge import Judge
+from judgekit.judges.price import Price
+from judgekit.scorers.repeat import Repeat
 from judgekit.scoring import Scorer
 from judgekit.traces.message import JsonObject, Many, Record
 
@@ -87,8 +93,14 @@ def _value(text: str) -> JsonValue:
 
 
 class _File(Record):
+    store_text: bool = True
     judges: dict[str, Judge] = Field(default_factory=dict[str, Judge])
     scorers: Many[JsonObject] = ()
+
+
+_TABLES: dict[str, type[Record]] = {"price": Price, "budget": Limits}
+"""The tables within the table of a judge."""
+_Fallbacks = TypeAdapter(dict[str, list[str]])
 
 
 class Config:
@@ -99,20 +111,56 @@ class Config:
         judge: A judge's name or model, which goes before all that the file says, though not before the judge that a
             scorer names on the command line: from the command line, or else from ``JUDGEKIT_JUDGE``.
         environment: Environment variables.
+        switches: Settings of all judges, such as ``offline``, which go before what the file says.
 
     Raises:
         ConfigError: Something in the file is unknown or does not fit.
     """
 
-    def __init__(self, path: Path | None, judge: str | None, environment: Mapping[str, str]) -> None:
+    def __init__(self, path: Path | None, judge: str | None, environment: Mapping[str, str], **switches: bool) -> None:
         self._judge = judge or environment.get(JUDGE_VARIABLE) or None
         found = path or (Path(FILE) if Path(FILE).is_file() else None)
-        file = _File() if found is None else _load(found)
-        self._judges = dict(file.judges)
+        file, fallbacks = (_File(), dict[str, Sequence[str]]()) if found is None else _load(found)
+        self.store_text = file.store_text
+        self._switches = switches if file.store_text else {**switches, "store_text": False}
+        self.judges: dict[str, Judge] = {}
+        self._link(file.judges, fallbacks)
         self.judges_used: dict[str, Judge] = {}
         overruled = {"judge"} if self._judge else set[str]()
         tables = [{key: value for key, value in table.items() if key not in overruled} for table in file.scorers]
         self.scorers: Sequence[ScorerSpec] = [ScorerSpec.of(table) for table in tables]
+
+    def chosen_judges(self) -> Mapping[str, Judge]:
+        """The one judge that goes before all others, or else all of the file, by name."""
+        return {self._judge: self.judge(self._judge)} if self._judge else self.judges
+
+    def judge(self, asked: str) -> Judge:
+        """A judge by its name in the file, or by its model.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        if "/" in asked and asked not in self.judges:
+            self.judges[asked] = Judge.model_validate({"model": asked, **self._switches})
+        if asked not in self.judges:
+            raise ConfigError.unknown("judge", asked, [*self.judges, "provider/model"])
+        return self.judges[asked]
+
+    def _link(self, judges: Mapping[str, Judge], fallbacks: Mapping[str, Sequence[str]]) -> None:
+        """Puts judges in the place of the names that others fall back to."""
+
+        def linked(name: str, above: tuple[str, ...]) -> Judge:
+            if name in above:
+                raise ConfigError(f"judges fall back in a circle: {' > '.join((*above, name))}")
+            if name not in judges and "/" not in name:
+                raise ConfigError.unknown("judge", name, [*judges, "provider/model"])
+            if name in judges and name not in self.judges:
+                others = tuple(linked(other, (*above, name)) for other in fallbacks.get(name, ()))
+                self.judges[name] = judges[name].model_copy(update={"fallback": others, **self._switches})
+            return self.judge(name)
+
+        for name in judges:
+            linked(name, ())
 
     def build(self, spec: ScorerSpec) -> Scorer:
         """The scorer that a spec asks for.
@@ -123,6 +171,11 @@ class Config:
         kind = _scorer_class(spec.name)
         known = [one.name for one in fields(kind) if one.name != "name"]
         options: dict[str, object] = dict(spec.options)
+        if "judge" in known and (draws := options.pop("draws", None)) is not None:
+            if not isinstance(draws, int):
+                raise ConfigError(f"{spec.name}: draws is a number, found {draws!r}")
+            once = self.build(spec.model_copy(update={"options": options, "alias": None}))
+            return Repeat(once, draws, name=spec.alias or "")
         for option in options:
             if option not in known:
                 raise ConfigError.unknown(f"option of {spec.name}", option, known)
@@ -136,17 +189,13 @@ class Config:
         asked = spec.options.get("judge") or self._judge or "default"
         if not isinstance(asked, str):
             raise ConfigError(f"{spec.name}: judge is a name or a model, found {asked!r}")
-        if "/" in asked and asked not in self._judges:
-            self._judges[asked] = Judge(asked)
-        if asked in self._judges:
-            judge = self.judges_used[asked] = self._judges[asked]
-            return judge
-        if asked == "default":
+        if asked == "default" and asked not in self.judges:
             raise ConfigError(
                 f"{spec.name} asks a judge: name one with --judge (such as --judge openai/gpt-4.1-mini), "
                 f"in {JUDGE_VARIABLE}, or as [judges.default] in {FILE}"
             )
-        raise ConfigError.unknown("judge", asked, [*self._judges, "provider/model"])
+        judge = self.judges_used[asked] = self.judge(asked)
+        return judge
 
 
 def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
@@ -163,9 +212,15 @@ def _scorer_class(name: str) -> _ScorerClass:
     return cast("_ScorerClass", getattr(import_module(module), kind))
 
 
-def _load(path: Path) -> _File:
+def _load(path: Path) -> tuple[_File, Mapping[str, Sequence[str]]]:
+    """What a file holds, and for each judge the names of those that it falls back to."""
     try:
-        return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        tables = cast("JsonObject", tomllib.loads(path.read_text(encoding="utf-8")))
+        judges = tables.get("judges")
+        named = judges.items() if isinstance(judges, dict) else ()
+        names = {name: table.pop("fallback", []) for name, table in named if isinstance(table, dict)}
+        fallbacks = _Fallbacks.validate_python(names)
+        return _File.model_validate(tables), fallbacks
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     except ConfigError as error:
@@ -174,7 +229,7 @@ def _load(path: Path) -> _File:
         for problem in error.errors():
             if problem["type"] == "extra_forbidden":
                 *table, key = problem["loc"]
-                known = Judge.model_fields if len(table) > 1 else _File.model_fields
+                known = _TABLES.get(str(table[-1]), Judge).model_fields if table else _File.model_fields
                 where = f"key of [{'.'.join(map(str, table))}]" if table else "table"
                 raise ConfigError(f"{path}: {ConfigError.unknown(where, str(key), known)}") from error
         raise ConfigError(f"{path}: {explain(error)}") from error

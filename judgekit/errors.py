@@ -7,16 +7,24 @@ JudgekitError
 ├── StoreError                a file of judgekit's own that cannot be used
 └── JudgeError                a question that got no usable answer
     ├── AuthenticationError   the key is missing or refused
-    ├── RejectedError         the provider refuses the request as it is
-    │   └── ContextError      the request is longer than the model can read
-    ├── OverloadError         the provider cannot answer now; asking again may help
-    │   └── RateLimitError    too many requests; says how long to wait where the provider does
+    ├── ModelError            the provider has no such model
     ├── BudgetError           the request would pass the limit that the user set
+    │   └── QuotaError        the provider will not answer this account for long: its quota is spent
+    ├── RejectedError         the provider refuses the request as it is
+    │   ├── ContextError      the request is longer than the model can read
+    │   └── FormatError       the model cannot be held to the form of reply that was asked for
+    ├── OverloadError         the provider cannot answer now; asking again may help
+    │   ├── LostError         the reply did not arrive whole, and may have been charged
+    │   └── RateLimitError    too many requests; says how long to wait where the provider does
     ├── RefusalError          the judge declined to answer
     ├── FilterError           the provider withheld the answer
     ├── TruncatedError        the answer was cut off at the token limit
     ├── ReplyError            the answer is not what was asked for
-    └── ReplayError           no recorded answer for this request
+    ├── ReplayError           no recorded answer for this request
+    ├── OfflineError          the request would leave this machine, and that is switched off
+    └── PlannedError          the request would be sent, were this not a dry run
+
+What the next question would meet as well (`STOPS_RUN`) is never a failed score: it stops the run.
 """
 
 from collections.abc import Iterable, Iterator
@@ -90,6 +98,20 @@ class AuthenticationError(JudgeError):
     """The key is missing or refused."""
 
 
+@final
+class ModelError(JudgeError):
+    """The provider has no such model, or not for this account."""
+
+
+class BudgetError(JudgeError):
+    """The request would pass the limit that the user set; it was not sent."""
+
+
+@final
+class QuotaError(BudgetError):
+    """The provider will not answer this account for long: its quota is spent."""
+
+
 class RejectedError(JudgeError):
     """The provider refuses the request as it is; asking again cannot help."""
 
@@ -99,23 +121,34 @@ class ContextError(RejectedError):
     """The request is longer than the model can read."""
 
 
-class OverloadError(JudgeError):
-    """The provider cannot answer now: server error, lost connection, deadline passed. Asking again may help."""
+@final
+class FormatError(RejectedError):
+    """The model cannot be held to the form of reply that was asked for, such as a JSON Schema."""
 
-    def __init__(self, found: str, *, retry_after: float | None = None) -> None:
+
+class OverloadError(JudgeError):
+    """The provider cannot answer now: server error, lost connection, deadline passed. Asking again may help.
+
+    Args:
+        found: What happened.
+        status: The HTTP status, if there was a reply at all.
+        retry_after: Seconds to wait, where the provider says so.
+    """
+
+    def __init__(self, found: str, *, status: int | None = None, retry_after: float | None = None) -> None:
         super().__init__(found)
+        self.status = status
         self.retry_after = retry_after
-        """Seconds to wait, where the provider says so."""
+
+
+@final
+class LostError(OverloadError):
+    """The request was sent and its reply did not arrive whole; it may have been charged."""
 
 
 @final
 class RateLimitError(OverloadError):
     """Too many requests for this account."""
-
-
-@final
-class BudgetError(JudgeError):
-    """The request would pass the limit that the user set; it was not sent."""
 
 
 @final
@@ -150,6 +183,20 @@ class ReplyError(JudgeError):
 @final
 class ReplayError(JudgeError):
     """No recorded answer for this request, and requests are off."""
+
+
+@final
+class OfflineError(JudgeError):
+    """The request would leave this machine, and that is switched off."""
+
+
+@final
+class PlannedError(JudgeError):
+    """The request would be sent, were this not a dry run."""
+
+
+STOPS_RUN = (AuthenticationError, ModelError, BudgetError, ConfigError, StoreError)
+"""What the next question would meet as well."""
 
 
 def explain(error: ValidationError, record: object = None) -> str:

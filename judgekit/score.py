@@ -8,9 +8,34 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
 
+from judgekit.errors import (
+    AuthenticationError,
+    ContextError,
+    FormatError,
+    ModelError,
+    OverloadError,
+    QuotaError,
+    RateLimitError,
+    RejectedError,
+)
 from judgekit.traces.message import Many, Record, Usage
 
 Status: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
+
+_UNCHARGED = {
+    error.__name__
+    for error in (
+        AuthenticationError,
+        ContextError,
+        FormatError,
+        ModelError,
+        OverloadError,
+        QuotaError,
+        RateLimitError,
+        RejectedError,
+    )
+}
+"""Errors of requests that no model answered. Answers that are refused, filtered or cut off are paid for like others."""
 
 
 class JudgeCall(Record):
@@ -28,6 +53,23 @@ class JudgeCall(Record):
     seconds: float = 0.0
     error: str | None = None
 
+    @property
+    def tokens_paid(self) -> int | None:
+        """Input and output tokens that were paid for; ``None`` where nobody said."""
+        if self.cached:
+            return 0
+        counted = (self.usage.input_tokens, self.usage.output_tokens) if self.usage else (None, None)
+        if None not in counted:
+            return sum(filter(None, counted))
+        return 0 if self.error in _UNCHARGED else None
+
+    @property
+    def usd_paid(self) -> float | None:
+        """What was paid in US dollars; ``None`` where the price or the tokens are unknown."""
+        if self.cached:
+            return 0.0
+        return 0.0 if self.cost_usd is None and self.error in _UNCHARGED else self.cost_usd
+
 
 class Score(Record):
     """What one scorer says of one sample.
@@ -39,6 +81,7 @@ class Score(Record):
         reason: Why, in words for a person.
         details: What the number was made of, so that it can be recomputed by hand.
         calls: The judge calls it took.
+        error: The class of the error that failed it.
         aggregate: How scores of many samples become one number: a name in `judgekit.aggregates`, or
             ``"package.module:function"``.
     """
@@ -50,6 +93,7 @@ class Score(Record):
     reason: str = ""
     details: dict[str, JsonValue] = Field(default_factory=dict)
     calls: Many[JudgeCall] = ()
+    error: str | None = None
     aggregate: str = "mean"
 
     @model_validator(mode="after")
@@ -95,9 +139,21 @@ class Score(Record):
         return cls(scorer=scorer, status="skipped", reason=reason, details=dict(details or {}), calls=tuple(calls))
 
     @classmethod
-    def failed(cls, scorer: str, reason: str, *, calls: Iterable[JudgeCall] = ()) -> "Score":
+    def failed(cls, scorer: str, reason: str, *, error: str | None = None, calls: Iterable[JudgeCall] = ()) -> "Score":
         """The question applies and could not be answered; ``reason`` says why."""
-        return cls(scorer=scorer, status="failed", reason=reason, calls=tuple(calls))
+        return cls(scorer=scorer, status="failed", reason=reason, error=error, calls=tuple(calls))
+
+    @classmethod
+    def abstained(
+        cls,
+        scorer: str,
+        reason: str,
+        *,
+        details: Mapping[str, JsonValue] | None = None,
+        calls: Iterable[JudgeCall] = (),
+    ) -> "Score":
+        """The judge was asked and did not decide; ``reason`` says why."""
+        return cls(scorer=scorer, status="abstained", reason=reason, details=dict(details or {}), calls=tuple(calls))
 
 
 _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers", default=())
@@ -112,6 +168,27 @@ def ledger() -> Generator[list[JudgeCall]]:
         yield calls
     finally:
         _ledgers.reset(token)
+
+
+_draw: ContextVar[int] = ContextVar("judgekit_draw", default=0)
+
+
+@contextmanager
+def drawing(index: int, of: int) -> Generator[None]:
+    """Asks judges for an independent verdict: what is asked inside is the draw ``index`` out of ``of``.
+
+    Draws within draws are told apart too.
+    """
+    token = _draw.set(_draw.get() * of + index)
+    try:
+        yield
+    finally:
+        _draw.reset(token)
+
+
+def current_draw() -> int:
+    """Which of the independent verdicts is asked for here, from 0."""
+    return _draw.get()
 
 
 def record(call: JudgeCall) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkab
 
 from pydantic import BaseModel
 
-from judgekit.errors import ConfigError
+from judgekit.errors import STOPS_RUN, ConfigError
 from judgekit.score import Score, ledger
 from judgekit.traces.sample import Sample
 
@@ -72,15 +72,22 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
 
 
 async def attempt(scorer: Scorer, sample: Sample) -> Score:
-    """The score of one sample, whatever happens: an error becomes a failed score with its reason and its cost."""
+    """The score of one sample: an error becomes a failed score with its reason and its cost.
+
+    Raises:
+        JudgekitError: The next sample would meet it too (`judgekit.errors.STOPS_RUN`).
+    """
     with ledger() as calls:
         try:
             score = await scorer.ascore(sample)
             if not isinstance(score, Score):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
                 raise TypeError(f"{scorer.name} returned {score!r} and no Score")
-        except Exception as error:  # noqa: BLE001 - whatever a scorer raises fails its sample and not the run
-            reason = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
-            return Score.failed(scorer.name, reason, calls=calls)
+        except STOPS_RUN:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever else a scorer raises fails its sample and not the run
+            kind = type(error).__name__
+            reason = f"{kind}: {error}".encode(errors="backslashreplace").decode()
+            return Score.failed(scorer.name, reason, error=kind, calls=calls)
     if score.scorer == scorer.name and len(calls) <= len(score.calls):
         return score
     return score.model_copy(update={"scorer": scorer.name, "calls": max(score.calls, tuple(calls), key=len)})

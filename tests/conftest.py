@@ -55,9 +55,14 @@ class DualMocker(HTTPCoreMocker):
         )
 
 
+def _no_aiohttp(**_: object) -> None:
+    raise RuntimeError("aiohttp is not installed")
+
+
 @pytest.fixture
-def mocked() -> Iterator[respx.MockRouter]:
-    """A router in the place of the network, for any host."""
+def mocked(monkeypatch) -> Iterator[respx.MockRouter]:
+    """A router in the place of the network, for any host. It knows nothing of aiohttp, which is done without."""
+    monkeypatch.setattr("openai.DefaultAioHttpClient", _no_aiohttp)
     with respx.mock(using="dual", assert_all_called=False) as router:
         yield router
 

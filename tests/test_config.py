@@ -8,8 +8,10 @@ import pytest
 
 from judgekit.config import Config, ScorerSpec, scorer_descriptions
 from judgekit.errors import ConfigError
+from judgekit.judges.budget import Limits
 from judgekit.judges.judge import Judge
-from judgekit.judges.openai import Price
+from judgekit.judges.price import Price
+from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import Scorer
@@ -104,7 +106,12 @@ def test_all_settings_of_a_judge_can_stand_in_the_file():
     timeout = 5
     attempts = 2
     concurrency = 3
-    max_requests = 100
+    budget = {usd = 2.5, requests = 100, tokens = 50000}
+    requests_per_minute = 60
+    tokens_per_minute = 90000
+    redact = ["email"]
+    store_text = false
+    offline = true
     cache = "replies.sqlite"
     cache_mode = "refresh"
     [[scorers]]
@@ -121,7 +128,12 @@ def test_all_settings_of_a_judge_can_stand_in_the_file():
             timeout=5,
             attempts=2,
             concurrency=3,
-            max_requests=100,
+            budget=Limits(usd=2.5, requests=100, tokens=50_000),
+            requests_per_minute=60,
+            tokens_per_minute=90_000,
+            redact=["email"],
+            store_text=False,
+            offline=True,
             cache=Path("replies.sqlite"),
             cache_mode="refresh",
         )
@@ -144,7 +156,7 @@ def test_without_a_file_there_are_no_scorers():
 BAD_FILES = {
     "an unknown table": (
         '[judge.default]\nmodel = "openai/a"',
-        "mine.toml: no table is called 'judge', did you mean 'judges'? Known: judges, scorers",
+        "mine.toml: no table is called 'judge', did you mean 'judges'? Known: store_text, judges, scorers",
     ),
     "an unknown key of a judge": (
         '[judges.local]\nmodel = "openai/a"\nbase-url = "http://x"',
@@ -165,7 +177,7 @@ BAD_FILES = {
     ),
     "an unknown key of a price": (
         '[judges.local]\nmodel = "openai/a"\nprice = {input = 1, output = 1, cache = 1}',
-        "mine.toml: judges.local.price.cache: Unexpected keyword argument, found 1",
+        "mine.toml: no key of [judges.local.price] is called 'cache', did you mean 'cached'? Known: input, output, cached",
     ),
     "a judge outside of judges": (
         '[judges]\nmodel = "openai/a"',
@@ -354,3 +366,76 @@ def test_a_judge_that_a_scorer_names_on_the_command_line_goes_before_the_one_nam
     config = Config(file, "openai/b", {})
     assert config.build(config.scorers[0]).judge.model == "openai/b"
     assert config.build(ScorerSpec.parse("topic_adherence:judge=openai/c")).judge.model == "openai/c"
+
+
+def test_a_judge_falls_back_to_others_by_name_or_model():
+    config = read(FALLBACKS)
+    cheap = config.judge("cheap")
+    assert [other.model for other in cheap.fallback] == ["openai/large", "openai/other"]
+    assert cheap.fallback[0] is config.judge("large")  # one judge, with one budget, whoever asks it
+    assert [other.model for other in config.judge("large").fallback] == ["openai/other"]
+    assert config.judge("last").fallback == ()
+
+
+FALLBACKS = """
+[judges.cheap]
+model = "openai/cheap"
+fallback = ["large", "openai/other"]
+[judges.large]
+model = "openai/large"
+fallback = ["last"]
+[judges.last]
+model = "openai/other"
+"""
+
+
+@pytest.mark.parametrize(
+    ("fallback", "message"),
+    [
+        ('["larg"]', "no judge is called 'larg', did you mean 'large'? Known: "),
+        ('["large"]', "judges fall back in a circle: cheap > large > cheap"),
+        ('["cheap"]', "judges fall back in a circle: cheap > cheap"),
+        ('"large"', "cheap: Input should be a valid list, found 'large'"),
+    ],
+)
+def test_a_fallback_that_leads_nowhere_is_an_error(fallback, message):
+    text = FALLBACKS.replace('["large", "openai/other"]', fallback).replace('["last"]', '["cheap"]')
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        read(text)
+
+
+def test_switches_hold_for_every_judge_there_is():
+    Path("mine.toml").write_text(FALLBACKS, encoding="utf-8")
+    config = Config(Path("mine.toml"), None, {}, offline=True, dry_run=True)
+    judges = [config.judge(name) for name in ("cheap", "large", "last", "openai/unnamed")]
+    judges += config.judge("cheap").fallback
+    assert [(one.offline, one.dry_run) for one in judges] == [(True, True)] * 6
+
+
+def test_text_that_is_not_to_be_stored_is_stored_by_no_judge():
+    config = read("store_text = false\n" + FALLBACKS)
+    assert not config.store_text
+    assert [config.judge(name).store_text for name in ("cheap", "last", "openai/unnamed")] == [False] * 3
+    assert read(FALLBACKS).store_text
+
+
+def test_a_scorer_that_asks_a_judge_can_be_drawn_several_times():
+    spec = ScorerSpec.parse("topic_adherence:mode=recall,draws=3")
+    repeated = Config(None, "openai/a", {}).build(spec)
+    assert isinstance(repeated, Repeat)
+    assert (repeated.name, repeated.draws, repeated.scorer.mode) == ("topic_adherence_x3", 3, "recall")
+    named = Config(None, "openai/a", {}).build(ScorerSpec.parse("topic_adherence:draws=3,as=sure"))
+    assert (named.name, named.scorer.name) == ("sure", "topic_adherence")
+
+
+@pytest.mark.parametrize(
+    ("scorer", "message"),
+    [
+        ("topic_adherence:draws=1", "to repeat a scorer takes two draws or more, found draws=1"),
+        ("topic_adherence:draws=many", "topic_adherence: draws is a number, found 'many'"),
+        ("tool_call_f1:draws=3", "no option of tool_call_f1 is called 'draws'"),
+    ],
+)
+def test_draws_that_make_no_sense_are_an_error(scorer, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        Config(None, "openai/a", {}).build(ScorerSpec.parse(scorer))

@@ -11,12 +11,21 @@ from pathlib import Path
 import httpx
 import pytest
 
-from judgekit import AIMessage, HumanMessage, Sample, ToolCall
+from judgekit import (
+    AgentGoalAccuracyWithReference,
+    AIMessage,
+    HumanMessage,
+    Judge,
+    Sample,
+    ToolCall,
+    errors,
+)
 from judgekit.config import Config, ScorerSpec
 from judgekit.traces.reading import read
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+JUDGES = (ROOT / "docs" / "judges.md").read_text(encoding="utf-8")
 
 
 def snippets(text: str, language: str) -> list[str]:
@@ -170,3 +179,48 @@ def test_the_examples_run(script, run_python, examples):
     done = run_python(examples / f"{script}.py")
     assert (done.returncode, done.stderr) == (0, "")
     assert "n=14 of 14" in done.stdout
+
+
+def test_the_judges_of_the_documentation_load_as_written(tmp_path):
+    (tmp_path / "judgekit.toml").write_text(snippets(JUDGES, "toml")[0], encoding="utf-8")
+    config = Config(tmp_path / "judgekit.toml", None, {})
+    default = config.judge("default")
+    assert default.fallback == (config.judge("local"),)
+    assert (default.budget.usd, default.price.output, default.redact) == (5.0, 1.6, ("email", "phone"))
+    assert config.judge("claude").provider == "litellm"
+
+
+def test_the_settings_that_the_documentation_shows_with_their_defaults_have_them(tmp_path):
+    (tmp_path / "judgekit.toml").write_text(snippets(JUDGES, "toml")[0], encoding="utf-8")
+    shown, plain = Config(tmp_path / "judgekit.toml", None, {}).judge("default"), Judge("openai/gpt-4.1-mini")
+    for name in ("timeout", "attempts", "concurrency", "cache", "cache_mode"):
+        assert f"{name} = " in JUDGES
+        assert getattr(shown, name) == getattr(plain, name)
+
+
+def test_each_failure_of_a_judge_stands_in_the_documentation():
+    listed = set(re.findall(r"`(\w+Error)`", JUDGES))
+    there = {
+        name
+        for name, one in vars(errors).items()
+        if inspect.isclass(one) and issubclass(one, errors.JudgeError | errors.StoreError | errors.ConfigError)
+    }
+    assert listed == there - {"JudgeError", "PlannedError"}  # the root, and what is no failure
+
+
+def test_what_the_documentation_says_of_stopping_a_run_is_so():
+    rows = [line.split("|") for line in JUDGES.splitlines() if "Error`" in line]
+    stopping = {name for _, names, _, then, _ in rows for name in re.findall(r"\w+Error", names) if "run stops" in then or "the same" in then}  # fmt: skip
+    assert stopping == {one.__name__ for one in (*errors.STOPS_RUN, errors.QuotaError)}
+
+
+def test_the_python_snippets_of_the_documentation_run_as_written():
+    repeat, script = snippets(JUDGES, "python")
+    judge = execute(script)["judge"]
+    scorer = execute(repeat, judge=judge)["scorer"]
+    assert (scorer.name, scorer.draws) == ("topic_adherence_x5", 5)
+    sample = Sample.of([HumanMessage("Hi")], reference="Booked.", reference_topics=["travel"])
+    assert scorer.score(sample).status == "skipped"  # nothing was asked for
+    with pytest.raises(errors.ConfigError, match="no more lines"):
+        AgentGoalAccuracyWithReference(judge).score(sample)
+    assert len(judge.requests) == 5 + 3  # five draws; a rate limit, no JSON at all, and the end of the script

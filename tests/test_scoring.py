@@ -121,7 +121,7 @@ def test_what_is_no_number_from_0_to_1_is_a_failed_score(returned, reason):
     def mine(sample):
         return returned
 
-    assert tried(mine) == Score.failed("mine", reason)
+    assert tried(mine) == Score.failed("mine", reason, error=reason.partition(":")[0])
 
 
 @pytest.mark.parametrize("returned", [(1, "why", "more"), (1,), (1, None)])
@@ -143,8 +143,8 @@ def test_what_a_function_raises_is_a_failed_score():
         await asyncio.sleep(0)
         raise KeyError("no such thing")
 
-    assert tried(broken) == Score.failed("broken", "KeyError: 'no such thing'")
-    assert tried(broken_later) == Score.failed("broken_later", "KeyError: 'no such thing'")
+    assert tried(broken) == Score.failed("broken", "KeyError: 'no such thing'", error="KeyError")
+    assert tried(broken_later) == Score.failed("broken_later", "KeyError: 'no such thing'", error="KeyError")
 
 
 class Polite:
@@ -204,7 +204,7 @@ def test_any_error_is_a_failed_score_with_its_type_its_message_and_its_cost(erro
         raise error
 
     found = tried(Given(work))
-    assert found == Score.failed("given", reason, calls=[call("paid")])
+    assert found == Score.failed("given", reason, error=type(error).__name__, calls=[call("paid")])
     assert Score.model_validate_json(found.model_dump_json()) == found
 
 
@@ -232,7 +232,7 @@ def test_what_ends_the_work_is_no_failed_score(error):
 @pytest.mark.parametrize("returned", [None, 0.5, "good", (1.0, "why")])
 def test_a_scorer_that_returns_no_score_has_failed(returned):
     found = tried(Given(lambda: returned))
-    assert found == Score.failed("given", f"TypeError: given returned {returned!r} and no Score")
+    assert found == Score.failed("given", f"TypeError: given returned {returned!r} and no Score", error="TypeError")
 
 
 def test_the_calls_of_the_ledger_stand_in_the_score():
@@ -409,12 +409,15 @@ def test_all_signatures_of_different_scorers_differ():
     "settings_of_no_effect",
     [
         {"cache": Path("elsewhere.sqlite")},
-        {"cache": None},
+        {"cache_mode": "off"},
         {"cache_mode": "refresh"},
+        {"store_text": False},
+        {"offline": True},
+        {"dry_run": True},
         {"concurrency": 2},
         {"attempts": 9},
         {"timeout": 5},
-        {"max_requests": 7},
+        {"budget": {"requests": 7}},
         {"price": Price(1, 2)},
         {"api_key_env": "MY_KEY"},
     ],

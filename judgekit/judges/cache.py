@@ -1,15 +1,20 @@
 """The outermost layer: a question that was answered is not asked again."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from judgekit.errors import ReplayError, ReplyError
+from judgekit.errors import ReplayError, ReplyError, StoreError
 from judgekit.judges.client import Client, Reply, Request
-from judgekit.judges.replies import Replies
+from judgekit.judges.replies import LEASE, CachedReplies, Replies
+from judgekit.judges.verdict import verdict_alone
 from judgekit.score import JudgeCall, record
 
-CacheMode: TypeAlias = Literal["read_write", "refresh", "replay"]
+CacheMode: TypeAlias = Literal["read_write", "refresh", "replay", "off"]
+
+_FIRST_LOOK, _LONGEST_PAUSE = 0.01, 0.25
+"""Seconds between looks for a reply that somebody else is getting."""
 
 
 @dataclass(frozen=True)
@@ -20,62 +25,107 @@ class Replay:
 
     async def complete(self, request: Request, /) -> Reply:
         """The reply that is kept."""
-        if (kept := _kept(self.replies, request)) is None:
-            raise ReplayError(self._explain_miss(request))
+        if (kept := kept_reply(self.replies, request)) is None:
+            missing = f"no reply is recorded for this request of {request.prompt}, and replay sends none"
+            raise ReplayError(f"{missing}; {explain_miss(self.replies, request)}")
         return kept
-
-    def _explain_miss(self, request: Request) -> str:
-        wanted = request.digests
-        nearest = max(self.replies.digests(), key=lambda kept: len(kept.items() & wanted.items()), default=None)
-        missing = f"no reply is recorded for this request of {request.prompt}, and replay sends none"
-        if nearest is None:
-            return f"{missing}; nothing is recorded at all"
-        changed = sorted(name for name in wanted.keys() | nearest.keys() if wanted.get(name) != nearest.get(name))
-        return f"{missing}; the nearest recorded request differs in {', '.join(changed)}"
 
     async def aclose(self) -> None:
         """Closes the file."""
         self.replies.close()
 
 
-@dataclass(frozen=True)
+def explain_miss(replies: Replies, request: Request) -> str:
+    """Why a request has no reply there: in which parts it differs from the nearest one of its prompt that has."""
+    wanted = request.digests
+    of_prompt = replies.digests(request.prompt.partition("@")[0])
+    nearest = max(of_prompt or replies.digests(), key=lambda kept: len(kept.items() & wanted.items()), default=None)
+    if nearest is None:
+        return "nothing is recorded at all"
+    changed = sorted(name for name in wanted.keys() | nearest.keys() if wanted.get(name) != nearest.get(name))
+    return f"the nearest recorded request differs in {', '.join(changed) or 'its key alone'}"
+
+
+@dataclass
 class Cache:
     """Answers from what is kept, and keeps what is answered; what failed never gets here.
 
-    With ``refresh`` it asks all the same, and keeps the new reply. Equal requests under way are one request, whose
-    waiters may be cancelled one by one.
+    Equal requests under way are one request, whose waiters may be cancelled one by one. Those of others that use the
+    same file, in this process or another, are claimed and waited for. With ``refresh`` it asks all the same, and keeps
+    the new reply. Without ``store_text`` it keeps no words of the judge: see `verdict_alone`.
     """
 
     inner: Client
-    replies: Replies
+    replies: CachedReplies
     mode: CacheMode
+    store_text: bool = True
     _under_way: dict[str, asyncio.Task[Reply]] = field(
         default_factory=dict[str, asyncio.Task[Reply]], init=False, repr=False
     )
+    _renewal: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
         """The reply that is kept, or the one that is waited for, or a new one."""
-        if self.mode != "refresh" and (kept := _kept(self.replies, request)) is not None:
+        if self.mode != "refresh" and (kept := kept_reply(self.replies, request)) is not None:
             return kept
         if (task := self._under_way.get(request.key)) is not None:
             return _remembered(request, await _result(task))
-        task = asyncio.create_task(self._ask(request))
+        task = asyncio.create_task(self._ask(request) if self.mode == "refresh" else self._ask_once(request))
         self._under_way[request.key] = task
         task.add_done_callback(lambda done: self._landed(request.key, done))
         return await _result(task)
 
+    async def _ask_once(self, request: Request) -> Reply:
+        pause = _FIRST_LOOK
+        while not self.replies.claim(request.key):
+            await asyncio.sleep(pause)
+            if (kept := kept_reply(self.replies, request)) is not None:
+                return kept
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        if self._renewal is None:
+            self._renew_later()
+        try:
+            return await self._ask(request)
+        except BaseException:
+            with suppress(StoreError):
+                self.replies.release(request.key)
+            raise
+
     async def _ask(self, request: Request) -> Reply:
         reply = await self.inner.complete(request)
-        self.replies.put(request, reply)
+        if (kept := reply if self.store_text else verdict_alone(request, reply)) is None:
+            self.replies.release(request.key)
+        else:
+            self.replies.put(request, kept)
         return reply
+
+    def _renew_later(self) -> None:
+        self._renewal = asyncio.get_running_loop().call_later(LEASE / 3, self._renew)
+
+    def _renew(self) -> None:
+        with suppress(StoreError):  # whoever puts a reply there will hear of it
+            self.replies.renew()
+        self._renew_later()
 
     def _landed(self, key: str, task: asyncio.Task[Reply]) -> None:
         del self._under_way[key]
+        if not self._under_way:
+            self._rest()
         if not task.cancelled():
             task.exception()  # marks it as seen: all its waiters may be gone
 
+    def _rest(self) -> None:
+        if self._renewal is not None:
+            self._renewal.cancel()
+            self._renewal = None
+
     async def aclose(self) -> None:
-        """Closes the file and what is inside."""
+        """Ends what is under way, and closes the file and what is inside."""
+        if under_way := list(self._under_way.values()):
+            for task in under_way:
+                task.cancel()
+            await asyncio.wait(under_way)
+        self._rest()
         self.replies.close()
         await self.inner.aclose()
 
@@ -86,7 +136,12 @@ async def _result(task: asyncio.Task[Reply]) -> Reply:
     return task.result()
 
 
-def _kept(replies: Replies, request: Request) -> Reply | None:
+def kept_reply(replies: Replies, request: Request) -> Reply | None:
+    """The reply to a request that is kept, written into the ledger at no cost; ``None`` if there is none.
+
+    Raises:
+        ReplyError: It is not what is asked for.
+    """
     reply = replies.get(request.key)
     return None if reply is None else _remembered(request, reply)
 
@@ -97,6 +152,5 @@ def _remembered(request: Request, reply: Reply) -> Reply:
         request.accept(reply.text)
     except ValueError as error:
         raise ReplyError(f"the reply that is kept for this request cannot be used: {error}", text=reply.text) from error
-    judge = f"{request.provider}/{request.model}"
-    record(JudgeCall(judge=judge, prompt=request.prompt, cached=True, usage=reply.usage, cost_usd=0.0))
+    record(JudgeCall(judge=request.judge, prompt=request.prompt, cached=True, usage=reply.usage, cost_usd=0.0))
     return reply

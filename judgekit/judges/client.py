@@ -5,11 +5,19 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import JsonValue
 
-from judgekit.traces.message import JsonObject, Record, Usage
+from judgekit.traces.message import JsonObject, Many, Record, Usage
+from judgekit.traces.rendering import cut_middle
+
+Step: TypeAlias = Literal["json_schema", "json_object", "text"]
+"""How a model is held to the form of its reply: by a JSON Schema, to be JSON, or by the words of the request alone."""
+
+_TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
+_BYTES_A_TOKEN = 4
+_REPLY_SHOWN = 20_000
 
 
 class Turn(NamedTuple):
@@ -32,6 +40,7 @@ class Request:
         schema_name: What the provider is told the reply is called.
         schema: The JSON Schema of the reply.
         draw: Tells equal questions apart that are to be answered independently.
+        step: How the model is held to the form of its reply. Not part of the key: another step is the same question.
         prompt: The prompt with its version. Not part of the key, which holds all its words.
         accept: Raises ``ValueError`` on a reply that is not what was asked for. Not part of the key.
     """
@@ -46,6 +55,12 @@ class Request:
     prompt: str
     accept: Callable[[str], object]
     draw: int = 0
+    step: Step = "json_schema"
+
+    @property
+    def judge(self) -> str:
+        """Provider and model, as a judge is named."""
+        return f"{self.provider}/{self.model}"
 
     @cached_property
     def _parts(self) -> dict[str, JsonValue]:
@@ -73,10 +88,30 @@ class Request:
         """The SHA-256 of all that the reply may depend on. Equal keys are equal questions."""
         return _digest(self._parts)
 
+    @property
+    def output_limit(self) -> int | None:
+        """The most tokens that the reply may have, where the parameters set a limit."""
+        limits = [limit for name in _TOKEN_LIMITS if isinstance(limit := self.params.get(name), int)]
+        return min(limits, default=None)
+
+    @cached_property
+    def input_tokens(self) -> int:
+        """About how many tokens are sent: one for four bytes."""
+        said = sum(len(content.encode(errors="replace")) for _, content in self.messages)
+        return (said + len(json.dumps(self.schema))) // _BYTES_A_TOKEN
+
     def repaired(self, text: str, problem: str) -> "Request":
         """The request that shows the judge its own reply and what is wrong with it."""
         complaint = f"That reply cannot be used: {problem}\nAnswer the question again, with one JSON object."
-        return replace(self, messages=(*self.messages, Turn("assistant", text), Turn("user", complaint)))
+        shown = (Turn("assistant", cut_middle(text, _REPLY_SHOWN)),) if text else ()
+        return replace(self, messages=(*self.messages, *shown, Turn("user", complaint)))
+
+    def roomier(self) -> "Request | None":
+        """The request with twice the room for its reply, or ``None`` where the parameters set no limit to it."""
+        if self.output_limit is None:
+            return None
+        room = {name: 2 * limit for name in _TOKEN_LIMITS if isinstance(limit := self.params.get(name), int)}
+        return replace(self, params={**self.params, **room})
 
 
 def _digest(value: JsonValue) -> str:
@@ -84,13 +119,33 @@ def _digest(value: JsonValue) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+class TokenLogprob(Record):
+    """How likely a token was (the natural logarithm), and what else might have stood in its place."""
+
+    token: str
+    logprob: float
+    top_logprobs: Many["TokenLogprob"] = ()
+
+
 class Reply(Record):
-    """What a judge model answered. ``model`` is the one that the provider names."""
+    """What a judge model answered.
+
+    Attributes:
+        text: Its words. Those of its refusal, if it refused.
+        ending: Why it ended: ``stop`` is whole, ``length`` is cut off at the token limit, ``filter`` is withheld by the
+            provider, ``refusal`` is no answer.
+        model: The one that the provider names.
+        usage: Tokens, where the provider says.
+        cost_usd: ``None`` where it is unknown.
+        logprobs: One for each token, where they were asked for (``params = {logprobs = true}``).
+    """
 
     text: str
+    ending: Literal["stop", "length", "filter", "refusal"] = "stop"
     model: str | None = None
     usage: Usage | None = None
     cost_usd: float | None = None
+    logprobs: Many[TokenLogprob] | None = None
 
 
 @runtime_checkable

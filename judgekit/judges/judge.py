@@ -2,32 +2,36 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self
 from weakref import WeakKeyDictionary, WeakMethod
 
-from pydantic import BaseModel, PrivateAttr, ValidationError
+from pydantic import PrivateAttr
 
-from judgekit.errors import ReplyError, explain
-from judgekit.judges.client import Client, Request
+from judgekit.errors import ContextError, OverloadError, ReplyError
+from judgekit.judges.answer import Answer, read_answer
+from judgekit.judges.budget import Spending
+from judgekit.judges.client import Client, Reply, Request, TokenLogprob
+from judgekit.judges.ladder import Footing
 from judgekit.judges.layers import api_key, build, open_replies
+from judgekit.judges.offline import stays_here
 from judgekit.judges.prompt import Prompt
+from judgekit.judges.redaction import redacted
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
-from judgekit.score import JudgeCall, ledger
+from judgekit.score import JudgeCall, current_draw, ledger
+from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
-
-Answer = TypeVar("Answer", bound=BaseModel)
 
 
 @dataclass(frozen=True)
 class Judgment(Generic[Answer]):
-    """A judge's answer, and the requests it took."""
+    """A judge's answer, and the requests it took. ``logprobs`` are there where the judge's params ask for them."""
 
     answer: Answer
     calls: tuple[JudgeCall, ...]
+    logprobs: Sequence[TokenLogprob] | None = None
 
 
 class Judge(JudgeSettings):
@@ -37,17 +41,24 @@ class Judge(JudgeSettings):
     settings are those of `JudgeSettings`.
     """
 
-    _sent: "count[int]" = PrivateAttr()
+    _spending: Spending = PrivateAttr()
+    _footing: Footing = PrivateAttr()
     _clients: "_Clients" = PrivateAttr()
 
     def model_post_init(self, context: object, /) -> None:
         """Checks the settings, and starts to count."""
         super().model_post_init(context)
-        self._sent = count()
+        self._spending = Spending(self.budget, self.price)
+        self._footing = Footing()
         self._clients = _Clients()
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A judge of its own: clients and what is spent belong to the settings that they began with."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.model_post_init(None)
+        return copied
+
     def __copy__(self) -> Self:
-        """A judge of its own: clients are bound to the settings that they were made with."""
         copied = super().__copy__()
         copied.model_post_init(None)
         return copied
@@ -63,21 +74,19 @@ class Judge(JudgeSettings):
             AuthenticationError: The environment has no key.
             StoreError: The cache cannot be used.
         """
-        if self.asks_a_provider:
+        if self.asks_a_provider and (not self.offline or stays_here(self.endpoint)):
             api_key(self)
-        if self.cache is not None:
+        if self.cache_mode != "off" and not self.dry_run:
             open_replies(self.cache, self.cache_mode).close()
+        for other in self.fallback:
+            other.check()
 
     async def ask(
-        self,
-        prompt: Prompt,
-        sample: Sample,
-        answer: type[Answer],
-        check: Callable[[Answer], None] | None = None,
-        *,
-        draw: int = 0,
+        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Callable[[Answer], None] | None = None
     ) -> Judgment[Answer]:
         """Asks one question about a sample. A reply that cannot be used is shown to the judge once, to be mended.
+
+        Inside `judgekit.score.drawing`, equal questions are answered independently.
 
         Args:
             prompt: The question.
@@ -85,43 +94,65 @@ class Judge(JudgeSettings):
             answer: The reply's shape. Explanations stand before verdicts in it.
             check: Raises ``ValueError`` on an answer that cannot be right, such as one that cites a message that is
                 not there.
-            draw: Tells equal questions apart that are to be answered independently.
 
         Raises:
             JudgeError: There is no usable answer.
         """
-
-        def read(text: str) -> Answer:
+        sample = redacted(sample, self.redact)
+        with ledger() as calls:
             try:
-                found = answer.model_validate_json(text)
-            except ValidationError as error:
-                raise ValueError(explain(error)) from error
+                reply = await self._reply(self.request(prompt, sample, answer, check))
+                return Judgment(read_answer(reply.text, answer), tuple(calls), reply.logprobs)
+            except (OverloadError, ContextError) as error:
+                problem = error
+            for other in self.fallback:
+                try:
+                    judgment = await other.ask(prompt, sample, answer, check)
+                except (OverloadError, ContextError) as error:
+                    problem = error
+                else:
+                    return Judgment(judgment.answer, tuple(calls), judgment.logprobs)
+            raise problem
+
+    def request(
+        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Callable[[Answer], None] | None = None
+    ) -> Request:
+        """The request that `ask` would send for a sample in which nothing is to be redacted."""
+        schema = strict_schema(answer)
+
+        def accept(text: str) -> None:
+            found = read_answer(text, answer)
             if check is not None:
                 check(found)
-            return found
 
-        schema = strict_schema(answer)
-        request = Request(
+        draw = current_draw()
+        return Request(
             provider=self.provider,
             base_url=self.endpoint,
             model=self.model.partition("/")[2],
-            params=self.params,
+            params=_drawn(self.params, draw),
             messages=prompt.turns(sample),
             schema_name=prompt.name,
             schema=schema,
             prompt=prompt.version(schema),
-            accept=read,
+            accept=accept,
             draw=draw,
         )
-        with ledger() as calls:
-            client = await self._clients.here(lambda: build(self, self._sent))
-            try:
-                reply = await client.complete(request)
-            except ReplyError as error:
-                if self.cache_mode == "replay":
-                    raise
-                reply = await client.complete(request.repaired(error.text, str(error)))
-        return Judgment(read(reply.text), tuple(calls))
+
+    async def _reply(self, request: Request) -> Reply:
+        client = await self._clients.here(lambda: build(self, self._spending, self._footing))
+        try:
+            return await client.complete(request)
+        except ReplyError as error:
+            if self.cache_mode == "replay":
+                raise
+            return await client.complete(request.repaired(error.text, str(error)))
+
+
+def _drawn(params: JsonObject, draw: int) -> JsonObject:
+    """The parameters for a draw: with one and the same seed, all draws would be the same."""
+    seed = params.get("seed")
+    return {**params, "seed": seed + draw} if isinstance(seed, int) and draw else params
 
 
 class _Clients:

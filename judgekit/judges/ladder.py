@@ -1,37 +1,123 @@
-"""The layer next to the provider: writes each request into the ledger and checks that the reply is what was asked for."""
+"""The layer next to the provider: holds the model to the form of its reply, as strictly as the model can be held."""
 
-from dataclasses import dataclass
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from time import perf_counter
+from typing import get_args
 
-from judgekit.errors import JudgeError, ReplyError
-from judgekit.judges.client import Client, Reply, Request
+from judgekit.errors import STOPS_RUN, FilterError, FormatError, RefusalError, ReplyError, TruncatedError
+from judgekit.judges.client import Client, Reply, Request, Step, Turn
 from judgekit.score import JudgeCall, record
+from judgekit.traces.rendering import compact_json
+
+_BELOW: dict[Step, Step] = dict(pairwise(get_args(Step)))
+_SCOUTING = 1.0
+"""Seconds. A provider says at once that it does not know a form of reply."""
 
 
-@dataclass(frozen=True)
+@dataclass
+class Footing:
+    """The step on which a model stands; what one request finds out, all others of its judge know."""
+
+    step: Step = "json_schema"
+    sure: bool = False
+
+
+@dataclass
 class Ladder:
-    """Lets a reply through only if the request accepts it."""
+    """Asks for JSON by schema, or else for any JSON, or else in words, and writes every request into the ledger.
+
+    The first request goes ahead for up to a second, so that not all of them try the same step in vain, or meet the same
+    refused key.
+    """
 
     inner: Client
+    footing: Footing
+    _first: asyncio.Event | None = field(default=None, init=False, repr=False)
+    _failure: Exception | None = field(default=None, init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
         """The provider's reply, if it is what was asked for."""
+        if self.footing.sure:
+            return await self._climb_down(request)
+        if self._first is None:
+            self._first = asyncio.Event()
+            try:
+                return await self._climb_down(request)
+            except STOPS_RUN as error:
+                self._failure = error
+                raise
+            finally:
+                self._first.set()
+        if not self._first.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SCOUTING):
+                    await self._first.wait()
+            if self._failure is not None:
+                raise type(self._failure)(*self._failure.args)
+        return await self._climb_down(request)
+
+    async def _climb_down(self, request: Request) -> Reply:
+        while True:
+            step = self.footing.step
+            try:
+                reply = await self._ask(_on_step(request, step))
+            except FormatError:
+                if step not in _BELOW:
+                    raise
+                if self.footing.step == step:  # nobody else found out meanwhile
+                    self.footing.step = _BELOW[step]
+            else:
+                self.footing.sure = True
+                return reply
+
+    async def _ask(self, request: Request) -> Reply:
         started = perf_counter()
-        call = JudgeCall(judge=f"{request.provider}/{request.model}", prompt=request.prompt)
+        reply: Reply | None = None
+        problem: str | None = None
         try:
             reply = await self.inner.complete(request)
-        except JudgeError as error:
-            record(call.model_copy(update={"seconds": perf_counter() - started, "error": type(error).__name__}))
+            _must_be_usable(reply, request)
+        except BaseException as error:
+            problem = type(error).__name__
             raise
-        paid = {"seconds": perf_counter() - started, "usage": reply.usage, "cost_usd": reply.cost_usd}
-        try:
-            request.accept(reply.text)
-        except ValueError as error:
-            record(call.model_copy(update={**paid, "error": ReplyError.__name__}))
-            raise ReplyError(str(error), text=reply.text) from error
-        record(call.model_copy(update=paid))
-        return reply
+        else:
+            return reply
+        finally:
+            record(
+                JudgeCall(
+                    judge=request.judge,
+                    prompt=request.prompt,
+                    usage=reply.usage if reply else None,
+                    cost_usd=reply.cost_usd if reply else None,
+                    seconds=perf_counter() - started,
+                    error=problem,
+                )
+            )
 
     async def aclose(self) -> None:
         """Closes the provider."""
         await self.inner.aclose()
+
+
+def _must_be_usable(reply: Reply, request: Request) -> None:
+    if reply.ending == "filter":
+        raise FilterError(f"{request.judge}: the provider's content filter withheld the reply")
+    if reply.ending == "refusal":
+        raise RefusalError(f"{request.judge}: the judge declined: {reply.text}")
+    if reply.ending == "length":
+        raise TruncatedError(f"{request.judge}: the reply was cut off at the token limit")
+    try:
+        request.accept(reply.text)
+    except ValueError as error:
+        raise ReplyError(str(error), text=reply.text) from error
+
+
+def _on_step(request: Request, step: Step) -> Request:
+    if step == "json_schema":
+        return request
+    *before, (role, question) = request.messages
+    form = f"Answer with one JSON object and nothing else. Its JSON Schema:\n{compact_json(request.schema)}"
+    return replace(request, step=step, messages=(*before, Turn(role, f"{question}\n\n{form}")))

@@ -1,28 +1,55 @@
 """The one place that fixes the order of the layers: cache, budget, retry, rate limit, ladder, provider."""
 
-from itertools import count
 from pathlib import Path
 
 from judgekit.errors import StoreError
-from judgekit.judges.budget import Budget
+from judgekit.judges.budget import Budget, Spending
 from judgekit.judges.cache import Cache, CacheMode, Replay
+from judgekit.judges.cassettes import RecordedReplies
 from judgekit.judges.client import Client
-from judgekit.judges.ladder import Ladder
-from judgekit.judges.openai import OpenAIClient
+from judgekit.judges.concurrency import Concurrency
+from judgekit.judges.ladder import Footing, Ladder
+from judgekit.judges.offline import Offline, stays_here
+from judgekit.judges.plan import Plan
 from judgekit.judges.providers import provider_named
-from judgekit.judges.rate_limit import RateLimit
-from judgekit.judges.replies import CachedReplies, RecordedReplies, Replies
+from judgekit.judges.rate_limit import Account, RateLimit, account_named
+from judgekit.judges.replies import CachedReplies, Replies
 from judgekit.judges.retry import Retry
 from judgekit.judges.settings import JudgeSettings
 
 
-def build(judge: JudgeSettings, sent: "count[int]") -> Client:
-    """The client of a judge, for the running event loop. ``sent`` counts the requests of all its clients."""
-    if judge.cache is None:
-        return _asking(judge, sent)
+def build(judge: JudgeSettings, spending: Spending, footing: Footing) -> Client:
+    """The client of a judge, for the running event loop. All its clients share what is spent and what was found out."""
+    if judge.dry_run:
+        read = judge.cache_mode in ("read_write", "replay") and judge.cache.exists()
+        return Plan(open_replies(judge.cache, "replay") if read else None, judge.price)
     if judge.cache_mode == "replay":
         return Replay(open_replies(judge.cache, judge.cache_mode))
-    return Cache(_asking(judge, sent), open_replies(judge.cache, judge.cache_mode), judge.cache_mode)
+    asking = provider(judge)
+    if not isinstance(asking, Offline):  # what is not sent is neither counted nor held back
+        asking = Budget(Retry(RateLimit(Ladder(asking, footing), _account(judge)), judge.attempts), spending)
+    if judge.cache_mode == "off":
+        return asking
+    return Cache(asking, CachedReplies(judge.cache), judge.cache_mode, judge.store_text)
+
+
+def provider(judge: JudgeSettings) -> Client:
+    """Who answers a judge's requests."""
+    if judge.client is not None:
+        return judge.client
+    if judge.offline and not stays_here(judge.endpoint):
+        return Offline()
+    connect = provider_named(judge.provider).connect
+    return connect(base_url=judge.endpoint, api_key=api_key(judge), timeout=judge.timeout, price=judge.price)
+
+
+def _account(judge: JudgeSettings) -> Account:
+    if judge.client is not None:
+        account = Account(Concurrency(judge.concurrency))
+    else:
+        account = account_named(judge.account, judge.concurrency)
+    account.bears(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
+    return account
 
 
 def open_replies(path: Path, mode: CacheMode) -> Replies:
@@ -33,21 +60,13 @@ def open_replies(path: Path, mode: CacheMode) -> Replies:
     """
     if mode == "replay" and not path.exists():
         raise StoreError(f"{path}: does not exist; there is nothing to replay")
-    return RecordedReplies(path) if path.suffix == ".jsonl" else CachedReplies(path)
+    return RecordedReplies(path) if path.suffix == ".jsonl" else CachedReplies(path, read_only=mode == "replay")
 
 
-def api_key(judge: JudgeSettings) -> str:
-    """The key that a judge's requests carry.
+def api_key(judge: JudgeSettings) -> str | None:
+    """The key that a judge's requests carry; ``None`` if its provider finds keys by itself.
 
     Raises:
         AuthenticationError: The environment has none.
     """
     return provider_named(judge.provider).key(judge.base_url, judge.api_key_env)
-
-
-def _asking(judge: JudgeSettings, sent: "count[int]") -> Client:
-    client = judge.client
-    if client is None:
-        key = api_key(judge)
-        client = OpenAIClient(base_url=judge.endpoint, api_key=key, timeout=judge.timeout, price=judge.price)
-    return Budget(Retry(RateLimit(Ladder(client), judge.concurrency), judge.attempts), judge.max_requests, sent)

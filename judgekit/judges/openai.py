@@ -1,192 +1,153 @@
 """The OpenAI provider: Chat Completions, of OpenAI or of any compatible server. One attempt per request.
 
-https://platform.openai.com/docs/api-reference/chat. Works with the SDK's versions 2 and 3: nothing of their HTTP
-clients is touched, and the reply is read here, since the SDK lets broken replies through.
+Works with the SDK's versions 2 and 3, and with aiohttp below it where that is installed.
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+import re
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ValidationError
+from pydantic import JsonValue
 
-from judgekit.errors import (
-    AuthenticationError,
-    ContextError,
-    FilterError,
-    JudgeError,
-    OverloadError,
-    RateLimitError,
-    RefusalError,
-    RejectedError,
-    ReplyError,
-    TruncatedError,
-)
+from judgekit.errors import ConfigError, JudgeError, LostError, OverloadError
 from judgekit.judges.client import Reply, Request
-from judgekit.traces.message import Usage
-from judgekit.traces.rendering import cut_middle
+from judgekit.judges.completion import read_completion, refused
+from judgekit.judges.price import Price
+from judgekit.traces.message import JsonObject
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, AsyncOpenAI
-    from openai.types.chat import ChatCompletionMessageParam
-    from openai.types.shared_params.response_format_json_schema import JSONSchema
+    from openai import AsyncOpenAI
 
-_OVERLOADED = {408, 409, 425, 500, 502, 503, 504}
-_RATE_LIMITED = {429, 529}
+_CONNECTING = 5.0
+"""Seconds to reach a server, at most."""
 
+_HEADERS = {
+    *("accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host"),
+    "user-agent",
+}
+_ACCOUNT = {"openai-organization", "openai-project"}
 
-class _Message(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
+_NOT_SENT = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
+"""How the HTTP clients of both versions name what goes wrong before a request is on its way."""
 
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Details(BaseModel):
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
-
-
-class _Completion(BaseModel):
-    """What is used of a reply; real servers leave out and add what they like."""
-
-    choices: list[_Choice]
-    model: str | None = None
-    usage: _Usage | None = None
-
-
-@dataclass(frozen=True)
-class Price:
-    """US dollars for a million tokens. ``cached`` input costs what other input does, if not given."""
-
-    input: float
-    output: float
-    cached: float | None = None
-
-    def of(self, usage: Usage | None) -> float | None:
-        """The cost of a request, or ``None`` where its tokens are unknown."""
-        if usage is None or usage.input_tokens is None or usage.output_tokens is None:
-            return None
-        cached = usage.cached_tokens or 0
-        cached_price = self.input if self.cached is None else self.cached
-        paid = (usage.input_tokens - cached) * self.input + cached * cached_price + usage.output_tokens * self.output
-        return paid / 1_000_000
+_NOT_SENT_BY_AIOHTTP = {"ClientConnectorError", "ConnectionTimeoutError"}
+"""How aiohttp names it. What the SDK makes of aiohttp's errors does not tell."""
 
 
 class OpenAIClient:
     """Answers requests over HTTP, without the SDK's own retries.
 
+    What the SDK finds in the environment is not sent, but for the organization and the project, to OpenAI itself.
+
     Args:
         base_url: The server, such as ``https://api.openai.com/v1``.
-        api_key: The key; passed on explicitly, since the SDK would read the environment unseen.
+        api_key: The key.
         timeout: Seconds for one attempt as a whole, also where the server drips its reply byte by byte.
         price: What tokens cost, where known.
+
+    Raises:
+        ConfigError: No connection can be set up, such as with an address, a proxy or certificates that cannot be used.
     """
 
-    def __init__(self, *, base_url: str, api_key: str, timeout: float, price: Price | None) -> None:
-        import openai  # noqa: PLC0415 - half a second, for those who ask
-
+    def __init__(self, *, base_url: str, api_key: str | None, timeout: float, price: Price | None) -> None:
         self._timeout = timeout
         self._price = price
-        self._sdk: AsyncOpenAI = openai.AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, timeout=timeout)
+        self._key = api_key or "no-key"
+        self._url = f"{base_url.rstrip('/')}/chat/completions"
+        try:
+            self._sdk = _connect(base_url, self._key, timeout)
+        except Exception as error:  # whatever proxies and certificates of the environment, or the address, lead to
+            raise ConfigError(f"{base_url}: no connection can be set up: {error}") from error
 
     async def complete(self, request: Request, /) -> Reply:
-        """The reply of the server, classified."""
+        """The reply of the server.
+
+        Raises:
+            JudgeError: There is none.
+        """
         import openai  # noqa: PLC0415 - loaded when the client was made
 
-        where = f"{request.provider}/{request.model} at {request.base_url}"
+        where = f"{request.judge} at {request.base_url}"
         try:
             async with asyncio.timeout(self._timeout):
                 body = await self._send(request)
         except TimeoutError as error:
-            raise OverloadError(f"{where}: no reply within {self._timeout:g} s") from error
+            raise LostError(f"{where}: no reply within {self._timeout:g} s") from error
         except openai.APIStatusError as error:
-            raise _refused(error, f"{where}: HTTP {error.status_code}: {self._shown(error.response.text)}") from error
-        except openai.APIConnectionError as error:
-            raise OverloadError(f"{where}: {error} {error.__cause__ or ''}".rstrip()) from error
-        return self._read(body, where)
+            raise self._refused(error, where) from None  # it repeats what the server said, perhaps with the key
+        except Exception as error:  # not all that the transports raise goes through the SDK's hands
+            kind = OverloadError if _stayed_here(error) else LostError
+            cause = error.__cause__ or error
+            raise kind(f"{where}: {str(cause) or type(cause).__name__}") from error
+        with suppress(JudgeError):
+            return read_completion(body, where, self._price)
+        return read_completion(self._hidden(body), where, self._price)  # whose error shows what was said
 
     async def _send(self, request: Request) -> bytes:
-        schema: JSONSchema = {"name": request.schema_name, "schema": dict(request.schema), "strict": True}
-        raw = await self._sdk.chat.completions.with_raw_response.create(
-            model=request.model,
-            messages=cast("list[ChatCompletionMessageParam]", [turn._asdict() for turn in request.messages]),
-            response_format={"type": "json_schema", "json_schema": schema},
-            extra_body=request.params,
-        )
-        return bytes(raw.content)  # its text would have what is not UTF-8 replaced
+        turns: list[JsonValue] = [turn._asdict() for turn in request.messages]
+        body = {"model": request.model, "messages": turns, **request.params, **response_format(request)}
+        # The SDK's method for completions would look through all of the body, and make objects of the reply.
+        return await self._sdk.post(self._url, cast_to=bytes, body=body)
 
-    def _read(self, body: bytes, where: str) -> Reply:
-        try:
-            completion = _Completion.model_validate_json(body)
-        except ValidationError as error:
-            said = self._shown(body.decode(errors="replace"))
-            raise OverloadError(f"{where}: the reply is no completion: {said}") from error
-        if not completion.choices:
-            raise OverloadError(f"{where}: the reply holds no choices")
-        choice = completion.choices[0]
-        if choice.finish_reason == "content_filter":
-            raise FilterError(f"{where}: the provider's content filter withheld the reply")
-        if choice.message.refusal:
-            raise RefusalError(f"{where}: the judge declined: {choice.message.refusal}")
-        if choice.finish_reason == "length":
-            raise TruncatedError(f"{where}: the reply was cut off at the token limit")
-        if not choice.message.content:
-            raise ReplyError(f"{where}: the reply is empty", text="")
-        usage = None if completion.usage is None else _usage(completion.usage)
-        cost = None if self._price is None else self._price.of(usage)
-        return Reply(text=choice.message.content, model=completion.model, usage=usage, cost_usd=cost)
+    def _refused(self, error: Any, where: str) -> JudgeError:
+        said = self._hidden(error.response.content).decode(errors="replace")
+        return refused(error.status_code, said, error.response.headers.get, where)
 
-    def _shown(self, said: str) -> str:
-        """What a server said, cut to fit a message, and without the key, which some servers repeat."""
-        return cut_middle(" ".join(said.split()).replace(self._sdk.api_key, "***"), 500)
+    def _hidden(self, body: bytes) -> bytes:
+        """What a server said, without the key, which some servers repeat."""
+        return body.replace(self._key.encode(), b"***")
 
     async def aclose(self) -> None:
         """Closes the connections."""
         await self._sdk.close()
 
 
-def _usage(found: _Usage) -> Usage:
-    prompt, completion = found.prompt_tokens_details, found.completion_tokens_details
-    return Usage(
-        input_tokens=found.prompt_tokens,
-        output_tokens=found.completion_tokens,
-        cached_tokens=prompt.cached_tokens if prompt else None,
-        reasoning_tokens=completion.reasoning_tokens if completion else None,
+def _connect(base_url: str, api_key: str, timeout: float) -> "AsyncOpenAI":
+    import openai  # noqa: PLC0415 - half a second, for those who ask
+
+    is_openai = (urlsplit(base_url).hostname or "").endswith(".openai.com")
+    trim = partial(_trim, _HEADERS | _ACCOUNT if is_openai else _HEADERS, f"Bearer {api_key}")
+    # Where a server refers to another, it is for the user to name that one: conversations go to nobody else.
+    options: dict[str, Any] = {"follow_redirects": False, "event_hooks": {"request": [trim]}}
+    try:
+        http = openai.DefaultAioHttpClient(**options)
+    except RuntimeError:  # aiohttp is not installed
+        http = openai.DefaultAsyncHttpxClient(**options)
+    return openai.AsyncOpenAI(
+        base_url=base_url,
+        api_key=api_key,
+        max_retries=0,
+        timeout=openai.Timeout(timeout, connect=min(_CONNECTING, timeout / 2)),
+        http_client=http,
     )
 
 
-def _refused(error: "APIStatusError", said: str) -> JudgeError:
-    status, code = error.status_code, error.code or ""
-    if status in (401, 403):
-        return AuthenticationError(said)
-    if status in _RATE_LIMITED and code != "insufficient_quota":
-        return RateLimitError(said, retry_after=_retry_after(error.response.headers.get))
-    if status in _OVERLOADED or status > 504:
-        return OverloadError(said, retry_after=_retry_after(error.response.headers.get))
-    if code == "context_length_exceeded":
-        return ContextError(said)
-    if code == "content_filter":
-        return FilterError(said)
-    return RejectedError(said)
+async def _trim(needed: AbstractSet[str], authorization: str, request: Any) -> None:
+    """Takes out of a request what the SDK put in from the environment."""
+    kept = {name: value for name, value in request.headers.items() if name in needed}
+    request.headers = type(request.headers)({**kept, "authorization": authorization})
 
 
-def _retry_after(header: Callable[[str], str | None]) -> float | None:
-    """Seconds to wait, as the two common headers say them."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            return max(0.0, float(header(name) or "none") * unit)
-        except ValueError:
-            continue  # missing, or a date, which is left to the waits that grow
-    return None
+def _stayed_here(error: BaseException) -> bool:
+    """Whether a request was not yet on its way when it failed."""
+    causes: set[str] = set()
+    cause: BaseException | None = error
+    while cause is not None:
+        causes |= {kind.__name__ for kind in type(cause).__mro__}
+        cause = cause.__cause__
+    return not causes.isdisjoint(_NOT_SENT_BY_AIOHTTP if "ClientConnectionError" in causes else _NOT_SENT)
+
+
+def response_format(request: Request) -> JsonObject:
+    """What holds the model to the form of its reply, as a parameter of Chat Completions."""
+    if request.step == "text":
+        return {}
+    if request.step == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    name = re.sub(r"[^\w-]", "_", request.schema_name, flags=re.ASCII)[:64]  # no other names are taken
+    schema: JsonObject = {"name": name, "schema": request.schema, "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}

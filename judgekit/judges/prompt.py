@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -22,20 +22,29 @@ from judgekit.traces.sample import Sample
 CONVERSATION = "conversation"
 
 
-def _fenced(title: str, text: str | None) -> str | None:
-    return fenced(title, text) if text and not text.isspace() else None
+@dataclass(frozen=True)
+class Input:
+    """A hole that a prompt may have: whether a sample can fill it, and with what."""
+
+    is_there: Callable[[Sample], bool]
+    text: Callable[[Sample], str]
 
 
-def _one_a_line(items: Iterable[str]) -> str:
-    return "\n".join(" ".join(item.split()) for item in items)
+def _is_said(text: str | None) -> bool:
+    return text is not None and bool(text.strip())
 
 
-INPUTS: dict[str, Callable[[Sample], str | None]] = {
-    CONVERSATION: lambda sample: sample.trace.render() if sample.trace.messages else None,
-    "reference": lambda sample: _fenced("reference", sample.reference),
-    "reference_topics": lambda sample: _fenced("topics", _one_a_line(sample.reference_topics or ())),
+INPUTS: dict[str, Input] = {
+    CONVERSATION: Input(lambda sample: bool(sample.trace.messages), lambda sample: sample.trace.render()),
+    "reference": Input(
+        lambda sample: _is_said(sample.reference), lambda sample: fenced("reference", sample.reference or "")
+    ),
+    "reference_topics": Input(
+        lambda sample: any(map(_is_said, sample.reference_topics or ())),
+        lambda sample: fenced("topics", "\n".join(" ".join(one.split()) for one in sample.reference_topics or ())),
+    ),
 }
-"""The holes that a prompt may have, and what of a sample fills them. All of it is data, and fenced."""
+"""The holes that a prompt may have. All that fills them is data, and fenced."""
 
 
 class _FrontMatter(Record):
@@ -71,7 +80,7 @@ class Prompt:
 
     def missing(self, sample: Sample) -> tuple[str, ...]:
         """The inputs that a sample does not have."""
-        return tuple(name for name in self.inputs if INPUTS[name](sample) is None)
+        return tuple(name for name in self.inputs if not INPUTS[name].is_there(sample))
 
     def turns(self, sample: Sample) -> tuple[Turn, Turn]:
         """The messages of the request: the system part, then the conversation with the question behind it.
@@ -79,10 +88,10 @@ class Prompt:
         Raises:
             PromptError: The sample lacks an input.
         """
-        filled = {name: INPUTS[name](sample) for name in self.inputs}
-        if lacking := [name for name, text in filled.items() if text is None]:
+        if lacking := self.missing(sample):
             raise PromptError(f"{self.name}: the sample {sample.id!r} has no {' and no '.join(lacking)}")
-        question = _jinja().from_string(self.question).render(filled)
+        filled = {name: INPUTS[name].text(sample) for name in self.inputs}
+        question = _template(self.question).render(filled)
         conversation = filled.get(CONVERSATION)
         user = question if conversation is None else f"{conversation}\n\n{question}"
         return Turn("system", self.system), Turn("user", user)
@@ -116,6 +125,11 @@ def load_prompt(name: str | Path) -> Prompt:
         )
     system = _text(shipped("prompts") / "system.md").strip()
     return Prompt(path.stem, front.description, tuple(front.inputs), front.source, system, body.strip())
+
+
+@cache
+def _template(question: str) -> jinja2.Template:
+    return _jinja().from_string(question)
 
 
 @cache

@@ -1,18 +1,32 @@
-"""Who serves models, and how each finds its key. Keys alone are read from the environment, when they are needed."""
+"""Who serves models, how each is reached, and how it finds its key.
+
+Keys alone are read from the environment, when they are needed.
+"""
 
 import os
+from collections.abc import Callable
 from typing import NamedTuple
 
 from judgekit.errors import AuthenticationError, ConfigError
+from judgekit.judges.client import Client
+from judgekit.judges.litellm import LitellmClient
+from judgekit.judges.openai import OpenAIClient
 
 
 class Provider(NamedTuple):
-    """Who serves models: where, and under which name its key stands in the environment."""
+    """Who serves models.
 
-    base_url: str
-    api_key_env: str
+    Attributes:
+        connect: Makes its client, from ``base_url``, ``api_key``, ``timeout`` and ``price``.
+        base_url: Where it is.
+        api_key_env: The environment variable that holds its key; ``None`` if it finds keys by itself.
+    """
 
-    def key(self, base_url: str | None, api_key_env: str | None) -> str:
+    connect: Callable[..., Client]
+    base_url: str = ""
+    api_key_env: str | None = None
+
+    def key(self, base_url: str | None, api_key_env: str | None) -> str | None:
         """The key to send. A server of the user's own is sent none that it was not meant to see.
 
         Raises:
@@ -21,6 +35,8 @@ class Provider(NamedTuple):
         if base_url is not None and api_key_env is None:
             return "no-key"
         name = api_key_env or self.api_key_env
+        if name is None:
+            return None
         if not (key := os.environ.get(name, "").strip()):
             raise AuthenticationError(f"the environment has no key for {base_url or self.base_url}: set {name}")
         if not (key.isascii() and key.isprintable()):
@@ -28,7 +44,10 @@ class Provider(NamedTuple):
         return key
 
 
-PROVIDERS = {"openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY")}
+PROVIDERS = {
+    "openai": Provider(OpenAIClient, "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "litellm": Provider(LitellmClient),
+}
 
 
 def provider_named(name: str) -> Provider:

@@ -1,21 +1,24 @@
 """The layer that asks again, where that can help: a finite number of times, with waits that grow."""
 
+import random
 from dataclasses import dataclass
 
 import tenacity
 
-from judgekit.errors import OverloadError
+from judgekit.errors import OverloadError, RateLimitError, TruncatedError
 from judgekit.judges.client import Client, Reply, Request
+from judgekit.judges.completion import LONGEST_WAIT
 
-_LONGEST_WAIT = 60.0
-_backoff = tenacity.wait_random_exponential(multiplier=0.5, max=_LONGEST_WAIT)
+_RATE_LIMITED_ATTEMPTS = 10
+_backoff = tenacity.wait_random_exponential(multiplier=0.5, max=LONGEST_WAIT)
 
 
 @dataclass(frozen=True)
 class Retry:
     """Asks up to ``attempts`` times while the provider is overloaded; waits as long as it says, or at random.
 
-    A provider that wants a wait of more than a minute is not waited for.
+    A rate limit that many requests share may take more rounds, so it is borne with ten times, unless ``attempts`` is 1.
+    A reply that was cut off is asked for once more, with twice the room.
     """
 
     inner: Client
@@ -23,13 +26,27 @@ class Retry:
 
     async def complete(self, request: Request, /) -> Reply:
         """The first reply there is."""
+        try:
+            return await self._ask(request)
+        except TruncatedError:
+            roomier = request.roomier()
+            if roomier is None:
+                raise
+        return await self._ask(roomier)
+
+    async def _ask(self, request: Request) -> Reply:
         asking = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(_may_pass),
-            stop=tenacity.stop_after_attempt(self.attempts),
+            stop=self._gives_up,
             wait=_wait,
             reraise=True,
         )
         return await asking(self.inner.complete, request)
+
+    def _gives_up(self, state: tenacity.RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        patient = isinstance(error, RateLimitError) and self.attempts > 1
+        return state.attempt_number >= max(self.attempts, _RATE_LIMITED_ATTEMPTS if patient else 0)
 
     async def aclose(self) -> None:
         """Closes what is inside."""
@@ -37,10 +54,12 @@ class Retry:
 
 
 def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, OverloadError) and (error.retry_after or 0) <= _LONGEST_WAIT
+    return isinstance(error, OverloadError) and (error.retry_after or 0) <= LONGEST_WAIT
 
 
 def _wait(state: tenacity.RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
     told = error.retry_after if isinstance(error, OverloadError) else None
-    return _backoff(state) if told is None else told
+    if told is None:
+        return _backoff(state)
+    return told * random.uniform(1, 1.1)  # noqa: S311 - so that not all come back at once

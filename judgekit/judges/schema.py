@@ -1,34 +1,77 @@
 """The JSON Schema of a reply, as strict structured output takes it."""
 
+from functools import cache
 from typing import cast
 
 from pydantic import BaseModel, JsonValue
+from pydantic.errors import PydanticUserError
 
+from judgekit.errors import ConfigError
 from judgekit.traces.message import JsonObject
 
-_NOT_SENT = {"title", "default"}
+_SENT = {
+    *("type", "required", "enum", "const", "description", "$ref", "pattern", "minItems", "maxItems"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+}
+_NOT_SENT = {
+    *("title", "default", "examples", "deprecated", "readOnly", "writeOnly", "discriminator", "additionalProperties"),
+    *("minLength", "maxLength", "uniqueItems"),  # the answer's model checks them all the same
+}
+_FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
 
+@cache
 def strict_schema(answer: type[BaseModel]) -> JsonObject:
     """The schema of a model with every property required and no other allowed.
 
     Properties keep their order, in which the judge writes them: explanations stand before verdicts. See OpenAI's guide
     on structured outputs, "Supported schemas".
+
+    Raises:
+        ConfigError: The model holds what strict structured output cannot say.
     """
-    return cast("JsonObject", _strict(cast("JsonValue", answer.model_json_schema())))
+    name = answer.__name__
+    try:
+        schema = cast("JsonObject", answer.model_json_schema())
+    except PydanticUserError as error:
+        raise ConfigError(f"{name} has no JSON Schema: {error.message}") from error
+    if isinstance(reference := schema.pop("$ref", None), str):  # a model that holds itself
+        definitions = cast("dict[str, JsonObject]", schema["$defs"])
+        schema |= definitions[reference.rpartition("/")[2]]
+    strict = _strict(schema, name)
+    if "properties" not in strict:
+        raise _unsayable(name, "what is no object", "use a model with fields")
+    return strict
 
 
-def _strict(schema: JsonValue) -> JsonValue:
-    if isinstance(schema, list):
-        return [_strict(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
+def _strict(schema: JsonValue, path: str) -> JsonObject:
+    said = cast("JsonObject", schema)
+    if said.get("type") == "object" and "properties" not in said:
+        raise _unsayable(path, "an object with any names", "use a list of models with a name and a value")
     strict: JsonObject = {}
-    for key, value in schema.items():
-        if key in ("properties", "$defs") and isinstance(value, dict):
-            strict[key] = {name: _strict(inner) for name, inner in value.items()}
-        elif key not in _NOT_SENT:
-            strict[key] = _strict(value)
+    for key, value in said.items():
+        if key == "properties":
+            strict[key] = {name: _strict(inner, f"{path}.{name}") for name, inner in cast("JsonObject", value).items()}
+        elif key == "$defs":
+            strict[key] = {name: _strict(inner, name) for name, inner in cast("JsonObject", value).items()}
+        elif key == "items":
+            strict[key] = _strict(value, f"{path}[]")
+        elif key in ("anyOf", "oneOf"):
+            strict["anyOf"] = [_strict(branch, path) for branch in cast("list[JsonValue]", value)]
+        elif key in _SENT or (key == "format" and value in _FORMATS):
+            strict[key] = value
+        elif key == "prefixItems":
+            raise _unsayable(path, "a tuple", "use a model with a field for each of its items")
+        elif key not in _NOT_SENT and key != "format":
+            raise _unsayable(path, repr(key), "leave it out of the schema")
+    if strict.keys() <= {"description"} or (strict.get("type") == "array" and "items" not in strict):
+        raise _unsayable(path, "any value", "give it a type")
     if isinstance(properties := strict.get("properties"), dict):
         strict |= {"required": list(properties), "additionalProperties": False}
+    if "$ref" in strict and len(strict) > 1:  # nothing may stand beside it
+        strict["anyOf"] = [{"$ref": strict.pop("$ref")}]
     return strict
+
+
+def _unsayable(path: str, what: str, instead: str) -> ConfigError:
+    return ConfigError(f"{path}: a judge's answer cannot be held to {what}; {instead}")

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, PrivateAttr
 
@@ -13,7 +13,13 @@ from judgekit.judges.judge import Judge
 from judgekit.traces.message import JsonObject
 
 Line: TypeAlias = str | JsonObject | BaseModel | Exception
-Script: TypeAlias = Sequence[Line] | Mapping[str, Line | Sequence[Line]] | Callable[[Request], Line]
+Predicate: TypeAlias = Callable[[Request], bool]
+Script: TypeAlias = (
+    Sequence[Line]
+    | Mapping[str, Line | Sequence[Line]]
+    | Mapping[Predicate, Line | Sequence[Line]]
+    | Callable[[Request], Line]
+)
 
 
 class ScriptedClient:
@@ -25,11 +31,11 @@ class ScriptedClient:
         if callable(script):
             self._line = script
         elif isinstance(script, Mapping):
-            by_prompt = {name: _spoken(lines) for name, lines in script.items()}
-            self._line = lambda request: _next(by_prompt, request.prompt.partition("@")[0])
+            cases = [(case, _spoken(lines)) for case, lines in script.items()]
+            self._line = lambda request: _next(request, cases)
         else:
-            in_order = {"": iter(script)}
-            self._line = lambda _: _next(in_order, "")
+            in_order = [("", iter(script))]
+            self._line = lambda request: _next(request, in_order)
 
     async def complete(self, request: Request, /) -> Reply:
         """The script's line for this request; an exception in the script is raised."""
@@ -37,6 +43,8 @@ class ScriptedClient:
         line = self._line(request)
         if isinstance(line, Exception):
             raise line
+        if isinstance(line, Reply):
+            return line
         if isinstance(line, BaseModel):
             return Reply(text=line.model_dump_json())
         return Reply(text=line if isinstance(line, str) else json.dumps(line))
@@ -52,31 +60,35 @@ def _spoken(lines: Line | Sequence[Line]) -> Iterator[Line]:
     return iter(lines)
 
 
-def _next(lines: Mapping[str, Iterator[Line]], name: str) -> Line:
-    if name not in lines:
-        raise ConfigError.unknown("scripted prompt", name, lines)
-    try:
-        return next(lines[name])
-    except StopIteration:
-        raise ConfigError(f"the script has no more lines{f' for {name!r}' if name else ''}") from None
+def _next(request: Request, cases: Sequence[tuple[str | Predicate, Iterator[Line]]]) -> Line:
+    prompt = request.prompt.partition("@")[0]
+    for case, lines in cases:
+        if case(request) if callable(case) else case in ("", prompt):
+            try:
+                return next(lines)
+            except StopIteration:
+                raise ConfigError(f"the script has no more lines for {prompt!r}") from None
+    raise ConfigError.unknown("scripted prompt", prompt, [case for case, _ in cases if isinstance(case, str)])
 
 
 class ScriptedJudge(Judge):
     """A judge that answers from a script, for tests of your own scorers.
 
     Args:
-        script: Replies in order; or by the name of the prompt, where a list is used up in order and a single reply
-            serves every request; or a function of the request. A reply is an object or text, and an exception in the
-            place of a reply is raised, as if the provider had failed.
-        attempts: How often an overloaded provider is asked, as with `Judge`.
+        script: Replies in order; or by the name of the prompt, or by a predicate on the request, where a list is used up
+            in order and a single reply serves every request; or a function of the request. A reply is an object or
+            text; a `Reply`, which may be refused, filtered or cut off; or an exception, which is raised as if the
+            provider had failed (any of `judgekit.errors`, such as ``RateLimitError("busy", retry_after=1)``).
+        settings: Those of `Judge`, such as ``attempts`` (1 if not given) or ``fallback``.
 
     Example:
         ``ScriptedJudge({"agent_goal_with_reference": {"verdict": "achieved", ...}})``
     """
 
-    def __init__(self, script: Script, *, attempts: int = 1) -> None:
+    def __init__(self, script: Script, **settings: Any) -> None:
         client = ScriptedClient(script)
-        super().__init__("scripted/judge", client=client, cache=None, attempts=attempts)
+        settings = {"cache_mode": "off", "attempts": 1, **settings}
+        super().__init__("scripted/judge", client=client, **settings)
         self._requests = client.requests
 
     _requests: list[Request] = PrivateAttr()

@@ -1,33 +1,52 @@
 """The settings of a judge."""
 
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_serializer
 
 from judgekit.errors import ConfigError
+from judgekit.judges.budget import Limits
 from judgekit.judges.cache import CacheMode
 from judgekit.judges.client import Client
-from judgekit.judges.openai import Price
+from judgekit.judges.price import Price
 from judgekit.judges.providers import PROVIDERS, provider_named
-from judgekit.traces.message import JsonObject, Record
+from judgekit.judges.redaction import PATTERNS
+from judgekit.traces.message import JsonObject, Many, Record
+
+_OURS = {"api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"}
+"""Parameters of the providers' APIs that judgekit sets itself."""
 
 
 class JudgeSettings(Record):
     """Which model is asked, where, how, and what becomes of its replies.
 
     Attributes:
-        model: Provider and model, such as ``"openai/gpt-4.1-mini"``.
+        model: Provider and model, such as ``"openai/gpt-4.1-mini"`` or ``"litellm/anthropic/claude-sonnet-4-5"``.
         base_url: A server that speaks the provider's API, such as ``"http://localhost:8000/v1"``.
         params: Parameters of the provider's API, such as ``{"temperature": 0}``.
+        redact: What is taken out of a sample's texts before the judge sees it: ``url``, ``secret``, ``email``, ``iban``,
+            ``card``, ``ip``, ``phone``; or a function from text to text, with a ``version`` (an attribute).
+        fallback: Judges that are asked in its place, in turn, where it is overloaded or its context too short.
         api_key_env: The environment variable that holds the key. The provider's own one if not given; with a
             ``base_url``, no key is sent unless its variable is named here.
-        price: What tokens cost, for the cost of a score; unknown if not given.
+        price: What tokens cost, for the cost of a score; unknown if not given and the provider does not say.
+        budget: The most that may be spent: ``usd`` (needs a ``price``), ``requests``, ``tokens``.
         timeout: Seconds for one attempt as a whole.
-        attempts: How often an overloaded or unreachable provider is asked.
-        concurrency: Requests at once.
-        max_requests: Requests after which no more are sent; ``None`` for no limit. Cached replies do not count.
-        cache: Where replies are kept, ``None`` for nowhere. A ``.jsonl`` file of recorded replies can be replayed.
-        cache_mode: ``read_write``; ``refresh``, which asks again; or ``replay``, which never asks.
+        attempts: How often an overloaded or unreachable provider is asked. Rate limits are borne with ten times, unless
+            it is 1.
+        concurrency: The most requests at once; fewer go where the provider cannot bear as many.
+        requests_per_minute: No limit if not given. Of the limits that judges of one account have, the strictest hold.
+        tokens_per_minute: The same for tokens, in and out.
+        cache: Where replies are kept. A ``.jsonl`` file of recorded replies can be replayed.
+        cache_mode: ``read_write``; ``refresh``, which asks again; ``replay``, which never asks; or ``off``.
+        store_text: Whether the cache keeps the judge's words, which may quote the conversation. If not, it keeps the
+            verdicts alone, and what can only be told from words is asked again.
+        offline: Lets no request out of this machine.
+        dry_run: Sends nothing, and writes into the ledger what would be sent.
         client: Answers in the place of a provider.
 
     Raises:
@@ -39,29 +58,54 @@ class JudgeSettings(Record):
     model: str = Field(kw_only=False)
     base_url: str | None = None
     params: JsonObject = Field(default_factory=dict)
+    redact: Callable[[str], str] | Many[str] = ()
+    fallback: Many[Self] = ()
     # What is excluded below changes no verdict, and is no part of a scorer's signature.
     api_key_env: str | None = Field(default=None, exclude=True)
     price: Price | None = Field(default=None, exclude=True)
-    timeout: float = Field(default=60, gt=0, exclude=True)
+    budget: Limits = Field(default=Limits(), exclude=True)
+    timeout: float = Field(default=60, gt=0, allow_inf_nan=False, exclude=True)
     attempts: int = Field(default=4, ge=1, exclude=True)
-    concurrency: int = Field(default=16, ge=1, exclude=True)
-    max_requests: int | None = Field(default=None, ge=0, exclude=True)
-    cache: Path | None = Field(default=Path(".judgekit/cache.sqlite"), exclude=True)
+    concurrency: int = Field(default=32, ge=1, exclude=True)
+    requests_per_minute: int | None = Field(default=None, ge=1, exclude=True)
+    tokens_per_minute: int | None = Field(default=None, ge=1, exclude=True)
+    cache: Path = Field(default=Path(".judgekit/cache.sqlite"), exclude=True)
     cache_mode: CacheMode = Field(default="read_write", exclude=True)
+    store_text: bool = Field(default=True, exclude=True)
+    offline: bool = Field(default=False, exclude=True)
+    dry_run: bool = Field(default=False, exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
+
+    @field_serializer("redact")
+    def _redact_as_json(self, redact: Callable[[str], str] | tuple[str, ...]) -> list[str]:
+        if not callable(redact):
+            return sorted(redact)
+        return [getattr(redact, "__qualname__", type(redact).__qualname__), _version(redact)]
 
     def model_post_init(self, _context: object, /) -> None:
         """Checks the settings against each other."""
         if not all(self.model.partition("/")):
             raise ConfigError(f"a judge is named provider/model, as in openai/gpt-4.1-mini, found {self.model!r}")
-        if self.cache_mode == "replay" and self.cache is None:
-            raise ConfigError("to replay, a judge needs a cache= to replay from")
-        if self.cache is not None and self.cache.suffix == ".jsonl" and self.cache_mode != "replay":
+        if self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
             raise ConfigError(f"{self.cache} is only read: use cache_mode='replay', or a SQLite file")
+        if callable(self.redact):
+            _version(self.redact)
+        else:
+            _must_be_known("pattern to redact", self.redact, PATTERNS)
+        if ours := _OURS & self.params.keys():
+            raise ConfigError(f"params cannot set {', '.join(sorted(ours))}: judgekit does")
+        try:
+            json.dumps(self.params, allow_nan=False, ensure_ascii=False).encode()
+        except ValueError as error:
+            raise ConfigError(f"params hold what cannot be sent as JSON: {error}") from error
+        if self.budget.usd is not None and self.price is None:
+            raise ConfigError(
+                f"a budget in US dollars needs the price of {self.model}: price = {{input=..., output=...}}"
+            )
         if self.asks_a_provider:
             provider_named(self.provider)
-            if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
-                raise ConfigError(f"a base_url starts with http:// or https://, found {self.base_url!r}")
+            if self.base_url is not None:
+                _must_be_an_address(self.base_url)
 
     @property
     def provider(self) -> str:
@@ -75,6 +119,44 @@ class JudgeSettings(Record):
         return self.base_url or (known.base_url if known else "")
 
     @property
+    def account(self) -> tuple[str, str | None]:
+        """Whose limits its requests count against: where they go, and the variable that holds the key they carry."""
+        known = PROVIDERS.get(self.provider)
+        own_key = known.api_key_env if known and self.base_url is None else None
+        where = self.endpoint.rstrip("/") or "/".join(self.model.split("/")[:2])
+        return where, self.api_key_env or own_key
+
+    @property
+    def sends_a_key(self) -> bool:
+        """Whether its requests carry a key from the environment."""
+        return self.asks_a_provider and (self.base_url is None or self.api_key_env is not None)
+
+    @property
     def asks_a_provider(self) -> bool:
         """Whether requests may go to a server."""
-        return self.client is None and self.cache_mode != "replay"
+        return self.client is None and self.cache_mode != "replay" and not self.dry_run
+
+
+def _must_be_known(kind: str, names: Iterable[str], choices: Iterable[str]) -> None:
+    for name in names:
+        if name not in choices:
+            raise ConfigError.unknown(kind, name, choices)
+
+
+def _version(redact: Callable[[str], str]) -> str:
+    version = getattr(redact, "version", None)
+    if not isinstance(version, str):
+        raise ConfigError(f"redact: {redact!r} needs a version (a text attribute) to tell its scores from older ones")
+    return version
+
+
+def _must_be_an_address(url: str) -> None:
+    if "@" in url:  # it is not shown, for a password may stand there
+        raise ConfigError("a base_url holds no user and no password: name the key's variable with api_key_env")
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits or not url.isprintable() or " " in url:
+        raise ConfigError(f"a base_url is an address such as http://localhost:8000/v1, found {url!r}")

@@ -3,7 +3,7 @@
 import heapq
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judgekit.runs.results import Row
-from judgekit.runs.summary import OTHERS, Line, Summary
+from judgekit.runs.summary import OTHERS, Line, Summary, counted
 from judgekit.score import Status
 
 _SECONDS_BETWEEN_LINES = 10
@@ -30,6 +30,11 @@ def printable(text: str) -> str:
         char if char.isprintable() or char in _JOINERS else " " if char in "\n\r\t" else ascii(char)[1:-1]
         for char in text
     )
+
+
+def printable_lines(text: str) -> str:
+    """The text, its lines kept, with all else that would steer a terminal made visible."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 @dataclass
@@ -93,11 +98,15 @@ def progress(total: int | None, on: Console) -> Generator[Callable[[], None]]:
 
 def show_summary(summary: Summary, highlights: Highlights, on: Console) -> None:
     """A table with a line a scorer; below it, why samples were not scored, and the lowest ones."""
-    on.print(_table(list(summary)))
+    on.print(_table(summary))
     for line in summary:
         for status in OTHERS:
+            if status == "failed" and len(line.errors) > 1:
+                on.print(_text(f"{line.scorer}: {line.counts[status]} failed: {counted(line.errors)}"))
             for reason, times in highlights.reasons(line.scorer, status):
                 on.print(_hanging(f"{line.scorer}: {times} {status}: ", reason))
+        if len(line.judges) > 1:
+            on.print(_text(f"{line.scorer}: more than one judge answered: {counted(line.judges)}"))
     for line in summary:
         if rows := highlights.lowest(line.scorer):
             on.print(f"\n{printable(line.scorer)}, the lowest {len(rows)}:")
@@ -109,31 +118,48 @@ def show_summary(summary: Summary, highlights: Highlights, on: Console) -> None:
             on.print(Padding(grid, (0, 0, 0, 2)))
 
 
-def _table(lines: Iterable[Line]) -> RenderableType:
-    lines = list(lines)
-    asked = any(line.requests or line.cached for line in lines)
-    abstained = any(line.counts["abstained"] for line in lines)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("scorer", overflow="fold")
-    for name in ("mean", "n", "skipped", "failed"):
-        table.add_column(name, justify="right", no_wrap=True)
-    if abstained:
-        table.add_column("abstained", justify="right")
-    for name in ("requests", "cached", "tokens", "cost") if asked else ():
-        table.add_column(name, justify="right", no_wrap=True)
-    for line in lines:
-        cells = [
+def show_plan(summary: Summary, on: Console) -> None:
+    """A table of what a run would ask for, as far as it is known before the first answer."""
+    columns = ("scorer", "samples", "skipped", "requests", "cached", "about tokens", "about cost")
+    rows = ((line.scorer, str(line.total), str(line.counts["skipped"]), *_asked(line)) for line in summary)
+    on.print(table(columns, rows))
+    for line in summary:
+        if others := Counter({name: times for name, times in line.errors.items() if name != "PlannedError"}):
+            on.print(_text(f"{line.scorer}: would fail: {counted(others)}"))
+    on.print("dry run: nothing was sent. A reply that has to be mended takes one more request.")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> RenderableType:
+    """Rows of texts under their heads; the first ``words`` columns hold words, the others numbers."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for index, column in enumerate(columns):
+        if index < words:
+            made.add_column(column, overflow="fold")
+        else:
+            made.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        made.add_row(*map(_text, row))
+    return made
+
+
+def _table(summary: Summary) -> RenderableType:
+    abstained = any(line.counts["abstained"] for line in summary)
+    columns = ["scorer", "mean", "n", "skipped", "failed"]
+    columns += ["abstained"] if abstained else []
+    columns += ["requests", "cached", "tokens", "cost"] if summary.asked else []
+    rows: list[list[str]] = []
+    for line in summary:
+        row = [
+            line.scorer,
             "-" if line.value is None else f"{line.value:.3f}",
             f"{line.counts['scored']} of {line.total}",
             str(line.counts["skipped"]),
             str(line.counts["failed"]),
         ]
-        if abstained:
-            cells.append(str(line.counts["abstained"]))
-        if asked:
-            cells += _asked(line)
-        table.add_row(_text(line.scorer), *cells)
-    return table
+        row += [str(line.counts["abstained"])] if abstained else []
+        row += _asked(line) if summary.asked else []
+        rows.append(row)
+    return table(columns, rows)
 
 
 def _asked(line: Line) -> tuple[str, str, str, str]:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from pydantic import JsonValue
+
 from judgekit.runs.summary import Summary
 from judgekit.score import Score
 from judgekit.traces.message import Record
@@ -16,16 +18,32 @@ class Row(Record):
     index: int
     score: Score
 
+    def without_text(self) -> "Row":
+        """The row without the words of its reason and details, which may quote the conversation."""
+        details = {name: _without_text(value) for name, value in self.score.details.items()}
+        return self.model_copy(update={"score": self.score.model_copy(update={"reason": "", "details": details})})
+
+
+def _without_text(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return ""
+    if isinstance(value, list):
+        return [_without_text(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _without_text(item) for name, item in value.items()}
+    return value
+
 
 @dataclass(frozen=True)
 class Run:
     """The rows of a run: in the order of the samples, and within a sample in the order of the scorers.
 
-    ``interrupted`` means that it was stopped before all samples were scored. ``print`` shows a line a scorer.
+    ``stopped`` says why it ended before all samples were scored; what was answered until then is cached. ``print`` shows
+    a line a scorer.
     """
 
     rows: tuple[Row, ...] = field(repr=False)
-    interrupted: bool = False
+    stopped: str = ""
 
     @cached_property
     def summary(self) -> Summary:
@@ -51,8 +69,8 @@ class Run:
 
     def __str__(self) -> str:
         lines = [str(self.summary)]
-        if self.interrupted:
-            lines.append("interrupted: only the samples that were done are counted")
+        if self.stopped:
+            lines.append(f"stopped early ({self.stopped}): only the samples that were done are counted")
         if self.duplicate_ids:
             shown = ", ".join(map(repr, self.duplicate_ids[:5]))
             lines.append(f"{len(self.duplicate_ids)} ids belong to more than one sample: {shown}")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from judgekit.errors import ConfigError
+from judgekit.errors import BudgetError, ConfigError
 from judgekit.runs.results import Row, Run
 from judgekit.scoring import Scorer, attempt, wait_for
 from judgekit.traces.sample import Sample
@@ -27,24 +27,32 @@ async def arun(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurre
 
     Raises:
         ConfigError: There is no scorer, or two have one name, or no sample may be scored.
+        JudgekitError: No further sample could be scored: a key is refused, a model unknown, a disk full. A budget that
+            is spent is no error: the run ends when what is under way is done, and says so in ``stopped``.
     """
+    stopped = ""
     with _kept() as rows:
-        await score_each(samples, scorers, rows.append, concurrency=concurrency)
-    return Run(_in_order(rows))
+        try:
+            await score_each(samples, scorers, rows.append, concurrency=concurrency)
+        except BudgetError as error:
+            stopped = str(error)
+    return Run(_in_order(rows), stopped)
 
 
 def run(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16) -> Run:
-    """The sync twin of `arun`. Ctrl-C stops it and keeps what is done, in a run that is ``interrupted``.
+    """The sync twin of `arun`. Ctrl-C stops it and keeps what is done.
 
     Under a running event loop, as in a notebook, it uses a thread of its own.
     """
-    interrupted = False
+    stopped = ""
     with _kept() as rows:
         try:
             wait_for(lambda: score_each(samples, scorers, rows.append, concurrency=concurrency))
         except KeyboardInterrupt:
-            interrupted = True
-    return Run(_in_order(rows), interrupted)
+            stopped = "interrupted"
+        except BudgetError as error:
+            stopped = str(error)
+    return Run(_in_order(rows), stopped)
 
 
 class _Rows(list[Row]):
@@ -74,28 +82,51 @@ async def score_each(
     """Scores every sample with every scorer and hands on each row as soon as its sample is done, in any order.
 
     The rows of one sample come together, in the order of the scorers. See `arun`.
+
+    Raises:
+        BudgetError: Nothing more may be spent. What was under way is done.
     """
     must_differ(scorers)
     if concurrency < 1:
         raise ConfigError(f"concurrency is the number of samples at once, found {concurrency}")
-    numbered = enumerate(samples)
+    source = _Source(samples)
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
-                group.create_task(_work(numbered, scorers, emit))
-    except ExceptionGroup as errors:  # scores fail on their own: this came from the samples or from emit
+                group.create_task(_work(source, scorers, emit))
+    except ExceptionGroup as errors:  # scores fail on their own: this is no sample's own fault
         error = errors.exceptions[0]
         raise error from error.__cause__
+    if source.spent is not None:
+        raise source.spent
 
 
-async def _work(
-    numbered: Iterator[tuple[int, Sample]], scorers: Sequence[Scorer], emit: Callable[[Row], object]
-) -> None:
+class _Source:
+    """The samples with their numbers, until the budget is spent."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._numbered = enumerate(samples)
+        self.spent: BudgetError | None = None
+
+    def __iter__(self) -> Iterator[tuple[int, Sample]]:
+        return self
+
+    def __next__(self) -> tuple[int, Sample]:
+        if self.spent is not None:
+            raise StopIteration
+        return next(self._numbered)
+
+
+async def _work(source: _Source, scorers: Sequence[Scorer], emit: Callable[[Row], object]) -> None:
     loop = asyncio.get_running_loop()
     rested = loop.time()
-    for index, sample in numbered:
-        # One question after another, while other samples run beside: a provider's prefix cache can then help.
-        scores = [await attempt(scorer, sample) for scorer in scorers]
+    for index, sample in source:
+        try:
+            # One question after another, while other samples run beside: a provider's prefix cache can then help.
+            scores = [await attempt(scorer, sample) for scorer in scorers]
+        except BudgetError as error:
+            source.spent = source.spent or error
+            return
         for score in scores:
             emit(Row(sample_id=sample.id, index=index, score=score))
         if loop.time() - rested > _LONGEST_WITHOUT_REST:

@@ -9,20 +9,20 @@ from math import fsum
 from judgekit.aggregates import aggregate_named
 from judgekit.score import JudgeCall, Score, Status
 
-_UNANSWERED = {"AuthenticationError", "RejectedError", "ContextError", "OverloadError", "RateLimitError"}
-"""Errors of requests that no model answered. Answers that are refused, filtered or cut off are paid for like others."""
-
 
 @dataclass
 class Line:
     """One scorer's scores, added one by one.
 
+    ``errors`` counts the failed ones by the class of their error, ``judges`` the answers by the judge that gave them.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
     provider did not say, or the price is unknown.
     """
 
     scorer: str
     counts: Counter[Status] = field(default_factory=Counter[Status])
+    errors: Counter[str] = field(default_factory=Counter[str])
+    judges: Counter[str] = field(default_factory=Counter[str])
     requests: int = 0
     cached: int = 0
     tokens: int | None = 0
@@ -33,6 +33,8 @@ class Line:
     def add(self, score: Score) -> None:
         """Counts one score. For a mean only its value is kept, so that a long run needs little memory."""
         self.counts[score.status] += 1
+        if score.error is not None:
+            self.errors[score.error] += 1
         for call in score.calls:
             self._add_call(call)
         if score.aggregate != "mean":
@@ -41,17 +43,15 @@ class Line:
             self._values.append(score.value)
 
     def _add_call(self, call: JudgeCall) -> None:
+        if call.error is None:
+            self.judges[call.judge] += 1
         if call.cached:
             self.cached += 1
             return
         self.requests += 1
-        used = call.usage
-        tokens = (used.input_tokens, used.output_tokens) if used else (None, None)
-        spent = None if None in tokens else sum(filter(None, tokens))
-        if spent is None and call.error in _UNANSWERED:
-            return  # nothing was written, so nothing is owed
-        self.tokens = None if self.tokens is None or spent is None else self.tokens + spent
-        self.cost_usd = None if self.cost_usd is None or call.cost_usd is None else self.cost_usd + call.cost_usd
+        tokens, cost = call.tokens_paid, call.usd_paid
+        self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
+        self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
 
     @property
     def total(self) -> int:
@@ -67,7 +67,8 @@ class Line:
 
     def over(self) -> str:
         """Over how many samples the number was taken, and what became of the others."""
-        others = [f"{self.counts[status]} {status}" for status in OTHERS if self.counts[status]]
+        classes = {"failed": f" ({counted(self.errors)})" if self.errors else ""}
+        others = [f"{self.counts[one]} {one}{classes.get(one, '')}" for one in OTHERS if self.counts[one]]
         return f"n={self.counts['scored']} of {self.total}{'; ' if others else ''}{', '.join(others)}"
 
     def __str__(self) -> str:
@@ -76,6 +77,11 @@ class Line:
 
 
 OTHERS: tuple[Status, ...] = ("skipped", "failed", "abstained")
+
+
+def counted(things: Counter[str]) -> str:
+    """How many of each, the most frequent first."""
+    return ", ".join(f"{times} {name}" for name, times in things.most_common())
 
 
 @dataclass
@@ -87,6 +93,11 @@ class Summary:
     def add(self, score: Score) -> None:
         """Counts one score."""
         self.lines.setdefault(score.scorer, Line(score.scorer)).add(score)
+
+    @property
+    def asked(self) -> bool:
+        """Whether any judge answered, now or from its cache."""
+        return any(line.requests or line.cached for line in self)
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines.values())

@@ -48,8 +48,14 @@ def prefixed(text: str) -> Iterator[str]:
 
 def fenced(title: str, text: str) -> str:
     """A text that is not ours between two lines that no line in it can pass for: they carry the hash of the text."""
+    text = encodable(text)
     mark = content_mark(text)
     return "\n".join((f"[{mark} {title} begins]", *prefixed(text), f"[{mark} {title} ends]"))
+
+
+def encodable(text: str) -> str:
+    """The text with lone surrogates, which no request can carry, written as escapes."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def content_mark(text: str) -> str:

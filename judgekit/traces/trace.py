@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, FiniteFloat, JsonValue
 
 from judgekit.traces.message import AIMessage, JsonObject, Many, Message, Record, ToolCall, Usage
-from judgekit.traces.rendering import content_mark, render_messages
+from judgekit.traces.rendering import content_mark, encodable, render_messages
 
 
 class Source(Record):
@@ -86,6 +86,7 @@ class Trace(Record):
         Args:
             tool_result_limit: Characters of a tool result to keep; the middle of a longer one is left out, visibly.
         """
-        mark = content_mark(render_messages(self.messages, "", tool_result_limit))
-        body = render_messages(self.messages, mark, tool_result_limit)
-        return f"[{mark} conversation begins]\n{body}\n[{mark} conversation ends]"
+        unmarked = encodable(render_messages(self.messages, "", tool_result_limit))
+        mark = content_mark(unmarked)
+        body = f"\n{unmarked}".replace("\n[ ", f"\n[{mark} ")  # only headers start so: content starts with a bar
+        return f"[{mark} conversation begins]{body}\n[{mark} conversation ends]"

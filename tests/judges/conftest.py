@@ -7,6 +7,7 @@ import logging
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -50,17 +51,19 @@ class Received:
     line: str
     headers: dict[str, str]
     body: Any
+    at: float
 
 
 class Server:
     """Speaks HTTP on loopback from a script, in a thread of its own, and keeps what it was sent.
 
     A line of the script is ``(status, headers, body)``, or bytes as they are with what follows them: ``(bytes, "close")``,
-    ``"reset"``, ``"hang"`` or ``"drip"``, which is a byte now and then for ever. The last line serves all further requests.
+    ``"reset"``, ``"hang"`` or ``"drip"``, which is a byte now and then for ever; or a function of what was asked that
+    gives one. The last line serves all further requests.
     """
 
     def __init__(self) -> None:
-        self.script: list[tuple] = []
+        self.script: list[tuple | Callable[[Any], tuple]] = []
         self.requests: list[Received] = []
         self.opened = 0
         self._connections: dict[asyncio.Task, asyncio.StreamWriter] = {}
@@ -127,12 +130,12 @@ class Server:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
                 headers = dict(line.lower().split(": ", 1)[:1] + line.split(": ", 1)[1:] for line in head[1:] if line)
-                body = await reader.readexactly(int(headers["content-length"]))
+                body = json.loads(await reader.readexactly(int(headers["content-length"])))
                 line = self.script[min(len(self.requests), len(self.script) - 1)]
                 with self._changed:
-                    self.requests.append(Received(head[0], headers, json.loads(body)))
+                    self.requests.append(Received(head[0], headers, body, time.monotonic()))
                     self._changed.notify_all()
-                await self._speak(line, reader, writer)
+                await self._speak(line(body) if callable(line) else line, reader, writer)
         writer.close()
         with contextlib.suppress(ConnectionError):
             await writer.wait_closed()

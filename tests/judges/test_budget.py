@@ -1,13 +1,44 @@
 """The layer that refuses to send more than the user allows."""
 
 import asyncio
-from itertools import count
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from judgekit.errors import BudgetError, OverloadError
-from judgekit.judges.budget import Budget
-from judgekit.judges.client import Reply
+from judgekit.errors import (
+    AuthenticationError,
+    BudgetError,
+    ContextError,
+    FilterError,
+    JudgeError,
+    LostError,
+    OverloadError,
+    RateLimitError,
+    RefusalError,
+    TruncatedError,
+)
+from judgekit.judges.budget import Budget, Limits, Share, Spending, likely_tokens
+from judgekit.judges.client import Reply, Turn
+from judgekit.judges.ladder import Footing, Ladder
+from judgekit.judges.price import Price
+from judgekit.judges.retry import Retry
+from judgekit.score import ledger
+from judgekit.traces.message import Usage
+
+PRICE = Price(2, 8)  # US dollars for a million tokens
+
+
+def budget(inner, price=PRICE, **limits):
+    return Budget(Ladder(inner, Footing(sure=True)), Spending(Limits(**limits), price))
+
+
+def spent(budget):
+    return budget.spending.requests, budget.spending.tokens, budget.spending.usd
 
 
 async def refused_of(budget, requests):
@@ -20,35 +51,301 @@ async def refused_of(budget, requests):
 @pytest.mark.parametrize("limit", [0, 1, 7])
 def test_the_request_after_the_last_one_allowed_is_refused_before_it_is_sent(stub, question, limit):
     asked = stub()
-    assert asyncio.run(refused_of(Budget(asked, limit, count()), [question()] * 20)) == 20 - limit
+    assert asyncio.run(refused_of(budget(asked, requests=limit), [question()] * 20)) == 20 - limit
     assert len(asked.requests) == limit
-
-
-def test_the_refusal_says_which_limit_is_spent(stub, question):
-    with pytest.raises(BudgetError, match=r"^the judge's limit of 0 requests \(max_requests\) is spent$"):
-        asyncio.run(Budget(stub(), 0, count()).complete(question()))
 
 
 def test_none_is_no_limit(stub, question):
     asked = stub()
-    assert asyncio.run(refused_of(Budget(asked, None, count()), [question()] * 20)) == 0
+    assert asyncio.run(refused_of(budget(asked, price=None), [question()] * 20)) == 0
     assert len(asked.requests) == 20
 
 
-def test_requests_that_fail_count_too(stub, question):
-    asked = stub([OverloadError("busy")])
-    assert asyncio.run(refused_of(Budget(asked, 3, count()), [question()] * 5)) == 2
-    assert len(asked.requests) == 3
+@pytest.fixture
+def thousand(question):
+    """A request that will likely take 1,000 tokens in and 100 out, which cost $0.0028."""
+    asked = question(messages=(Turn("user", ""),), params={"max_tokens": 100})
+    asked = question(messages=(Turn("user", "four" * (1000 - asked.input_tokens)),), params={"max_tokens": 100})
+    assert Spending(Limits(), PRICE).share(asked) == Share(1_100, 0.0028)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("limits", "fit"), [({"tokens": 3_299}, 2), ({"tokens": 3_300}, 3), ({"usd": 0.0083}, 2), ({"usd": 0.0084}, 3)]
+)
+def test_tokens_and_dollars_are_spent_up_to_their_limit_and_not_beyond(stub, thousand, limits, fit):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=1000, output_tokens=100), cost_usd=0.0028)])
+    assert asyncio.run(refused_of(budget(asked, **limits), [thousand] * 5)) == 5 - fit
+    assert len(asked.requests) == fit
+
+
+def test_three_times_ten_cents_are_thirty_cents():
+    spending = Spending(Limits(usd=0.3), PRICE)
+    assert [spending.reserve(Share(0, 0.1)) for _ in range(4)] == [None, None, None, "$0.3 (spent: $0.3)"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "found"),
+    [
+        ({"requests": 1}, "1 requests (spent: 1)"),
+        ({"tokens": 1_500}, "1,500 tokens (spent: 600)"),
+        ({"usd": 0.004}, "$0.004 (spent: $0.002)"),
+    ],
+    ids=str,
+)
+def test_the_refusal_says_which_limit_would_be_passed_and_what_is_spent(stub, thousand, limits, found):
+    reply = Reply(text="", usage=Usage(input_tokens=500, output_tokens=100), cost_usd=0.002)
+    held = budget(stub([reply]), **limits)
+    asyncio.run(held.complete(thousand))
+    with pytest.raises(BudgetError) as info:
+        asyncio.run(held.complete(thousand))
+    assert str(info.value) == f"openai/judge-1: one more request would pass the budget of {found}"
+
+
+@pytest.mark.parametrize(
+    ("params", "tokens"),
+    [
+        ({}, 500),
+        ({"max_tokens": 40}, 40),
+        ({"max_completion_tokens": 4_000}, 4_000),
+        ({"max_tokens": 40, "max_completion_tokens": 90}, 40),
+    ],
+    ids=str,
+)
+def test_a_request_is_expected_to_take_its_bytes_and_the_room_for_its_reply(question, params, tokens):
+    asked = question(messages=(Turn("system", "é" * 30), Turn("user", "abcd" * 10)), schema={}, params=params)
+    assert likely_tokens(asked) == (60 + 40 + len("{}")) // 4 + tokens
+
+
+def test_what_was_set_aside_and_not_taken_is_free_for_others(stub, thousand):
+    held = budget(stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.00001)]), tokens=1_200)
+    for _ in range(10):
+        asyncio.run(held.complete(thousand))
+    assert spent(held) == (10, 110, 0.0001)
+    with pytest.raises(BudgetError):
+        asyncio.run(held.complete(thousand))
+
+
+def test_a_request_waits_while_those_under_way_may_leave_it_room(stub, thousand):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1))])
+    assert asyncio.run(refused_of(budget(asked, tokens=2_500), [thousand] * 20)) == 0
+    assert len(asked.requests) == 20
+    assert asked.most_at_once == 2
+
+
+def test_nothing_is_under_way_any_more_when_a_request_is_refused(stub, thousand):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=1000, output_tokens=100))])
+    held, under_way = budget(asked, tokens=2_500), []
+
+    async def ask():
+        try:
+            await held.complete(thousand)
+        except BudgetError:
+            under_way.append(asked.under_way)
+
+    async def ask_all():
+        await asyncio.gather(*(ask() for _ in range(5)))
+
+    asyncio.run(ask_all())
+    assert len(asked.requests) == 2
+    assert under_way == [0, 0, 0]
+
+
+def test_a_request_that_waits_for_room_is_not_overtaken_by_smaller_ones(stub, question):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=1, output_tokens=1))])
+    held = budget(asked, price=None, tokens=2_000)
+    large, small = ({"max_tokens": room} for room in (1_200, 10))
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        requests = [question(draw=draw, params=params) for draw, params in enumerate([large, large, small, small])]
+        tasks = [asyncio.create_task(held.complete(one)) for one in requests]
+        await asyncio.sleep(0)
+        asked.gate.set()
+        await asyncio.wait_for(asyncio.gather(*tasks), 5)
+
+    asyncio.run(ask())
+    assert [request.draw for request in asked.requests] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("line", "paid"),
+    [
+        (Reply(text=""), (1, 1_100, 0.0028)),
+        (Reply(text="", usage=Usage(input_tokens=7)), (1, 1_100, 0.0028)),
+        (LostError("gone"), (1, 1_100, 0.0028)),
+        (ValueError("a bug"), (1, 1_100, 0.0028)),
+        (Reply(text="", usage=Usage(input_tokens=7, output_tokens=1)), (1, 8, 0.0028)),
+        (Reply(text="", usage=Usage(input_tokens=7, output_tokens=1), cost_usd=0.5), (1, 8, 0.5)),
+        (OverloadError("busy"), (1, 0, 0.0)),
+        (RateLimitError("busy"), (1, 0, 0.0)),
+        (AuthenticationError("no"), (1, 0, 0.0)),
+        (ContextError("long"), (1, 0, 0.0)),
+    ],
+    ids=str,
+)
+def test_what_nobody_knows_counts_as_expected_and_what_no_model_answered_costs_nothing(stub, thousand, line, paid):
+    held = budget(stub([line]))
+    with suppress(JudgeError, ValueError):
+        asyncio.run(held.complete(thousand))
+    assert spent(held) == paid
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"), [("refusal", RefusalError), ("filter", FilterError), ("length", TruncatedError)]
+)
+def test_an_answer_that_cannot_be_used_is_paid_for(stub, question, ending, kind):
+    usage = Usage(input_tokens=7, output_tokens=1)
+    held = budget(stub([Reply(text="", ending=ending, usage=usage, cost_usd=0.25)]))
+    with pytest.raises(kind):
+        asyncio.run(held.complete(question()))
+    assert spent(held) == (1, 8, 0.25)
+
+
+def test_every_attempt_of_a_request_counts(stub, thousand, no_waits):
+    asked = stub([RateLimitError("busy"), LostError("gone"), Reply(text="", usage=Usage(), cost_usd=0.5)])
+    held = Budget(Retry(Ladder(asked, Footing()), 4), Spending(Limits(), PRICE))
+    asyncio.run(held.complete(thousand))
+    assert spent(held) == (3, 2 * 1_100, 0.5028)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["one under way", "one that waits"])
+def test_a_cancelled_request_sets_nothing_aside_any_more(stub, thousand, which):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
+    held = budget(asked, tokens=2_000)
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        tasks = [asyncio.create_task(held.complete(thousand)) for _ in range(3)]
+        await asyncio.sleep(0)
+        tasks.pop(which).cancel()
+        await asyncio.sleep(0)
+        asked.gate.set()
+        return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+
+    ends = [type(end) for end in asyncio.run(ask())]
+    if which == 1:  # it was not sent, and costs nothing
+        assert ends == [Reply, Reply]
+        assert spent(held) == (2, 22, 0.0)
+    else:  # it may have been answered
+        assert ends == [BudgetError, BudgetError]
+        assert spent(held) == (1, 1_100, 0.0028)
 
 
 def test_one_limit_holds_for_all_clients_and_loops_of_a_judge(stub, question):
-    asked, sent = stub(), count()
-    refused = [asyncio.run(refused_of(Budget(asked, 5, sent), [question()] * 3)) for _ in range(3)]
+    asked, spending = stub(), Spending(Limits(requests=5), None)
+    refused = [asyncio.run(refused_of(Budget(Ladder(asked, Footing()), spending), [question()] * 3)) for _ in range(3)]
     assert refused == [0, 1, 3]
     assert len(asked.requests) == 5
 
 
+def test_one_limit_holds_for_threads_with_a_loop_each(stub, question):
+    asked, spending = [stub() for _ in range(4)], Spending(Limits(requests=50), None)
+
+    def work(inner):
+        return asyncio.run(refused_of(Budget(Ladder(inner, Footing()), spending), [question()] * 30))
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(work, asked)) == 120 - 50
+    assert sum(len(one.requests) for one in asked) == spending.requests == 50
+
+
+def test_threads_cannot_come_between_the_look_at_a_limit_and_the_count():
+    class Slow(Spending):
+        def _passed(self, share):
+            passed = super()._passed(share)
+            time.sleep(0.001)
+            return passed
+
+    spending = Slow(Limits(requests=10), None)
+    with ThreadPoolExecutor(4) as threads:
+        refused = [passed is not None for passed in threads.map(spending.reserve, [Share(1, 0.0)] * 40)]
+    assert refused.count(False) == spending.requests == 10
+
+
 def test_closing_closes_what_is_inside(stub):
     inner = stub()
-    asyncio.run(Budget(inner, 0, count()).aclose())
+    asyncio.run(budget(inner).aclose())
     assert inner.closed == 1
+
+
+@dataclass
+class Fate:
+    """What becomes of a request: how long its reply takes, what share of the expected tokens it uses or which error
+    there is, and whether and when it is cancelled. Times are turns of the event loop."""
+
+    turns: int
+    end: float | JudgeError | None
+    cancelled_after: int | None
+
+
+FATES = st.builds(
+    Fate,
+    st.integers(0, 4),
+    st.floats(0, 1) | st.none() | st.sampled_from([OverloadError("busy"), LostError("gone"), ContextError("long")]),
+    st.none() | st.integers(0, 6),
+)
+
+
+@dataclass
+class Fateful:
+    """A provider that says what fate has in store; the fate of a request is named by its ``draw``."""
+
+    fates: list[Fate]
+    spending: Spending | None = None
+
+    async def complete(self, request, /):
+        limits = self.spending.limits
+        assert limits.requests is None or self.spending.requests <= limits.requests
+        assert limits.tokens is None or self.spending.tokens <= limits.tokens
+        assert limits.usd is None or self.spending.usd <= limits.usd + 1e-9
+        fate = self.fates[request.draw]
+        for _ in range(fate.turns):
+            await asyncio.sleep(0)
+        if isinstance(fate.end, JudgeError):
+            raise type(fate.end)(*fate.end.args)
+        if fate.end is None:
+            return Reply(text="")
+        used = Usage(input_tokens=int(fate.end * request.input_tokens), output_tokens=int(fate.end * 500))
+        return Reply(text="", usage=used, cost_usd=PRICE.of(used))
+
+
+@given(
+    fates=st.lists(FATES, max_size=12),
+    limits=st.builds(
+        Limits,
+        requests=st.none() | st.integers(0, 12),
+        tokens=st.none() | st.integers(0, 4_000),
+        usd=st.none() | st.floats(0, 0.03),
+    ),
+)
+def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, limits):
+    asked = Fateful(fates)
+    held = budget(asked)
+    held.spending.limits, asked.spending = limits, held.spending
+    share = held.spending.share(question())
+
+    async def ask(draw, fate):
+        task = asyncio.create_task(held.complete(question(draw=draw)))
+        if fate.cancelled_after is not None:
+            for _ in range(fate.cancelled_after):
+                await asyncio.sleep(0)
+            task.cancel()
+        await asyncio.wait((task,))
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, JudgeError):
+            raise error
+
+    async def ask_all():
+        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+            for draw, fate in enumerate(fates):
+                group.create_task(ask(draw, fate))
+
+    with ledger() as calls:
+        asyncio.run(ask_all())
+    requests, tokens, usd = spent(held)
+    assert requests == len(calls)
+    assert tokens == sum(share.tokens if call.tokens_paid is None else call.tokens_paid for call in calls)
+    assert usd == pytest.approx(sum(share.usd if call.usd_paid is None else call.usd_paid for call in calls), abs=1e-9)
+    assert limits.requests is None or requests <= limits.requests
+    assert limits.tokens is None or tokens <= limits.tokens
+    assert limits.usd is None or usd <= limits.usd + 1e-9

@@ -2,8 +2,14 @@
 
 import asyncio
 import gc
+import logging
+import sqlite3
+import threading
+import time
+from typing import Literal
 
 import pytest
+from pydantic import BaseModel
 
 from judgekit.errors import (
     FilterError,
@@ -12,12 +18,19 @@ from judgekit.errors import (
     RefusalError,
     ReplayError,
     ReplyError,
+    StoreError,
     TruncatedError,
 )
-from judgekit.judges.cache import Cache, Replay
-from judgekit.judges.client import Reply
-from judgekit.judges.replies import CachedReplies, Recorded, RecordedReplies
+from judgekit.judges.answer import read_answer
+from judgekit.judges.cache import Cache, Replay, explain_miss
+from judgekit.judges.cassettes import RecordedReplies
+from judgekit.judges.client import Reply, TokenLogprob
+from judgekit.judges.judge import Judge
+from judgekit.judges.replies import CachedReplies, Recorded
+from judgekit.judges.schema import strict_schema
+from judgekit.runs.runner import run
 from judgekit.score import JudgeCall, ledger
+from judgekit.scorers.goal import AgentGoalAccuracyWithReference
 from judgekit.traces.message import Usage
 
 REPLY = Reply(text="fine", model="m", usage=Usage(input_tokens=3), cost_usd=0.1)
@@ -238,6 +251,281 @@ def test_a_waiter_that_checks_more_than_the_one_who_asked_does_not_get_what_it_w
     assert calls == []
 
 
+# Others that use the same file
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "cache.sqlite"
+
+
+@pytest.fixture
+def two_caches(stub, path):
+    """Two caches on one file, as two judges have them, over one client."""
+    asked = gated(stub)
+    caches = [Cache(asked, CachedReplies(path), "read_write") for _ in range(2)]
+    yield asked, *caches
+    for cache in caches:
+        cache.replies.close()
+
+
+def claims(path):
+    database = sqlite3.connect(path)
+    rows = database.execute("SELECT key, until FROM claims").fetchall()
+    database.close()
+    return dict(rows)
+
+
+def test_what_another_is_asking_is_waited_for_and_costs_nothing(two_caches, question):
+    asked, one, other = two_caches
+
+    async def ask():
+        tasks = [*await started(one, [question()]), *await started(other, [question()] * 3)]
+        asked.gate.set()
+        return await asyncio.gather(*tasks)
+
+    first, *others = asyncio.run(ask())
+    assert len(asked.requests) == 1
+    assert first == (REPLY, [])
+    assert others == [(REPLY, [REMEMBERED])] * 3
+
+
+def test_two_threads_with_a_loop_each_send_each_request_once(stub, path, question):
+    requests = [question(draw=draw) for draw in range(40)]
+    stubs = [stub([REPLY]), stub([REPLY])]
+    ready = threading.Barrier(2)
+
+    def work(asked):
+        async def ask():
+            cache = Cache(asked, CachedReplies(path), "read_write")
+            replies = await asyncio.gather(*map(cache.complete, requests))
+            await cache.aclose()
+            assert replies == [REPLY] * 40
+
+        ready.wait()
+        asyncio.run(ask())
+
+    threads = [threading.Thread(target=work, args=(asked,)) for asked in stubs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one.draw for asked in stubs for one in asked.requests) == list(range(40))
+
+
+@pytest.mark.parametrize("error", [OverloadError("busy"), RefusalError("no")], ids=lambda error: type(error).__name__)
+def test_what_another_failed_to_get_is_asked_again_at_once(two_caches, question, path, error):
+    asked, one, other = two_caches
+    asked.lines = [error, REPLY]
+
+    async def ask():
+        tasks = [*await started(one, [question()]), *await started(other, [question()])]
+        asked.gate.set()
+        return await asyncio.wait_for(asyncio.gather(*tasks), timeout=5)  # a lease would take ten seconds
+
+    (first, _), (second, calls) = asyncio.run(ask())
+    assert type(first) is type(error)
+    assert (second, calls) == (REPLY, [])
+    assert len(asked.requests) == 2
+    assert claims(path) == {}
+
+
+def test_a_request_that_is_cancelled_is_left_to_others(two_caches, question, path):
+    asked, one, other = two_caches
+
+    async def cancelled():
+        await started(one, [question()])
+        assert claims(path).keys() == {question().key}
+
+    asyncio.run(cancelled())
+    assert claims(path) == {}
+    asked.gate.set()
+    assert asyncio.run(other.complete(question())) == REPLY
+
+
+def test_a_waiter_that_is_cancelled_leaves_the_claim_of_another_alone(two_caches, question, path):
+    _, one, other = two_caches
+
+    async def ask():
+        await started(one, [question()])
+        [waiting] = await started(other, [question()])
+        await asyncio.sleep(0.03)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        await other.aclose()
+        assert claims(path).keys() == {question().key}
+
+    asyncio.run(ask())
+
+
+def test_the_requests_of_one_who_was_killed_are_asked_when_the_lease_has_ended(stub, path, question, monkeypatch):
+    for module in ("cache", "replies"):
+        monkeypatch.setattr(f"judgekit.judges.{module}.LEASE", 0.2)
+    dead, replies = CachedReplies(path), CachedReplies(path)
+    assert dead.claim(question().key)
+    [until] = claims(path).values()
+    assert asyncio.run(Cache(stub([REPLY]), replies, "read_write").complete(question())) == REPLY
+    assert time.time() > until
+    dead.close()
+    replies.close()
+
+
+def test_a_claim_is_renewed_for_as_long_as_the_request_takes(two_caches, question, path, monkeypatch):
+    monkeypatch.setattr("judgekit.judges.cache.LEASE", 0.03)  # so that it is renewed every hundredth of a second
+    asked, one, _ = two_caches
+
+    async def ask():
+        [task] = await started(one, [question()])
+        [first] = claims(path).values()
+        for times in range(1, 4):
+            while claims(path)[question().key] < first + times * 0.02:  # noqa: ASYNC110 - it is waited for in a file
+                await asyncio.sleep(0.01)
+        asked.gate.set()
+        await task
+
+    asyncio.run(ask())
+
+
+def test_nothing_is_renewed_where_nothing_is_under_way(stub, kept, question):
+    cache = Cache(stub([OverloadError("busy"), REPLY]), kept, "read_write")
+
+    async def ask():
+        assert cache._renewal is None
+        for _ in range(2):
+            task = asyncio.create_task(cache.complete(question()))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not cache._renewal.cancelled()
+            await asyncio.wait([task])
+            task.exception()
+            await asyncio.sleep(0)
+            assert cache._renewal is None
+
+    asyncio.run(ask())
+
+
+def test_a_renewal_that_fails_is_nobodys_error(two_caches, question, monkeypatch, caplog):
+    monkeypatch.setattr("judgekit.judges.cache.LEASE", 0.03)
+    asked, one, _ = two_caches
+    tried = asyncio.Event()
+
+    def renew():
+        tried.set()
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(one.replies, "renew", renew)
+
+    async def ask():
+        [task] = await started(one, [question()])
+        await tried.wait()
+        asked.gate.set()
+        return await task
+
+    assert asyncio.run(ask()) == (REPLY, [])
+    assert caplog.records == []
+
+
+def test_refresh_waits_for_nobody_and_claims_nothing(two_caches, question, path):
+    asked, one, other = two_caches
+    other.mode = "refresh"
+
+    async def ask():
+        tasks = [*await started(one, [question()]), *await started(other, [question()])]
+        assert len(asked.requests) == 2
+        assert len(claims(path)) == 1
+        asked.gate.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(ask())
+
+
+def test_a_reply_that_cannot_be_kept_is_an_error_and_the_claim_is_given_back(stub, path, question):
+    replies = CachedReplies(path)
+    replies._db.execute("PRAGMA max_page_count = 12")
+    cache = Cache(stub([Reply(text="x" * 100_000), REPLY]), replies, "read_write")
+    with pytest.raises(StoreError, match="disk is full"):
+        asyncio.run(cache.complete(question()))
+    assert claims(path) == {}
+    assert asyncio.run(cache.complete(question())) == REPLY
+    replies.close()
+
+
+def test_closing_ends_what_is_under_way_and_gives_its_claims_back(stub, path, question, caplog):
+    asked = gated(stub)
+
+    async def close():
+        cache = Cache(asked, CachedReplies(path), "read_write")
+        tasks = await started(cache, [question(draw=draw) for draw in range(3)])
+        assert len(claims(path)) == 3
+        await cache.aclose()
+        assert claims(path) == {}
+        assert cache._renewal is None
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert [type(end) for end in asyncio.run(close())] == [asyncio.CancelledError] * 3
+    assert asked.under_way == 0
+    assert asked.closed == 1
+    assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
+
+
+def test_what_one_judge_answered_is_no_answer_of_another(server, achieved, sample, path):
+    server.script = [server.says(achieved)]
+    samples = [sample.model_copy(update={"reference": f"Booked {number}."}) for number in range(20)]
+    settings = {"base_url": server.url, "cache": path}
+    for sent, judge in (
+        (20, Judge("openai/a", **settings)),
+        (40, Judge("openai/b", **settings)),
+        (60, Judge("openai/a", params={"temperature": 1}, **settings)),
+        (60, Judge("openai/a", **settings)),
+    ):
+        scores = run(samples, [AgentGoalAccuracyWithReference(judge)])
+        assert [row.score.value for row in scores] == [1.0] * 20
+        assert len(server.requests) == sent
+
+
+# Without the judge's words
+
+
+class Opinion(BaseModel):
+    reason: str
+    verdict: Literal["good", "bad"]
+
+
+def asks_for_opinion(question, check=lambda _: None):
+    return question(schema=strict_schema(Opinion), accept=lambda text: check(read_answer(text, Opinion)))
+
+
+SAID = Reply(
+    text='{"reason": "Smith said so.", "verdict": "bad"}',
+    model="m",
+    usage=Usage(input_tokens=3),
+    cost_usd=0.1,
+    logprobs=(TokenLogprob(token="Smith", logprob=-0.1),),  # noqa: S106 - a part of a word
+)
+
+
+def test_without_text_the_verdict_alone_is_kept_and_whoever_asked_still_gets_it_all(stub, kept, question, path):
+    cache = Cache(stub([SAID]), kept, "read_write", store_text=False)
+    assert asyncio.run(cache.complete(asks_for_opinion(question))) == SAID
+    remembered = asyncio.run(cache.complete(asks_for_opinion(question)))
+    assert remembered == Reply(text='{"reason":"","verdict":"bad"}', model="m", usage=SAID.usage, cost_usd=0.1)
+    assert len(cache.inner.requests) == 1
+    for file in path.parent.iterdir():
+        assert b"Smith" not in file.read_bytes()
+
+
+def test_without_text_what_only_words_can_tell_is_asked_again(stub, kept, question, path):
+    def check(answer):
+        if not answer.reason:
+            raise ValueError("reason: is missing")
+
+    cache = Cache(stub([SAID]), kept, "read_write", store_text=False)
+    for _ in range(2):
+        assert asyncio.run(cache.complete(asks_for_opinion(question, check))) == SAID
+    assert len(cache.inner.requests) == 2
+    assert claims(path) == {}
+
+
 # Replay
 
 
@@ -288,6 +576,38 @@ def test_the_nearest_is_the_recorded_request_that_differs_in_the_fewest_parts(ke
         kept.put(question(**far), REPLY)
     with pytest.raises(ReplayError, match=r"differs in draw$"):
         asyncio.run(Replay(kept).complete(question()))
+
+
+def test_a_request_of_the_same_prompt_is_nearer_than_one_of_another(kept, question):
+    kept.put(question(prompt="badness@1"), REPLY)
+    asked = question(model="other", params={}, draw=1)
+    kept.put(question(prompt="goodness@0", messages=()), REPLY)
+    assert explain_miss(kept, asked) == (
+        "the nearest recorded request differs in draw, messages, messages[0] (system), messages[1] (user), model, params"
+    )
+    assert explain_miss(kept, question(prompt="third@1", model="other")) == (
+        "the nearest recorded request differs in model"
+    )
+
+
+def test_a_request_whose_key_alone_was_changed_by_hand_is_said_to_differ_in_it(question, tmp_path):
+    path = tmp_path / "replies.jsonl"
+    path.write_text(Recorded(key="k", digests=question().digests, reply=REPLY).model_dump_json())
+    assert explain_miss(RecordedReplies(path), question()) == ("the nearest recorded request differs in its key alone")
+
+
+def test_a_reply_that_is_damaged_is_as_good_as_not_recorded(question, tmp_path):
+    path = tmp_path / "cache.sqlite"
+    replies = CachedReplies(path)
+    replies.put(question(), REPLY)
+    replies.close()
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("UPDATE replies SET reply = '{'")
+    database.close()
+    replies = CachedReplies(path, read_only=True)
+    with pytest.raises(ReplayError, match="nothing is recorded at all"):
+        asyncio.run(Replay(replies).complete(question()))
+    replies.close()
 
 
 def test_where_nothing_is_kept_replay_says_so(kept, question):

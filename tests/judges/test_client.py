@@ -37,6 +37,7 @@ SAME = {
     "order of the parameters": {"params": {"seed": 7, "temperature": 0}},
     "prompt, whose words are in the messages": {"prompt": "another@87654321"},
     "accept, which is code": {"accept": len},
+    "step, by which the same is asked in another way": {"step": "text"},
 }
 
 
@@ -114,9 +115,51 @@ def test_a_repaired_request_shows_the_reply_and_what_is_wrong_with_it(question):
     assert repaired.key != question().key
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", []),
+        ("x" * 20_000, ["x" * 20_000]),
+        (
+            f"{'a' * 10_000}{'b' * 1_234_567}{'c' * 10_000}",
+            [f"{'a' * 10_000}\n[... 1,234,567 characters omitted ...]\n{'c' * 10_000}"],
+        ),
+    ],
+    ids=["nothing", "all of a long one", "the ends of a longer one"],
+)
+def test_no_more_is_shown_back_than_helps(question, text, shown):
+    messages = question().repaired(text, "bad").messages
+    assert [turn.content for turn in messages if turn.role == "assistant"] == shown
+    assert messages[-1].role == "user"
+
+
+@pytest.mark.parametrize(
+    ("params", "limit", "roomier"),
+    [
+        ({}, None, None),
+        ({"max_tokens": "auto"}, None, None),
+        ({"max_tokens": 100, "top_p": 1}, 100, {"max_tokens": 200, "top_p": 1}),
+        ({"max_completion_tokens": 8}, 8, {"max_completion_tokens": 16}),
+        ({"max_tokens": 5, "max_completion_tokens": 8}, 5, {"max_tokens": 10, "max_completion_tokens": 16}),
+    ],
+    ids=str,
+)
+def test_a_reply_gets_twice_the_room_where_a_limit_is_set(question, params, limit, roomier):
+    request = question(params=params)
+    assert request.output_limit == limit
+    assert request.roomier() == (None if roomier is None else question(params=roomier))
+    assert request.params == params
+
+
+def test_tokens_are_reckoned_at_four_bytes_each(question):
+    request = question(messages=(Turn("system", "é" * 100), Turn("user", "x" * 200 + "\ud800")), schema={"a": "b" * 90})
+    assert request.input_tokens == (200 + 200 + 1 + 100) // 4
+
+
 def test_a_reply_keeps_what_the_provider_did_not_say_apart_from_zero():
     reply = Reply(text="x")
-    assert json.loads(reply.model_dump_json()) == {"text": "x", "model": None, "usage": None, "cost_usd": None}
+    nothing = dict.fromkeys(("model", "usage", "cost_usd", "logprobs"))
+    assert json.loads(reply.model_dump_json()) == {"text": "x", "ending": "stop", **nothing}
     with pytest.raises(ValidationError, match="frozen"):
         reply.text = "y"
 

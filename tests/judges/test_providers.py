@@ -7,12 +7,21 @@ from judgekit.judges.providers import PROVIDERS, provider_named
 
 
 def test_the_provider_is_known_by_name():
-    assert provider_named("openai") == PROVIDERS["openai"] == ("https://api.openai.com/v1", "OPENAI_API_KEY")
+    assert provider_named("openai") is PROVIDERS["openai"]
+    assert provider_named("litellm") is PROVIDERS["litellm"]
+    assert PROVIDERS["openai"][1:] == ("https://api.openai.com/v1", "OPENAI_API_KEY")
+
+
+def test_importing_the_providers_loads_no_client(run_python):
+    loaded = run_python(
+        "-c", "import sys, judgekit.judges.providers; print({'openai', 'litellm'} & sys.modules.keys())"
+    )
+    assert loaded.stdout == "set()\n", loaded.stderr
 
 
 def test_an_unknown_provider_is_an_error_that_lists_the_known_ones():
     with pytest.raises(
-        ConfigError, match=r"no provider of judges is called 'openia', did you mean 'openai'\?.*Known: openai"
+        ConfigError, match=r"no provider of judges is called 'openia', did you mean 'openai'\?.*Known: openai, litellm$"
     ):
         provider_named("openia")
 
@@ -34,6 +43,15 @@ def test_a_key_goes_to_nobody_but_whom_it_is_meant_for(monkeypatch, base_url, ap
     monkeypatch.setenv("OPENAI_API_KEY", "sk-provider")
     monkeypatch.setenv(OWN, " sk-own\n")  # as it comes out of a file
     assert PROVIDERS["openai"].key(base_url, api_key_env) == key
+
+
+@pytest.mark.parametrize(
+    ("base_url", "api_key_env", "key"),
+    [(None, None, None), (None, OWN, "sk-own"), (URL, None, "no-key"), (URL, OWN, "sk-own")],
+)
+def test_a_provider_that_finds_keys_by_itself_is_given_those_that_are_named(monkeypatch, base_url, api_key_env, key):
+    monkeypatch.setenv(OWN, "sk-own")
+    assert PROVIDERS["litellm"].key(base_url, api_key_env) == key
 
 
 @pytest.mark.parametrize("value", [None, "", " \n"])

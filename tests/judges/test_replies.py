@@ -1,11 +1,15 @@
-"""Where replies are kept: a SQLite file that grows, and a JSONL file that somebody recorded."""
+"""Where replies are kept: a SQLite file that grows, and that processes share."""
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
-from judgekit.judges.client import Reply
-from judgekit.judges.replies import CachedReplies, Recorded, RecordedReplies
+from judgekit.judges.client import Reply, TokenLogprob
+from judgekit.judges.replies import Added, CachedReplies, Recorded, _checksum
 from judgekit.traces.message import Usage
 
 REPLY = Reply(text='{"good": "é\\u0000"}', model="m", usage=Usage(input_tokens=3, extra={"a": [1]}), cost_usd=0.1)
@@ -25,8 +29,8 @@ def opened(tmp_path):
     """Opens a cache file, as often as asked, and closes all."""
     held = []
 
-    def open_(path=tmp_path / "cache.sqlite"):
-        held.append(CachedReplies(path))
+    def open_(path=tmp_path / "cache.sqlite", **options):
+        held.append(CachedReplies(path, **options))
         return held[-1]
 
     yield open_
@@ -34,7 +38,27 @@ def opened(tmp_path):
         replies.close()
 
 
-# SQLite
+@pytest.fixture
+def path(tmp_path) -> Path:
+    """Where the cache file of a test is."""
+    return tmp_path / "cache.sqlite"
+
+
+def by_hand(path, *statements):
+    """Does something to a file past judgekit."""
+    database = sqlite3.connect(path, isolation_level=None)
+    rows = [row for statement in statements for row in database.execute(statement)]
+    database.close()
+    return rows
+
+
+def is_sound(path):
+    return by_hand(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+def beside(path):
+    """All files of a folder with what is in them."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
 def test_a_cached_reply_is_found_by_its_key_with_all_that_it_says(opened, question):
@@ -45,12 +69,29 @@ def test_a_cached_reply_is_found_by_its_key_with_all_that_it_says(opened, questi
     assert list(replies.digests()) == [question().digests]
 
 
-@given(text=st.text(), model=st.none() | st.text(), cost=st.none() | st.floats(0, 1e6))
-def test_whatever_a_judge_says_comes_back_as_it_was(question, tmp_path_factory, text, model, cost):
+LOGPROBS = st.builds(TokenLogprob, token=st.text(), logprob=st.floats(max_value=0, allow_nan=False))
+REPLIES = st.builds(
+    Reply,
+    text=st.text(),
+    model=st.none() | st.text(),
+    usage=st.none() | st.builds(Usage, input_tokens=st.none() | st.integers(0, 2**40)),
+    cost_usd=st.none() | st.floats(0, 1e6),
+    logprobs=st.none() | st.lists(LOGPROBS).map(tuple),
+)
+
+
+@given(reply=REPLIES)
+def test_whatever_a_judge_says_comes_back_as_it_was(question, tmp_path_factory, reply):
     replies = CachedReplies(tmp_path_factory.getbasetemp() / "any.sqlite")
-    replies.put(question(), Reply(text=text, model=model, cost_usd=cost))
-    assert replies.get(question().key) == Reply(text=text, model=model, cost_usd=cost)
+    replies.put(question(), reply)
+    assert replies.get(question().key) == reply
     replies.close()
+
+
+def test_what_no_file_can_hold_is_kept_as_a_question_mark(opened, question):
+    replies = opened()
+    replies.put(question(), Reply(text="a\ud800b"))
+    assert replies.get(question().key) == Reply(text="a?b")
 
 
 def test_a_newer_reply_takes_the_place_of_the_older_one(opened, question):
@@ -70,15 +111,13 @@ def test_replies_outlive_the_connection_and_are_seen_by_another_at_once(opened, 
     assert opened().get(question().key) == REPLY
 
 
-def test_a_file_holds_text_that_any_program_can_read(opened, question, tmp_path):
+def test_a_file_holds_text_that_any_program_can_read(opened, question, path):
     opened().put(question(), REPLY)
-    database = sqlite3.connect(tmp_path / "cache.sqlite")
-    [row] = database.execute("SELECT key, digests, prompt, reply FROM replies")
-    database.close()
-    assert row[0] == question().key
-    assert json.loads(row[1]) == question().digests
-    assert row[2] == "goodness@12345678"
-    assert json.loads(row[3])["text"] == REPLY.text
+    [row] = by_hand(path, "SELECT key, judge, prompt, digests, reply, at FROM replies")
+    assert row[:3] == (question().key, "openai/judge-1", "goodness@12345678")
+    assert json.loads(row[3]) == question().digests
+    assert json.loads(row[4])["text"] == REPLY.text
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(row[5])) < timedelta(minutes=1)
 
 
 WRITER = """
@@ -113,8 +152,8 @@ def test_processes_that_start_at_once_share_a_file_and_lose_nothing(opened, tmp_
     assert len(list(opened(tmp_path / "new" / "cache.sqlite").digests())) == 300
 
 
-def test_a_file_in_which_another_process_is_writing_is_waited_for(opened, question, tmp_path):
-    other = sqlite3.connect(tmp_path / "cache.sqlite", isolation_level=None, check_same_thread=False)
+def test_a_file_in_which_another_process_is_writing_is_waited_for(opened, question, path):
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")  # under which SQLite refuses to switch to WAL, without waiting
     soon = threading.Timer(0.02, lambda: other.execute("COMMIT"))
     soon.start()
@@ -146,36 +185,44 @@ def test_another_process_may_make_the_folder_first(opened, tmp_path, monkeypatch
     assert list(opened(tmp_path / ".judgekit" / "cache.sqlite").digests()) == []
 
 
-def newer(path):
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 2")
-    database.close()
+def test_a_folder_of_the_users_own_choice_is_not_hidden_from_git(tmp_path):
+    CachedReplies(tmp_path / "verdicts" / "cache.sqlite").close()
+    assert not (tmp_path / "verdicts" / ".gitignore").exists()
+
+
+# Files that are not caches
 
 
 def foreign(path):
-    database = sqlite3.connect(path)
-    database.execute("CREATE TABLE replies (something TEXT)")
-    database.close()
+    by_hand(path, "CREATE TABLE replies (something TEXT)")
+
+
+def newer(path):
+    CachedReplies(path).close()
+    by_hand(path, "PRAGMA user_version = 2")
+
+
+def of_others(path):
+    by_hand(path, "PRAGMA application_id = 7")
 
 
 UNUSABLE = [
     pytest.param(newer, "written by a newer judgekit (schema 2); update, or use another file", id="newer schema"),
-    pytest.param(lambda path: path.write_bytes(b"x" * 5000), "not a database; remove it or name another", id="noise"),
-    pytest.param(lambda path: path.write_bytes(b"{}"), "not a database", id="another format"),
-    pytest.param(Path.mkdir, "unable to open database file; remove it or name another", id="directory"),
+    pytest.param(foreign, "is a database of another program; name another file", id="tables of another program"),
+    pytest.param(of_others, "is a database of another program; name another file", id="another program"),
+    pytest.param(Path.mkdir, "cannot be used as a cache: it is a folder; name a file in it", id="folder"),
 ]
 
 
 @pytest.mark.parametrize(("make", "found"), UNUSABLE)
-def test_a_file_that_cannot_be_a_cache_is_left_as_it_is_and_reported_in_words(tmp_path, make, found):
-    path = tmp_path / "cache.sqlite"
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_that_is_no_cache_is_left_as_it_is_and_reported_in_words(path, make, found, read_only):
     make(path)
-    before = path.read_bytes() if path.is_file() else None
+    before = None if path.is_dir() else beside(path)
     with pytest.raises(StoreError) as info:
-        CachedReplies(path)
-    assert str(info.value).startswith(f"{path}: ")
-    assert found in str(info.value)
-    assert before == (path.read_bytes() if path.is_file() else None)
+        CachedReplies(path, read_only=read_only)
+    assert str(info.value) == f"{path}: {found}"
+    assert before == (None if path.is_dir() else beside(path))
     assert open_files(path) == []
 
 
@@ -192,74 +239,607 @@ def test_a_folder_that_cannot_be_made_is_reported_in_words(tmp_path):
         CachedReplies(tmp_path / "file" / "folder" / "cache.sqlite")
 
 
-def test_a_table_of_somebody_else_is_reported_in_words(opened, question, tmp_path):
-    foreign(tmp_path / "cache.sqlite")
+def test_an_empty_file_is_a_new_cache(opened, question, path):
+    path.touch()
+    opened().put(question(), REPLY)
+    assert opened().get(question().key) == REPLY
+
+
+def test_a_table_that_somebody_took_away_is_reported_in_words(opened, path):
     replies = opened()
-    for use in (lambda: replies.get("k"), lambda: replies.put(question(), REPLY), replies.digests):
-        with pytest.raises(StoreError, match=r"cannot be used as a cache: .*column"):
+    by_hand(path, "DROP TABLE replies")
+    for use in (lambda: replies.get("k"), replies.digests, lambda: list(replies.recorded())):
+        with pytest.raises(StoreError, match=r"cannot be used as a cache: no such table: replies; name another file$"):
             use()
 
 
-def test_a_row_that_was_damaged_is_reported_in_words(opened, question, tmp_path):
+# Corruption
+
+
+def noise(path):
+    path.write_bytes(b"x" * 5000)
+
+
+def short(path):
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def torn_pages(path):
+    """All pages but the first are overwritten, so that the file opens well."""
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+
+
+@pytest.fixture
+def filled(path, question) -> Path:
+    """A cache file that was used and closed."""
+    replies = CachedReplies(path)
+    for draw in range(50):
+        replies.put(question(draw=draw), REPLY)
+    replies.close()
+    return path
+
+
+def set_aside(path):
+    """The files that were renamed, by what stands behind the time in their names."""
+    renamed = [file for file in path.parent.iterdir() if file.name.startswith(f"{path.name}.corrupt-2")]
+    return {file.name.partition("Z")[2]: file for file in renamed}
+
+
+@pytest.mark.parametrize("damage", [noise, short, torn_pages], ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("name", ["cache.sqlite", "cache.sqlite3", "cache.DB"])
+def test_a_corrupt_file_is_set_aside_and_the_work_goes_on_in_a_new_one(opened, question, filled, damage, name, caplog):
+    path = filled.rename(filled.with_name(name))
+    damage(path)
+    damaged = path.read_bytes()
+    replies = opened(path)
+    assert replies.get(question().key) is None
+    replies.put(question(), REPLY)
+    assert opened(path).get(question().key) == REPLY
+    aside = set_aside(path)
+    assert aside.keys() == {""}
+    assert aside[""].read_bytes() == damaged
+    [warning] = caplog.records
+    assert (warning.name, warning.levelname) == ("judgekit", "WARNING")
+    assert warning.getMessage().startswith(f"{path}: is corrupt (")
+    assert warning.getMessage().endswith(f"); it was renamed to {aside['']}, and a new cache is begun")
+
+
+@pytest.mark.parametrize("use", ["get", "claim", "put"])
+def test_a_file_that_becomes_corrupt_in_use_is_set_aside(opened, question, filled, use, caplog):
+    replies = opened()
+    filled.write_bytes(b"x" * filled.stat().st_size)
+    asked = question(draw=99)
+    calls = {
+        "get": lambda: replies.get(asked.key),
+        "claim": lambda: replies.claim(asked.key),
+        "put": lambda: replies.put(asked, REPLY),
+    }
+    calls[use]()
+    assert "" in set_aside(filled)
+    replies.put(question(), Reply(text="new"))
+    assert opened().get(question().key) == Reply(text="new")
+    assert is_sound(filled)
+    assert len(caplog.records) == 1
+
+
+def test_the_log_of_a_corrupt_file_that_others_still_use_is_set_aside_with_it(opened, question, filled):
+    replies, other = opened(), opened()
+    other.put(question(), REPLY)
+    filled.write_bytes(b"x" * 5000)
+    replies.put(question(draw=1), REPLY)
+    assert set_aside(filled).keys() == {"", "-wal", "-shm"}
+    other.close()
+    assert replies.get(question(draw=1).key) == REPLY
+    assert opened().get(question(draw=1).key) == REPLY
+    assert is_sound(filled)
+
+
+@pytest.mark.parametrize("name", ["cache", "notes.txt", "recorded.jsonl"])
+def test_a_file_that_is_by_its_name_no_database_is_never_renamed(tmp_path, name):
+    path = tmp_path / name
+    noise(path)
+    before = beside(path)
+    with pytest.raises(StoreError, match=r"file is not a database; name another file$"):
+        CachedReplies(path)
+    assert beside(path) == before
+
+
+def test_a_corrupt_file_that_is_only_read_stays_where_it_is(path):
+    noise(path)
+    before = beside(path)
+    with pytest.raises(StoreError, match=r"file is not a database; name another file$"):
+        CachedReplies(path, read_only=True)
+    assert beside(path) == before
+
+
+def test_a_new_file_that_another_process_began_meanwhile_is_not_set_aside(opened, question, path, monkeypatch):
+    noise(path)
+    open_ = CachedReplies._open
+    others = []
+
+    def late(replies):
+        try:
+            open_(replies)
+        except sqlite3.DatabaseError:
+            if not others:  # the other process comes between the error and its consequence
+                others.append(None)
+                others.append(opened(path))
+                others[1].put(question(), REPLY)
+            raise
+
+    monkeypatch.setattr(CachedReplies, "_open", late)
+    assert opened(path).get(question().key) == REPLY
+    assert len(set_aside(path)) == 1
+
+
+def test_corrupt_files_of_one_second_do_not_replace_each_other(opened, path):
+    for _ in range(3):
+        noise(path)
+        opened().close()
+    assert len(beside(path)) == 4
+
+
+# Damaged rows
+
+DAMAGE = {
+    "another verdict": "reply = replace(reply, 'good', 'evil')",
+    "another time": "at = '1999-01-01T00:00:00Z'",
+    "another prompt": "prompt = 'badness@12345678'",
+    "no JSON": "reply = '{'",
+    "no UTF-8": "reply = CAST(x'ff' AS TEXT)",
+    "no checksum": "checksum = x''",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_row_that_was_damaged_is_a_miss_and_is_replaced(opened, question, path, damage, caplog):
     replies = opened()
     replies.put(question(), REPLY)
-    database = sqlite3.connect(tmp_path / "cache.sqlite", isolation_level=None)
-    database.execute("""UPDATE replies SET reply = '{"text": "x', digests = '{' """)
-    database.close()
-    for use in (lambda: replies.get(question().key), replies.digests):
-        with pytest.raises(StoreError, match="cannot be used as a cache: "):
-            use()
+    replies.put(question(draw=1), REPLY)
+    by_hand(path, f"UPDATE replies SET {damage} WHERE key = '{question().key}'")  # noqa: S608
+    assert [line.key for line in replies.recorded()] == [question(draw=1).key]
+    assert replies.digests() == [question(draw=1).digests]
+    caplog.clear()
+    assert replies.get(question().key) is None
+    [warning] = caplog.records
+    assert warning.getMessage() == f"{path}: a reply that was kept is damaged, and not used"
+    assert warning.name == "judgekit"
+    assert replies.claim(question().key)
+    replies.put(question(), Reply(text="again"))
+    assert replies.get(question().key) == Reply(text="again")
 
 
-# JSONL
+def test_a_value_of_another_type_is_damage_too(opened, question, path):
+    replies = opened()
+    replies.put(question(), REPLY)
+    by_hand(  # as after a flipped bit in the header of a row; what is not STRICT takes any type
+        path,
+        "PRAGMA writable_schema = 1",
+        "UPDATE sqlite_schema SET sql = replace(sql, ' STRICT', '') WHERE name = 'replies'",
+        "PRAGMA writable_schema = RESET",
+        "UPDATE replies SET reply = x'00', at = 3",
+    )
+    assert replies.get(question().key) is None
 
 
-def line(question, reply=REPLY):
-    return Recorded(key=question.key, digests=question.digests, prompt=question.prompt, reply=reply).model_dump_json()
+def test_a_reply_that_another_version_of_judgekit_wrote_is_a_miss(opened, question, path):
+    replies = opened()
+    replies.put(question(), REPLY)
+    [row] = by_hand(path, "SELECT key, judge, prompt, digests, reply, at FROM replies")
+    changed = [*row[:4], '{"text": "fine", "unheard_of": 1}', row[5]]
+    checksum = _checksum([value.encode() for value in changed])
+    by_hand(path, f"UPDATE replies SET reply = '{changed[4]}', checksum = x'{checksum.hex()}'")  # noqa: S608
+    assert replies.get(question().key) is None
 
 
-def test_a_recorded_reply_is_found_by_its_key(question, tmp_path):
-    path = tmp_path / "replies.jsonl"
-    lines = ['{"about": "Written by hand."}', line(question()), line(question(draw=1), Reply(text="two"))]
-    path.write_text("\n".join(lines), encoding="utf-8")
-    replies = RecordedReplies(path)
+# Claims
+
+
+def test_a_request_is_claimed_by_one_alone_until_it_is_released(opened):
+    one, other = opened(), opened()
+    assert one.claim("k")
+    assert not other.claim("k")
+    assert not one.claim("k")  # who asks twice waits for the first as well
+    assert other.claim("another")
+    one.release("k")
+    assert other.claim("k")
+
+
+def test_what_others_claimed_cannot_be_released(opened):
+    one, other = opened(), opened()
+    one.claim("k")
+    other.release("k")
+    assert not other.claim("k")
+
+
+def test_a_reply_takes_the_place_of_the_claim(opened, question, path):
+    one, other = opened(), opened()
+    one.claim(question().key)
+    one.claim("another")
+    one.put(question(), REPLY)
+    assert by_hand(path, "SELECT key FROM claims") == [("another",)]
+    assert not other.claim(question().key)  # there is nothing to ask for
+
+
+def end_leases(path, seconds=1):
+    by_hand(path, f"UPDATE claims SET until = {time.time() - seconds}")  # noqa: S608
+
+
+def test_a_claim_ends_with_its_lease_and_its_owner_cannot_have_it_back(opened, path):
+    one, other = opened(), opened()
+    one.claim("k")
+    end_leases(path)
+    assert other.claim("k")
+    one.renew()
+    one.release("k")
+    assert not one.claim("k")
+
+
+def test_a_claim_that_another_made_while_this_one_waited_for_its_turn_to_write_is_seen(opened, path):
+    one, other = opened(), opened()
+    one.claim("k")
+    end_leases(path, -10.5)  # made half a second after the other looked at the clock
+    assert not other.claim("k")
+
+
+def test_what_was_claimed_by_a_process_that_was_killed_is_swept_out_in_time(opened, path):
+    opened().claim("old")
+    end_leases(path)
+    opened().claim("new")
+    opened()
+    assert by_hand(path, "SELECT key FROM claims") == [("new",)]
+
+
+def test_a_claim_that_is_renewed_holds(opened, path):
+    one, other = opened(), opened()
+    one.claim("k")
+    end_leases(path)
+    one.renew()
+    [(until,)] = by_hand(path, "SELECT until FROM claims")
+    assert 9 < until - time.time() <= 10
+    assert not other.claim("k")
+
+
+@pytest.mark.parametrize("seconds", [60, 86_400 * 365])
+def test_a_lease_that_ends_too_late_to_be_true_holds_nobody_back(opened, path, seconds):
+    """A clock may be set back; what was claimed before then would be claimed for a year."""
+    one, other = opened(), opened()
+    one.claim("k")
+    end_leases(path, -seconds)
+    assert other.claim("k")
+    assert not one.claim("k")
+
+
+# What cannot be written
+
+
+def test_a_full_disk_is_reported_with_what_to_do_and_what_was_kept_stays(opened, question, path):
+    replies = opened()
+    replies.put(question(), REPLY)
+    replies._db.execute("PRAGMA max_page_count = 12")
+    with pytest.raises(StoreError) as info:
+        replies.put(question(draw=1), Reply(text="x" * 100_000))
+    assert str(info.value) == (
+        f"{path}: cannot be used as a cache: database or disk is full; "
+        "make room on the disk and do the same again, what was answered is kept"
+    )
     assert replies.get(question().key) == REPLY
-    assert replies.get(question(draw=1).key) == Reply(text="two")
-    assert replies.get(question(draw=2).key) is None
-    assert replies.get("") is None
-    assert list(replies.digests()) == [question().digests, question(draw=1).digests]
+    assert is_sound(path)
+    replies._db.execute("PRAGMA max_page_count = 1000")
+    replies.put(question(draw=2000), REPLY)
+    assert opened().get(question(draw=2000).key) == REPLY
 
 
-def test_a_recorded_file_is_only_read(question, tmp_path):
-    path = tmp_path / "replies.jsonl"
-    path.write_text(line(question()))
-    replies = RecordedReplies(path)
-    with pytest.raises(StoreError, match="a recorded file is only read; use cache_mode='replay', or a SQLite cache"):
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real disk of 300 kB, where this process may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    options = ["-t", "tmpfs", "-o", "size=300k", "judgekit", str(folder)]
+    if mount is None or subprocess.run([mount, *options], capture_output=True, check=False).returncode:  # noqa: S603
+        pytest.skip("no disk can be mounted here")
+    yield folder
+    subprocess.run([shutil.which("umount"), str(folder)], check=True)  # noqa: S603
+
+
+def test_a_disk_that_is_really_full_leaves_the_file_whole(question, small_disk):
+    path = small_disk / "cache.sqlite"
+    replies = CachedReplies(path)
+    kept = []
+
+    def fill():
+        for draw in range(1000):
+            replies.put(question(draw=draw), Reply(text="x" * 1000))
+            kept.append(question(draw=draw).key)
+
+    try:
+        with pytest.raises(StoreError, match=r"cannot be used as a cache: .*make room on the disk"):
+            fill()
+        assert len(kept) > 10
+        assert all(replies.get(key) is not None for key in kept)
+    finally:
+        replies.close()  # or the disk could not be taken away
+    again = CachedReplies(path, read_only=True)
+    assert all(again.get(key) is not None for key in kept)
+    again.close()
+    assert is_sound(path)
+
+
+@pytest.fixture
+def open_to_all():
+    """A folder that every user may reach; files in it are owned by whoever runs the tests."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def no_longer_root():
+    """From when it is called, the files of root are those of somebody else."""
+    was = os.geteuid()
+    yield lambda: os.seteuid(65_534 if was == 0 else was)
+    os.seteuid(was)
+
+
+@pytest.fixture
+def protect(open_to_all, no_longer_root):
+    """Takes the right to write from a folder and from all that is in it."""
+
+    def protect():
+        for file in open_to_all.iterdir():
+            file.chmod(0o444)
+        open_to_all.chmod(0o555)
+        no_longer_root()
+
+    return protect
+
+
+@pytest.mark.parametrize("name", ["cache.sqlite", "new.sqlite", "folder/new.sqlite"])
+def test_a_read_only_folder_is_reported_with_what_to_do(open_to_all, protect, name):
+    CachedReplies(open_to_all / "cache.sqlite").close()
+    protect()
+    with pytest.raises(StoreError, match=r"cannot be used as a cache: .*(cache_mode='replay' only reads|denied)"):
+        CachedReplies(open_to_all / name)
+
+
+def test_a_read_only_file_is_reported_before_anything_is_asked(open_to_all, no_longer_root):
+    path = open_to_all / "cache.sqlite"
+    CachedReplies(path).close()
+    path.chmod(0o444)
+    open_to_all.chmod(0o777)
+    no_longer_root()
+    with pytest.raises(StoreError, match=r"readonly database; .*cache_mode='replay' only reads$"):
+        CachedReplies(path)
+
+
+def test_a_file_in_which_another_program_writes_for_too_long_is_reported_with_what_to_do(opened, question, path):
+    replies = opened()
+    replies._db.execute("PRAGMA busy_timeout = 20")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match=r"database is locked; another program is writing in it, do the same again"):
         replies.put(question(), REPLY)
+    other.close()
+    replies.put(question(), REPLY)
+    assert replies.get(question().key) == REPLY
+
+
+# Only reading
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from judgekit.judges.client import Reply, Request, Turn
+from judgekit.judges.replies import CachedReplies
+replies = CachedReplies(Path(sys.argv[1]))
+replies.put(Request("p", "u", "m", {}, (Turn("user", "?"),), "s", {}, "p@1", str), Reply(text="last words"))
+os._exit(9)
+"""
+
+
+def killed_after_writing(path):
+    """Leaves a file behind whose last reply is not yet in it, but in the log beside it. Returns the request's key."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], env=environment, check=False)  # noqa: S603
+    assert ended.returncode == 9
+    assert Path(f"{path}-wal").stat().st_size > 0
+
+
+def test_only_reading_makes_and_changes_nothing(opened, question, filled):
+    before = beside(filled)
+    replies = opened(read_only=True)
+    assert replies.get(question().key) == REPLY
+    assert replies.get("k") is None
+    assert len(replies.digests()) == 50
+    assert beside(filled) == before
     replies.close()
-    assert path.read_text() == line(question())
+    assert beside(filled) == before
+
+
+def test_only_reading_leaves_a_damaged_row_where_it_is(opened, question, filled):
+    by_hand(filled, "UPDATE replies SET reply = '{'")
+    before = beside(filled)
+    assert opened(read_only=True).get(question().key) is None
+    assert beside(filled) == before
+
+
+def test_only_reading_sees_what_another_process_is_writing(opened, question):
+    writing = opened()
+    writing.put(question(), REPLY)
+    reading = opened(read_only=True)
+    assert reading.get(question().key) == REPLY
+    writing.put(question(draw=1), REPLY)
+    assert reading.get(question(draw=1).key) == REPLY
+
+
+def test_only_reading_sees_what_a_killed_process_left(opened, path):
+    killed_after_writing(path)
+    [line] = opened(read_only=True).recorded()
+    assert line.reply == Reply(text="last words")
+
+
+def test_only_reading_an_empty_file_finds_nothing_and_leaves_it_empty(opened, path):
+    path.touch()
+    replies = opened(read_only=True)
+    assert replies.get("k") is None
+    assert replies.digests() == []
+    assert beside(path) == {path.name: b""}
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_read_only_file_in_a_read_only_folder_can_be_read(open_to_all, protect, question, killed):
+    path = open_to_all / "cache.sqlite"
+    CachedReplies(path).close()
+    if killed:
+        killed_after_writing(path)
+    else:
+        replies = CachedReplies(path)
+        replies.put(question(), Reply(text="last words"))
+        replies.close()
+    before = beside(path)
+    protect()
+    replies = CachedReplies(path, read_only=True)
+    assert [line.reply.text for line in replies.recorded()] == ["last words"]
+    replies.close()
+    assert beside(path) == before
+
+
+def test_a_log_that_cannot_be_read_is_an_error_and_not_a_miss(open_to_all, protect):
+    path = open_to_all / "cache.sqlite"
+    killed_after_writing(path)
+    Path(f"{path}-shm").unlink()
+    protect()
+    with pytest.raises(
+        StoreError, match=r"it must be readable, with the -wal and -shm files that SQLite may have left"
+    ):
+        CachedReplies(path, read_only=True)
+
+
+# Without a write-ahead log
+
+
+def test_a_file_system_without_a_shared_log_is_said_once_and_used_all_the_same(
+    opened, question, path, monkeypatch, caplog
+):
+    connect = sqlite3.connect
+    without_shared_memory = "&vfs=unix-dotfile"  # a file system of SQLite's own that has none, like NFS
+    monkeypatch.setattr(sqlite3, "connect", lambda name, **options: connect(name + without_shared_memory, **options))
+    replies, other = opened(), opened()
+    replies.put(question(), REPLY)
+    assert other.get(question().key) == REPLY
+    [warning] = caplog.records
+    assert warning.getMessage().startswith(f"{path}: SQLite has no write-ahead log here (journal_mode is delete)")
+    assert not Path(f"{path}-wal").exists()
+
+
+# Many at once
+
+
+def test_replies_come_in_the_order_of_prompt_and_judge_whenever_they_were_kept(opened, question):
+    replies = opened()
+    asked = [
+        question(prompt=prompt, model=model, params={prompt: 0})
+        for prompt in ("b@2", "a@2", "a@1")
+        for model in ("z", "y")
+    ]
+    for request in asked:
+        replies.put(request, REPLY)
+    assert [(line.prompt, line.judge) for line in replies.recorded()] == [
+        ("a@1", "openai/y"),
+        ("a@1", "openai/z"),
+        ("a@2", "openai/y"),
+        ("a@2", "openai/z"),
+        ("b@2", "openai/y"),
+        ("b@2", "openai/z"),
+    ]
+    [first, *_] = replies.recorded()
+    assert first.key == asked[5].key
+    assert first.digests == asked[5].digests
+    assert first.reply == REPLY
+    assert abs(datetime.now(UTC) - first.at) < timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("prompt", "judge", "found"),
     [
-        pytest.param(b'{"about": "x"}\n{"key": "k"}\n', ", line 2: has no reply", id="no reply"),
-        pytest.param(b'{"about": "x"}\nnonsense\n', ", line 2: the record: Invalid JSON", id="no JSON"),
-        pytest.param(b'{"key": "k", "answer": {}}', ", line 1: answer: Extra inputs", id="unknown field"),
-        pytest.param(b'{"key": "k", "reply": {"text": 3}}', ", line 1: reply.text: Input should be", id="no text"),
-        pytest.param(b"\xff\xfe", ": cannot be read: 'utf-8' codec", id="no UTF-8"),
-        pytest.param(None, ": cannot be read: [Errno 2] No such file", id="missing"),
+        ("*", "*", "abcd"),
+        ("goal_with", "*", "ab"),
+        ("goal_with@1", "*", "a"),
+        ("goal_*", "*", "abc"),
+        ("*", "openai/*", "abc"),
+        ("goal_*", "openai/small", "a"),
+        ("goal", "*", ""),
+        ("", "*", ""),
     ],
 )
-def test_a_recorded_file_that_cannot_be_read_is_reported_with_its_line(tmp_path, text, found):
-    path = tmp_path / "replies.jsonl"
-    if text is not None:
-        path.write_bytes(text)
-    with pytest.raises(StoreError) as info:
-        RecordedReplies(path)
-    assert str(info.value).startswith(f"{path}{found}")
+def test_patterns_choose_by_prompt_with_or_without_its_version_and_by_judge(opened, question, prompt, judge, found):
+    replies = opened()
+    for text, asked_prompt, asked_judge in (
+        ("a", "goal_with@1", "openai/small"),
+        ("b", "goal_with@2", "openai/big"),
+        ("c", "goal_without@1", "openai/big"),
+        ("d", "topics@1", "litellm/x/y"),
+    ):
+        provider, _, model = asked_judge.partition("/")
+        replies.put(question(prompt=asked_prompt, provider=provider, model=model, params={text: 0}), Reply(text=text))
+    assert "".join(sorted(line.reply.text for line in replies.recorded(prompt, judge))) == found
+    assert replies.prune(prompt, judge, None, dry_run=True) == len(found)
+    assert replies.prune(prompt, judge, None, dry_run=False) == len(found)
+    assert "".join(sorted(line.reply.text for line in replies.recorded())) == "".join(sorted(set("abcd") - set(found)))
 
 
-def test_a_folder_of_the_users_own_choice_is_not_hidden_from_git(tmp_path):
-    CachedReplies(tmp_path / "verdicts" / "cache.sqlite").close()
-    assert not (tmp_path / "verdicts" / ".gitignore").exists()
+def test_the_parts_of_requests_are_those_of_one_prompt_whatever_its_version(opened, question):
+    replies = opened()
+    asked = [question(prompt=prompt, model=prompt) for prompt in ("goal@1", "goal@2", "goals@1", "goal")]
+    for request in asked:
+        replies.put(request, REPLY)
+    assert replies.digests("goal") == [request.digests for request in (asked[0], asked[1], asked[3])]
+    assert len(replies.digests()) == 4
+
+
+def test_replies_that_are_too_old_are_thrown_away_and_their_space_is_given_back(opened, question, path):
+    replies = opened()
+    now = datetime.now(UTC)
+    lines = [
+        Recorded(key=f"{day}", prompt="p@1", at=now - timedelta(days=day), reply=Reply(text="x" * 5000))
+        for day in range(100)
+    ]
+    assert replies.add(lines, replace=False) == Added(new=100, same=0, other=0)
+    opened().close()
+    before = now - timedelta(days=9, hours=12)
+    size = size_of(path)
+    assert replies.prune("*", "*", before, dry_run=True) == 90
+    assert size_of(path) == size
+    assert replies.prune("*", "*", before, dry_run=False) == 90
+    assert sorted(line.key for line in replies.recorded()) == [f"{day}" for day in range(10)]
+    assert size_of(path) < size / 5
+    assert is_sound(path)
+
+
+def size_of(path):
+    log = Path(f"{path}-wal")
+    return path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+
+
+def test_replies_are_added_once_and_others_only_replace_those_that_are_there_if_asked_to(opened):
+    replies = opened()
+    lines = [Recorded(about="By hand."), *(Recorded(key=key, reply=Reply(text=key)) for key in "abc")]
+    assert replies.add(lines, replace=False) == Added(new=3, same=0, other=0)
+    others = [Recorded(key=key, reply=Reply(text=text)) for key, text in (("a", "a"), ("b", "other"), ("d", "d"))]
+    assert replies.add(others, replace=False) == Added(new=1, same=1, other=1)
+    assert replies.get("b") == Reply(text="b")
+    assert replies.add(others, replace=True) == Added(new=0, same=2, other=1)
+    assert replies.get("b") == Reply(text="other")
+
+
+def test_what_is_added_comes_back_as_it_was(opened, question, tmp_path):
+    one, other = opened(), opened(tmp_path / "other.sqlite")
+    one.put(question(), REPLY)
+    one.put(question(draw=1), Reply(text="two"))
+    other.add(one.recorded(), replace=False)
+    assert list(other.recorded()) == list(one.recorded())

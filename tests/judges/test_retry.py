@@ -11,23 +11,30 @@ from judgekit.errors import (
     BudgetError,
     ContextError,
     FilterError,
+    FormatError,
+    LostError,
+    ModelError,
+    OfflineError,
     OverloadError,
+    QuotaError,
     RateLimitError,
     RefusalError,
     RejectedError,
     ReplyError,
+    StoreError,
     TruncatedError,
 )
 from judgekit.judges import retry
 from judgekit.judges.client import Reply
-from judgekit.judges.ladder import Ladder
+from judgekit.judges.ladder import Footing, Ladder
 from judgekit.judges.retry import Retry
 from judgekit.score import ledger
+from judgekit.traces.message import Usage
 
 REPLY = Reply(text="fine", cost_usd=0.5)
 
 
-@pytest.mark.parametrize("kind", [OverloadError, RateLimitError])
+@pytest.mark.parametrize("kind", [OverloadError, LostError, RateLimitError])
 @pytest.mark.parametrize("failures", [0, 1, 3])
 def test_an_overloaded_provider_is_asked_again_until_it_answers(stub, question, no_waits, kind, failures):
     asked = stub([*(kind("busy") for _ in range(failures)), REPLY])
@@ -45,6 +52,22 @@ def test_a_provider_that_stays_overloaded_is_asked_a_finite_number_of_times(stub
     assert len(asked.requests) == attempts
 
 
+@pytest.mark.parametrize(("attempts", "borne"), [(1, 1), (2, 10), (4, 10), (12, 12)])
+def test_a_rate_limit_is_borne_with_for_longer(stub, question, no_waits, attempts, borne):
+    """Many requests that share it take several rounds until it is the turn of the last."""
+    asked = stub([RateLimitError("slow down")])
+    with pytest.raises(RateLimitError):
+        asyncio.run(Retry(asked, attempts).complete(question()))
+    assert len(asked.requests) == borne
+
+
+def test_what_counts_is_what_was_said_last(stub, question, no_waits):
+    asked = stub([*[RateLimitError("slow down")] * 5, OverloadError("broken")])
+    with pytest.raises(OverloadError, match="broken"):
+        asyncio.run(Retry(asked, 4).complete(question()))
+    assert len(asked.requests) == 6
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -52,12 +75,17 @@ def test_a_provider_that_stays_overloaded_is_asked_a_finite_number_of_times(stub
             kind("no")
             for kind in (
                 AuthenticationError,
+                ModelError,
                 RejectedError,
                 ContextError,
+                FormatError,
                 RefusalError,
                 FilterError,
                 TruncatedError,
                 BudgetError,
+                QuotaError,
+                OfflineError,
+                StoreError,
             )
         ),
         ReplyError("no", text=""),
@@ -73,12 +101,27 @@ def test_nothing_else_is_asked_again(stub, question, no_waits, error):
     assert len(asked.requests) == 1
 
 
-def test_a_wait_that_the_provider_names_is_kept_to_the_letter(stub, question, monkeypatch):
+def test_a_wait_that_the_provider_names_is_kept(stub, question, monkeypatch):
     monkeypatch.setattr(retry, "_backoff", lambda _: pytest.fail("waits at random"))
     asked = stub([RateLimitError("busy", retry_after=0.03), OverloadError("busy", retry_after=0.0), REPLY])
     started = time.perf_counter()
     assert asyncio.run(Retry(asked, 4).complete(question())) == REPLY
     assert 0.03 <= time.perf_counter() - started < 1
+
+
+def state_after(attempt, error):
+    """What tenacity knows after so many attempts, the last of which ended so."""
+    state = tenacity.RetryCallState(None, None, (), {})
+    state.attempt_number = attempt
+    state.set_exception((type(error), error, None))
+    return state
+
+
+@pytest.mark.parametrize("kind", [OverloadError, LostError, RateLimitError])
+def test_a_wait_that_the_provider_names_is_never_cut_short_and_not_the_same_for_all(kind):
+    waits = [retry._wait(state_after(1, kind("busy", retry_after=50.0))) for _ in range(200)]
+    assert 50 <= min(waits) < 51
+    assert 54 < max(waits) <= 55
 
 
 @pytest.mark.parametrize("seconds", [60.1, 86_400, float("inf")])
@@ -95,21 +138,57 @@ def test_a_minute_is_waited_for():
 
 @pytest.mark.parametrize(("attempt", "longest"), [(1, 0.5), (2, 1), (5, 8), (8, 60), (10_000, 60)])
 def test_waits_are_random_and_grow_up_to_a_minute(attempt, longest):
-    state = tenacity.RetryCallState(None, None, (), {})
-    state.attempt_number = attempt
-    state.set_exception((OverloadError, OverloadError("busy"), None))
-    waits = [retry._wait(state) for _ in range(200)]
+    waits = [retry._wait(state_after(attempt, OverloadError("busy"))) for _ in range(200)]
     assert 0 <= min(waits) < longest / 2 < max(waits) <= longest
 
 
 def test_every_attempt_is_in_the_ledger(stub, question, no_waits):
     asked = stub([RateLimitError("busy"), OverloadError("gone"), REPLY])
     with ledger() as calls:
-        asyncio.run(Retry(Ladder(asked), 4).complete(question()))
+        asyncio.run(Retry(Ladder(asked, Footing()), 4).complete(question()))
     assert [(call.error, call.cost_usd, call.cached) for call in calls] == [
         ("RateLimitError", None, False),
         ("OverloadError", None, False),
         (None, 0.5, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("params", "roomier"),
+    [
+        ({"max_tokens": 100, "seed": 7}, {"max_tokens": 200, "seed": 7}),
+        ({"max_completion_tokens": 100}, {"max_completion_tokens": 200}),
+        ({"max_tokens": 1, "max_completion_tokens": 100}, {"max_tokens": 2, "max_completion_tokens": 200}),
+    ],
+    ids=str,
+)
+def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_twice_the_room(stub, question, params, roomier):
+    asked = stub([TruncatedError("cut"), REPLY])
+    assert asyncio.run(Retry(asked, 1).complete(question(params=params))) == REPLY
+    assert asked.requests == [question(params=params), question(params=roomier)]
+
+
+def test_a_reply_that_is_cut_off_twice_is_left_at_that(stub, question):
+    asked = stub([TruncatedError("cut"), TruncatedError("cut again"), REPLY])
+    with pytest.raises(TruncatedError, match="again"):
+        asyncio.run(Retry(asked, 4).complete(question(params={"max_tokens": 100})))
+    assert len(asked.requests) == 2
+
+
+def test_with_twice_the_room_too_an_overloaded_provider_is_asked_again(stub, question, no_waits):
+    asked = stub([OverloadError("busy"), TruncatedError("cut"), OverloadError("busy"), REPLY])
+    assert asyncio.run(Retry(asked, 2).complete(question(params={"max_tokens": 100}))) == REPLY
+    assert [request.output_limit for request in asked.requests] == [100, 100, 200, 200]
+
+
+def test_a_reply_that_was_cut_off_is_in_the_ledger_with_what_it_took(stub, question):
+    cut = Usage(input_tokens=10, output_tokens=100)
+    asked = stub([Reply(text="fi", ending="length", usage=cut, cost_usd=0.25), REPLY])
+    with ledger() as calls:
+        asyncio.run(Retry(Ladder(asked, Footing()), 4).complete(question(params={"max_tokens": 100})))
+    assert [(call.error, call.usage, call.cost_usd) for call in calls] == [
+        ("TruncatedError", cut, 0.25),
+        (None, None, 0.5),
     ]
 
 

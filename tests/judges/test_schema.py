@@ -1,13 +1,22 @@
-"""The JSON Schema of a reply."""
+"""The JSON Schema of a reply, and what it cannot say."""
 
-from typing import Annotated, Literal
+import json
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
+import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, Json, JsonValue, RootModel, create_model
+from typing_extensions import TypedDict
 
+from judgekit.errors import ConfigError
 from judgekit.judges.schema import strict_schema
+from judgekit.scorers.goal import GoalAnswer
+from judgekit.scorers.topic import TopicAnswer
 
 
 class Cited(BaseModel):
@@ -59,6 +68,29 @@ def test_strict_schema_requires_every_property_allows_no_other_and_sends_no_titl
     }
 
 
+GOAL = (
+    '{"description": "What the judge replies; it reasons before it decides.", "properties": {"user_goal": {"type": '
+    '"string"}, "end_state": {"type": "string"}, "reason": {"type": "string"}, "evidence": {"items": {"type": '
+    '"integer"}, "type": "array"}, "verdict": {"enum": ["achieved", "not_achieved"], "type": "string"}}, "required": '
+    '["user_goal", "end_state", "reason", "evidence", "verdict"], "type": "object", "additionalProperties": false}'
+)
+TOPIC = (
+    '{"$defs": {"TopicRequest": {"description": "One thing that the user asked for.", "properties": {"request": '
+    '{"type": "string"}, "message": {"type": "integer"}, "reason": {"type": "string"}, "topic": {"anyOf": [{"type": '
+    '"string"}, {"type": "null"}]}, "outcome": {"enum": ["answered", "refused"], "type": "string"}}, "required": '
+    '["request", "message", "reason", "topic", "outcome"], "type": "object", "additionalProperties": false}}, '
+    '"description": "What the judge replies; what follows from it is counted in code.", "properties": {"requests": '
+    '{"items": {"$ref": "#/$defs/TopicRequest"}, "type": "array"}}, "required": ["requests"], "type": "object", '
+    '"additionalProperties": false}'
+)
+
+
+@pytest.mark.parametrize(("answer", "written"), [(GoalAnswer, GOAL), (TopicAnswer, TOPIC)])
+def test_the_answers_of_shipped_scorers_are_written_as_they_always_were(answer, written):
+    """Another schema is another question: all replies that users paid for would be asked for again."""
+    assert json.dumps(strict_schema(answer)) == written
+
+
 @given(st.permutations(["reason", "verdict", "title", "default", "evidence"]))
 def test_properties_are_sent_in_the_order_of_the_model(names):
     schema = strict_schema(create_model("Any", **dict.fromkeys(names, (str, "")), __base__=BaseModel))
@@ -76,3 +108,169 @@ def test_models_within_models_are_strict_at_every_depth(depth):
         assert definition["additionalProperties"] is False
         assert definition["required"] == list(definition["properties"])
         assert not definition.keys() & {"title", "default"}
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+class Partly(TypedDict, total=False):
+    name: str
+
+
+REF_CAT, REF_DOG = {"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}
+SAID = [
+    pytest.param(Annotated[Cat | Dog, Field(discriminator="kind")], {"anyOf": [REF_CAT, REF_DOG]}, id="one of two"),
+    pytest.param(
+        Annotated[Cat, Field(description="A cat.")], {"description": "A cat.", "anyOf": [REF_CAT]}, id="described"
+    ),
+    pytest.param(
+        list[Annotated[Cat, Field(description="A cat.")]],
+        {"type": "array", "items": {"description": "A cat.", "anyOf": [REF_CAT]}},
+        id="described items",
+    ),
+    pytest.param(set[int], {"type": "array", "items": {"type": "integer"}}, id="set"),
+    pytest.param(tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, id="tuple of any length"),
+    pytest.param(
+        Annotated[list[int], Field(min_length=1, max_length=2)],
+        {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2},
+        id="list of some length",
+    ),
+    pytest.param(Annotated[str, Field(min_length=1, max_length=9)], {"type": "string"}, id="text of some length"),
+    pytest.param(Annotated[str, Field(pattern="^a")], {"type": "string", "pattern": "^a"}, id="pattern"),
+    pytest.param(
+        Annotated[float, Field(gt=0, lt=1, multiple_of=0.25)],
+        {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "multipleOf": 0.25},
+        id="range",
+    ),
+    pytest.param(date, {"type": "string", "format": "date"}, id="date"),
+    pytest.param(timedelta, {"type": "string", "format": "duration"}, id="duration"),
+    pytest.param(HttpUrl, {"type": "string"}, id="address"),
+    pytest.param(Path, {"type": "string"}, id="path"),
+    pytest.param(Annotated[int, Field(deprecated=True, examples=[1])], {"type": "integer"}, id="deprecated"),
+    pytest.param(Literal["a", 1], {"enum": ["a", 1]}, id="texts and numbers"),
+    pytest.param(None, {"type": "null"}, id="nothing"),
+]
+
+
+def with_field(kind: Any, **config: Any) -> type[BaseModel]:
+    return create_model("Own", reason=(str, ...), x=(kind, ...), __config__=ConfigDict(**config))
+
+
+@pytest.mark.parametrize(("kind", "said"), SAID)
+def test_what_strict_output_can_say_is_said_and_what_it_need_not_know_is_left_out(kind, said):
+    schema = strict_schema(with_field(kind))
+    assert schema["properties"] == {"reason": {"type": "string"}, "x": said}
+    assert schema["required"] == ["reason", "x"]
+
+
+def test_a_typed_dict_and_a_model_with_open_ends_are_closed():
+    assert strict_schema(with_field(Partly))["$defs"]["Partly"]["required"] == ["name"]
+    schema = strict_schema(with_field(int, extra="allow"))
+    assert (schema["required"], schema["additionalProperties"]) == (["reason", "x"], False)
+
+
+class Node(BaseModel):
+    name: str
+    nodes: list["Node"] = []
+
+
+class Wrapped(RootModel[Node]):
+    pass
+
+
+@pytest.mark.parametrize("answer", [Node, Wrapped])
+def test_a_model_may_hold_itself(answer):
+    node = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "nodes": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
+        "required": ["name", "nodes"],
+        "additionalProperties": False,
+    }
+    assert strict_schema(answer) == node | {"$defs": {"Node": node}}
+
+
+class Pair(NamedTuple):
+    first: int
+    second: str
+
+
+NAMES = "an object with any names; use a list of models with a name and a value$"
+TUPLE = "a tuple; use a model with a field for each of its items$"
+ANYTHING = "any value; give it a type$"
+UNSAID = [
+    pytest.param(dict[str, int], f"^Own.x: .* {NAMES}", id="dict"),
+    pytest.param(dict, f"^Own.x: .* {NAMES}", id="dict of anything"),
+    pytest.param(list[dict[str, int] | None], f"^Own.x\\[\\]: .* {NAMES}", id="list of dicts"),
+    pytest.param(dict[Annotated[str, Field(pattern="^a")], int], f"^Own.x: .* {NAMES}", id="dict with a pattern"),
+    pytest.param(dict[Literal["a", "b"], int], f"^Own.x: .* {NAMES}", id="dict with names"),
+    pytest.param(tuple[int, str], f"^Own.x: .* {TUPLE}", id="tuple"),
+    pytest.param(Pair, f"^(Own.x|Pair): .* {TUPLE}", id="named tuple"),
+    pytest.param(tuple[()], f"^Own.x: .* {ANYTHING}", id="empty tuple"),
+    pytest.param(Any, f"^Own.x: .* {ANYTHING}", id="Any"),
+    pytest.param(Annotated[Any, Field(description="x")], f"^Own.x: .* {ANYTHING}", id="Any, described"),
+    pytest.param(object, f"^Own.x: .* {ANYTHING}", id="object"),
+    pytest.param(list, f"^Own.x\\[\\]: .* {ANYTHING}", id="list of anything"),
+    pytest.param(int | Any, f"^Own.x: .* {ANYTHING}", id="a number or anything"),
+    pytest.param(JsonValue, f"^(Own.x|JsonValue): .* {ANYTHING}", id="any JSON"),
+    pytest.param(Json[int], "^Own.x: .* 'contentMediaType'; leave it out of the schema$", id="JSON within text"),
+    pytest.param(create_model("Inner", y=(dict[str, int], ...)), f"^Inner.y: .* {NAMES}", id="dict within a model"),
+    pytest.param(Callable, "^Own has no JSON Schema: Cannot generate", id="function"),
+    pytest.param("Unknown", "^Own has no JSON Schema: `Own` is not fully defined", id="what is not defined"),
+    *(
+        pytest.param(Annotated[int, Field(json_schema_extra={key: {}})], f"^Own.x: .* '{key}'; leave it out", id=key)
+        for key in ("allOf", "not", "if", "patternProperties", "dependentRequired", "x-own")
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "found"), UNSAID)
+def test_what_strict_output_cannot_say_is_refused_by_model_path_and_way_out(kind, found):
+    answer = with_field(kind)
+    for _ in "again":
+        with pytest.raises(ConfigError, match=found):
+            strict_schema(answer)
+
+
+@pytest.mark.parametrize("root", [list[int], str, Cat | Dog, Literal["yes", "no"]])
+def test_an_answer_is_an_object(root):
+    with pytest.raises(ConfigError, match=r"^Root: .* what is no object; use a model with fields$"):
+        strict_schema(type("Root", (RootModel[root],), {}))
+
+
+plain = st.sampled_from(
+    [
+        (str, st.text(max_size=3)),
+        (int, st.integers()),
+        (bool, st.booleans()),
+        (Literal["a", "b"], st.sampled_from("ab")),
+        (Cited, st.fixed_dictionaries({"message": st.integers(1, 9), "quote": st.none() | st.text(max_size=3)})),
+        (Node, st.just({"name": "a", "nodes": [{"name": "b", "nodes": []}]})),
+    ]
+)
+kinds = st.recursive(
+    plain,
+    lambda inner: (
+        inner.map(lambda one: (list[one[0]], st.lists(one[1], max_size=2)))
+        | inner.map(lambda one: (one[0] | None, st.none() | one[1]))
+    ),
+    max_leaves=2,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from("abcdefg"), kinds, min_size=1, max_size=3), st.data())
+def test_what_fits_the_schema_fits_the_model_and_nothing_is_missing_or_added(fields, data):
+    answer = create_model("Some", **{name: (kind, ...) for name, (kind, _) in fields.items()})
+    schema = strict_schema(answer)
+    said = {name: data.draw(values) for name, (_, values) in fields.items()}
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(said, schema)
+    assert answer.model_validate(said).model_dump() == said
+    for broken in (said | {"more": 1}, {name: said[name] for name in list(said)[1:]}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(broken, schema)

@@ -5,11 +5,14 @@ import asyncio
 import pytest
 from pydantic import BaseModel
 
+from judgekit import errors
 from judgekit.errors import ConfigError, OverloadError, RefusalError, ReplyError
 from judgekit.judges.client import Reply
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import load_prompt
 from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
+from judgekit.score import ledger
+from judgekit.traces.message import Usage
 
 
 class Opinion(BaseModel):
@@ -55,6 +58,15 @@ def said(sample):
             id="by prompt, a list in order",
         ),
         pytest.param(
+            {
+                (lambda request: "topics begins" in request.messages[-1].content): [{"text": "1"}, {"text": "2"}],
+                (lambda _: True): {"text": "else"},
+            },
+            [TOPIC, GOAL, TOPIC, GOAL],
+            ["1", "else", "2", "else"],
+            id="by predicate, the first that holds",
+        ),
+        pytest.param(
             lambda request: {"text": f"{request.schema_name} {len(request.messages)}"},
             [GOAL, TOPIC],
             ["agent_goal_without_reference 2", "topic_adherence 2"],
@@ -96,7 +108,7 @@ def test_faults_are_retried_as_often_as_said(said, no_waits, attempts, asked):
 @pytest.mark.parametrize(
     ("script", "found"),
     [
-        ([], "^the script has no more lines$"),
+        ([], "^the script has no more lines for 'agent_goal_without_reference'$"),
         ({GOAL.name: []}, "^the script has no more lines for 'agent_goal_without_reference'$"),
         (
             {"agent_goal_with_reference": {}},
@@ -143,3 +155,39 @@ def test_its_client_can_stand_in_a_judge_of_any_settings(said, tmp_path):
 
 def test_the_client_replies_without_usage_or_cost(question):
     assert asyncio.run(ScriptedClient([{"é": 1}]).complete(question())) == Reply(text='{"\\u00e9": 1}')
+
+
+JUDGE_ERRORS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, errors.JudgeError) and kind is not errors.JudgeError
+]
+
+
+@pytest.mark.parametrize("kind", JUDGE_ERRORS, ids=lambda kind: kind.__name__)
+def test_every_class_of_failure_can_be_put_in(said, kind):
+    """Those that a layer mends are raised again and again; the others reach the scorer as they are."""
+    failure = kind("as it happens", text="?") if kind is ReplyError else kind("as it happens")
+    judge = ScriptedJudge({GOAL.name: failure})
+    with pytest.raises(kind, match="as it happens"):
+        said(judge, GOAL)
+    steps = {errors.FormatError: 3, ReplyError: 2}  # by schema, as JSON, in words; as it is, and to be mended
+    assert len(judge.requests) == steps.get(kind, 1)
+
+
+@pytest.mark.parametrize(
+    ("ending", "error"),
+    [("refusal", RefusalError), ("filter", errors.FilterError), ("length", errors.TruncatedError)],
+)
+def test_a_reply_can_end_as_it_does_with_a_provider_and_is_paid_for(said, ending, error):
+    usage = Usage(input_tokens=10, output_tokens=5)
+    with ledger() as calls, pytest.raises(error):
+        said(ScriptedJudge([Reply(text="I cannot", ending=ending, usage=usage)]), GOAL)
+    assert [(call.error, call.usage) for call in calls] == [(error.__name__, usage)]
+
+
+def test_its_settings_are_those_of_a_judge(said, tmp_path):
+    other = ScriptedJudge([{"text": "b"}])
+    judge = ScriptedJudge([OverloadError("busy")] * 2, attempts=2, fallback=[other])
+    assert said(judge, GOAL) == ["b"]
+    assert (len(judge.requests), len(other.requests)) == (2, 1)

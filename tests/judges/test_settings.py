@@ -6,8 +6,13 @@ import pytest
 from pydantic import ValidationError
 
 from judgekit.errors import ConfigError
+from judgekit.judges.budget import Limits
 from judgekit.judges.judge import Judge
-from judgekit.judges.openai import Price
+from judgekit.judges.price import Price
+from judgekit.judges.redaction import PATTERNS
+from judgekit.judges.settings import JudgeSettings
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
+from judgekit.scoring import signature
 
 
 @pytest.mark.parametrize("model", ["gpt-4.1-mini", "/gpt", "openai/", ""])
@@ -28,15 +33,25 @@ def test_the_endpoint_is_the_providers_unless_another_is_named(judge, endpoint):
     assert Judge(**judge).endpoint == endpoint
 
 
+PRICED = {"budget": {"usd": 1}}
+
+
 @pytest.mark.parametrize(
     ("settings", "found"),
     [
         ({"model": "openia/m"}, "no provider of judges is called 'openia', did you mean 'openai'"),
-        ({"cache": None, "cache_mode": "replay"}, "to replay, a judge needs a cache= to replay from"),
-        ({"cache": Path("r.jsonl")}, r"r\.jsonl is only read: use cache_mode='replay'"),
+        ({"cache": Path("r.jsonl")}, r"r\.jsonl is only read: use cache_mode='replay', or a SQLite file"),
         ({"cache": Path("r.jsonl"), "cache_mode": "refresh"}, r"r\.jsonl is only read: use cache_mode='replay'"),
-        ({"base_url": "localhost:8000/v1"}, "a base_url starts with http:// or https://, found 'localhost:8000/v1'"),
+        (PRICED, r"a budget in US dollars needs the price of openai/m: price = \{input=\.\.\., output=\.\.\.\}"),
+        ({"redact": ["emial"]}, "no pattern to redact is called 'emial', did you mean 'email'"),
+        ({"redact": ["email", "name"]}, "no pattern to redact is called 'name'"),
+        ({"redact": str.upper}, r"redact: <method 'upper' .*> needs a version \(a text attribute\) to tell its scores"),
+        ({"params": {"temperature": float("nan")}}, "params hold what cannot be sent as JSON"),
+        ({"params": {"stop": [{"x": float("-inf")}]}}, "params hold what cannot be sent as JSON"),
+        ({"params": {"user": "\ud800"}}, "params hold what cannot be sent as JSON"),
+        ({"params": {"n": 2, "seed": 1, "messages": []}}, "params cannot set messages, n: judgekit does"),
     ],
+    ids=str,
 )
 def test_settings_that_contradict_each_other_are_refused_at_once(settings, found):
     with pytest.raises(ConfigError, match=found):
@@ -45,7 +60,52 @@ def test_settings_that_contradict_each_other_are_refused_at_once(settings, found
 
 @pytest.mark.parametrize(
     "settings",
-    [{"timeout": 0}, {"attempts": 0}, {"concurrency": 0}, {"max_requests": -1}, {"cache_mode": "of"}, {"modle": "m"}],
+    [
+        {"cache": Path("r.jsonl"), "cache_mode": "replay"},
+        {"cache": Path("r.jsonl"), "cache_mode": "off"},
+        {"budget": Limits(requests=1, tokens=1)},
+        {**PRICED, "price": {"input": 0, "output": 0}},
+        {"redact": list(PATTERNS)},
+        {"params": {"temperature": 0.2, "seed": 1, "stop": ["ü"], "logit_bias": {"1": None}}},
+        {"model": "nobody/m", "cache_mode": "replay"},
+        {"model": "nobody/m", "dry_run": True},
+    ],
+    ids=str,
+)
+def test_settings_that_fit_are_taken(settings):
+    Judge(**{"model": "openai/m"} | settings)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"],
+)
+def test_what_judgekit_sends_itself_is_no_parameter(name):
+    with pytest.raises(ConfigError, match=f"^params cannot set {name}: judgekit does$"):
+        Judge("openai/m", params={name: 1})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"timeout": 0},
+        {"timeout": float("inf")},
+        {"attempts": 0},
+        {"concurrency": 0},
+        {"requests_per_minute": 0},
+        {"tokens_per_minute": 0},
+        {"budget": {"requests": -1}},
+        {"budget": {"usd": float("nan")}},
+        {"budget": {"dollars": 1}},
+        {"price": {"input": -1, "output": 1}},
+        {"cache_mode": "of"},
+        {"cache": None},
+        {"redact": "email"},
+        {"fallback": ["other"]},
+        {"client": object()},
+        {"params": {"f": object()}},
+        {"modle": "m"},
+    ],
     ids=str,
 )
 def test_settings_that_make_no_sense_are_refused_by_name(settings):
@@ -53,8 +113,155 @@ def test_settings_that_make_no_sense_are_refused_by_name(settings):
         Judge("openai/m", **settings)
 
 
-def test_what_changes_no_verdict_is_no_part_of_what_identifies_a_judge():
-    judge = Judge(
-        "openai/m", params={"seed": 1}, timeout=3, max_requests=4, price=Price(2, 8), cache=None, api_key_env="K"
-    )
-    assert judge.model_dump() == {"model": "openai/m", "base_url": None, "params": {"seed": 1}}
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000/v1",
+        "api.openai.com/v1",
+        "ftp://x.org/v1",
+        "http://",
+        "http:///v1",
+        "http://x.org:99999/v1",
+        "http://x.org:port/v1",
+        "http://x.org:0/v1",
+        "http://[::1/v1",
+        "http://x .org/v1",
+        "http://x.org/v1\n",
+        "",
+    ],
+)
+def test_an_address_has_to_be_one(url):
+    with pytest.raises(ConfigError) as info:
+        Judge("openai/m", base_url=url)
+    assert str(info.value) == f"a base_url is an address such as http://localhost:8000/v1, found {url!r}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://ann:hunter2@x.org/v1",
+        "http://hunter2@x.org/v1",
+        "http://ann:hunter2@x.org:99999/v1",
+        "http://ann:hunter2@[::1/v1",
+        "ann:hunter2@x.org/v1",
+        "http://:hunter2@/v1",
+    ],
+)
+def test_a_password_in_an_address_is_refused_and_never_shown(url):
+    with pytest.raises(ConfigError) as info:
+        Judge("openai/m", base_url=url)
+    found = "a base_url holds no user and no password: name the key's variable with api_key_env"
+    assert str(info.value) == found
+
+
+OWN = "http://localhost:8000/v1"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({}, {"model": "openai/n", "timeout": 3, "params": {"seed": 1}}),
+        ({}, {"api_key_env": "OPENAI_API_KEY"}),
+        ({"base_url": OWN}, {"base_url": f"{OWN}/", "model": "openai/n"}),
+        ({"model": "litellm/anthropic/a"}, {"model": "litellm/anthropic/b"}),
+    ],
+    ids=str,
+)
+def test_judges_that_send_one_key_to_one_place_share_an_account(one, other):
+    assert Judge(**{"model": "openai/m"} | one).account == Judge(**{"model": "openai/m"} | other).account
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({}, {"api_key_env": "SECOND_KEY"}),
+        ({}, {"base_url": OWN}),
+        ({}, {"base_url": "https://api.openai.com/v1"}),  # no key is sent there unless it is named
+        ({"base_url": OWN}, {"base_url": OWN, "api_key_env": "OPENAI_API_KEY"}),
+        ({"base_url": OWN}, {"base_url": "http://localhost:8001/v1"}),
+        ({"model": "litellm/anthropic/a"}, {"model": "litellm/gemini/a"}),
+    ],
+    ids=str,
+)
+def test_judges_that_do_not_have_accounts_of_their_own(one, other):
+    assert Judge(**{"model": "openai/m"} | one).account != Judge(**{"model": "openai/m"} | other).account
+
+
+# What identifies a judge
+
+
+def signed(**settings):
+    """The signature of a scorer that asks such a judge."""
+    return signature(AgentGoalAccuracyWithoutReference(Judge(**{"model": "openai/m"} | settings)))
+
+
+def versioned(version):
+    def hide(text):
+        return text
+
+    hide.version = version
+    return hide
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model": "openai/n"},
+        {"base_url": OWN},
+        {"params": {"seed": 1}},
+        {"redact": ["email"]},
+        {"redact": ["email", "card"]},
+        {"redact": versioned("1")},
+        {"redact": versioned("2")},
+        {"fallback": [Judge("openai/n")]},
+        {"fallback": [Judge("openai/m", params={"seed": 1})]},
+        {"fallback": [Judge("openai/n"), Judge("openai/o")]},
+        {"fallback": [Judge("openai/o"), Judge("openai/n")]},
+    ],
+    ids=str,
+)
+def test_what_may_change_a_verdict_is_part_of_a_scorers_signature(settings):
+    plain = [{}, {"redact": ["card"]}, {"redact": versioned("3")}, {"fallback": [Judge("openai/o")]}]
+    assert signed(**settings) not in {signed(**others) for others in plain}
+    assert signed(**settings) == signed(**settings)
+
+
+def test_two_versions_of_a_function_are_told_apart():
+    assert signed(redact=versioned("1")) == signed(redact=versioned("1"))
+    assert signed(redact=versioned("1")) != signed(redact=versioned("2"))
+
+
+def test_the_order_in_which_patterns_are_named_is_no_difference():
+    assert signed(redact=["email", "card"]) == signed(redact=["card", "email"])
+
+
+CHANGES_NOTHING = {
+    "api_key_env": "SECOND_KEY",
+    "price": Price(2, 8),
+    "budget": Limits(requests=4),
+    "timeout": 3,
+    "attempts": 1,
+    "concurrency": 1,
+    "requests_per_minute": 60,
+    "tokens_per_minute": 1_000,
+    "cache": Path("other.sqlite"),
+    "cache_mode": "off",
+    "store_text": False,
+    "offline": True,
+    "dry_run": True,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES_NOTHING)
+def test_what_changes_no_verdict_is_no_part_of_it(name):
+    assert signed(**{name: CHANGES_NOTHING[name]}) == signed()
+
+
+def test_every_setting_is_either_part_of_it_or_not():
+    part = {"model", "base_url", "params", "redact", "fallback"}
+    assert JudgeSettings.model_fields.keys() == part | CHANGES_NOTHING.keys() | {"client"}
+    assert Judge("openai/m", **CHANGES_NOTHING).model_dump().keys() == part
+
+
+def test_a_client_of_ones_own_is_no_part_of_it(stub):
+    assert signed(client=stub()) == signed()

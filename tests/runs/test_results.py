@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from judgekit.runs.results import Row, Run
-from judgekit.score import Score
+from judgekit.score import JudgeCall, Score
 
 
 def row(index: int, sample_id: str, scorer: str = "s", value: float = 1) -> Row:
@@ -21,7 +21,7 @@ def test_a_run_is_its_rows_in_their_order():
 def test_a_run_and_its_rows_cannot_be_changed():
     found = Run((row(0, "a"),))
     with pytest.raises(AttributeError):
-        found.interrupted = True
+        found.stopped = "x"
     with pytest.raises(ValidationError, match="frozen"):
         found.rows[0].index = 5
 
@@ -53,9 +53,9 @@ def test_a_run_prints_as_its_summary():
 
 
 def test_a_run_that_was_stopped_says_so():
-    assert str(Run((row(0, "a"),), interrupted=True)).splitlines() == [
+    assert str(Run((row(0, "a"),), stopped="interrupted")).splitlines() == [
         "s  1.00 (n=1 of 1)",
-        "interrupted: only the samples that were done are counted",
+        "stopped early (interrupted): only the samples that were done are counted",
     ]
 
 
@@ -68,4 +68,23 @@ def test_ids_that_stand_more_than_once_are_shown_without_what_would_steer_a_term
 
 
 def test_what_python_shows_of_a_run_is_short():
-    assert repr(Run((row(0, "a"),) * 1_000)) == "Run(interrupted=False)"
+    assert repr(Run((row(0, "a"),) * 1_000)) == "Run(stopped='')"
+
+
+def test_a_row_can_be_kept_without_the_words_that_may_quote_the_conversation():
+    call = JudgeCall(judge="j", prompt="p@1", cost_usd=0.5)
+    details = {"tp": 2, "ratio": 0.5, "ok": True, "none": None, "requests": [{"request": "my secret", "message": 3}]}
+    score = Score.scored("s", 0.5, label="good", reason="you said my secret", details=details, calls=[call])
+    kept = Row(sample_id="a", index=1, score=score).without_text()
+    assert "secret" not in kept.model_dump_json()
+    assert (kept.sample_id, kept.score.value, kept.score.label, kept.score.calls) == ("a", 0.5, "good", (call,))
+    assert kept.score.details == {
+        "tp": 2, "ratio": 0.5, "ok": True, "none": None, "requests": [{"request": "", "message": 3}]
+    }  # fmt: skip
+    assert score.reason == "you said my secret"
+
+
+def test_what_failed_is_still_known_by_its_class_without_its_words():
+    score = Score.failed("s", "ReplyError: it says my secret", error="ReplyError")
+    kept = Row(sample_id="a", index=0, score=score).without_text()
+    assert (kept.score.reason, kept.score.error) == ("", "ReplyError")

@@ -17,7 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.errors import ConfigError, TraceError
+from judgekit.errors import (
+    AuthenticationError,
+    BudgetError,
+    ConfigError,
+    ModelError,
+    QuotaError,
+    StoreError,
+    TraceError,
+)
 from judgekit.runs.results import Row, Run
 from judgekit.runs.runner import arun, run, score_each
 from judgekit.score import JudgeCall, Score, record
@@ -67,7 +75,7 @@ def test_rows_stand_in_the_order_of_the_samples_whatever_takes_long(delays, conc
     slow, quick = Delayed(lambda sample: delays[int(sample.id)], "slow"), Delayed(lambda sample: 0, "quick")
     found = run(samples(len(delays)), [slow, quick], concurrency=concurrency)
     assert keys(found) == in_order(len(delays), "slow", "quick")
-    assert not found.interrupted
+    assert not found.stopped
 
 
 def test_rows_are_handed_on_as_soon_as_their_sample_is_done():
@@ -142,7 +150,7 @@ def test_a_failing_scorer_leaves_the_rest():
     found = run(samples(5), [broken, fine])
     assert keys(found) == in_order(5, "broken", "fine")
     assert [row.score for row in found if row.score.scorer == "broken"] == [
-        Score.failed("broken", f"ValueError: cannot score {index}") for index in range(5)
+        Score.failed("broken", f"ValueError: cannot score {index}", error="ValueError") for index in range(5)
     ]
     assert all(row.score.value == 1 for row in found if row.score.scorer == "fine")
 
@@ -312,7 +320,7 @@ def test_ctrl_c_while_samples_are_read_keeps_what_is_done():
         found = run(reading(), [fine, ToolCallF1()], concurrency=2)
     except KeyboardInterrupt:
         pytest.fail("Ctrl-C got through")
-    assert found.interrupted
+    assert found.stopped == "interrupted"
     assert keys(found) == in_order(4, "fine", "tool_call_f1")
     gc.collect()  # asyncio logs that a task was interrupted when the task goes: here, and not in another test
 
@@ -338,7 +346,7 @@ BEHAVING = """
     def work():
         found = run((Sample(id=str(index)) for index in count()), [slow, quick], concurrency=4)
         rows = [[row.index, row.sample_id, row.score.scorer, row.score.value] for row in found]
-        print(json.dumps({"interrupted": found.interrupted, "rows": rows, "str": str(found)}))
+        print(json.dumps({"stopped": found.stopped, "rows": rows, "str": str(found)}))
 """
 CALLED = {
     "a script": "work()",
@@ -367,7 +375,7 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
         process.wait()
     assert (process.returncode, err) == (0, "")
     found = json.loads(out)
-    assert found["interrupted"] is True
+    assert found["stopped"] == "interrupted"
     done = len(found["rows"]) // 2
     assert done >= 17  # of the 20 before, three may still have been under way
     assert {index for index, *_ in found["rows"][: 2 * (done - 4)]} == set(range(done - 4))
@@ -375,7 +383,7 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
         (tuple(row) for row in found["rows"]), key=lambda row: (row[0], row[2] != "slow")
     )
     assert all((name, value) in {("slow", 1.0), ("quick", 0.5)} for _, _, name, value in found["rows"])
-    assert found["str"].splitlines()[-1] == "interrupted: only the samples that were done are counted"
+    assert found["str"].splitlines()[-1] == "stopped early (interrupted): only the samples that were done are counted"
     assert f"n={done} of {done}" in found["str"]
 
 
@@ -390,3 +398,59 @@ def test_rows_are_made_for_endless_samples_as_long_as_somebody_takes_them():
     with pytest.raises(StopAsyncIteration, match="enough"):
         asyncio.run(score_each((Sample(id=str(index)) for index in count()), [fine], emit, concurrency=1))
     assert keys(taken) == in_order(100, "fine")
+
+
+def spent_after(number: int, error: type[Exception] = BudgetError):
+    """A scorer whose budget is spent after so many samples, and the samples that it saw."""
+    seen: list[str] = []
+
+    @scorer
+    async def judged(sample: Sample) -> float:
+        seen.append(sample.id)
+        place = len(seen)
+        await asyncio.sleep(0.001)
+        if place > number:
+            raise error("the budget of 5 requests is spent")
+        await asyncio.sleep(0.01)
+        return 1.0
+
+    return judged, seen
+
+
+@pytest.mark.parametrize("error", [BudgetError, QuotaError])
+def test_a_spent_budget_ends_a_run_when_what_is_under_way_is_done(error):
+    judged, seen = spent_after(5, error)
+    found = run((Sample(id=str(index)) for index in count()), [fine, judged], concurrency=4)
+    assert found.stopped == "the budget of 5 requests is spent"
+    assert keys(found) == in_order(5, "fine", "judged")
+    assert len(seen) <= 8  # the five, and those that were under way beside them
+    assert str(found).splitlines()[-1] == (
+        "stopped early (the budget of 5 requests is spent): only the samples that were done are counted"
+    )
+
+
+def test_a_spent_budget_is_raised_to_those_who_take_the_rows_themselves():
+    judged, _ = spent_after(5)
+    rows: list[Row] = []
+    with pytest.raises(BudgetError, match="5 requests"):
+        asyncio.run(score_each(samples(50), [judged], rows.append, concurrency=2))
+    assert {row.sample_id for row in rows} == set("01234")
+
+
+@pytest.mark.parametrize("error", [AuthenticationError("no key"), ModelError("no model"), StoreError("disk full")])
+def test_what_every_sample_would_meet_ends_a_run_at_once(error):
+    seen: list[str] = []
+
+    @scorer
+    async def judged(sample: Sample) -> float:
+        seen.append(sample.id)
+        if sample.id == "3":
+            raise error
+        await asyncio.sleep(5)
+        return 1.0
+
+    started = time.monotonic()
+    with pytest.raises(type(error), match=str(error)):
+        run((Sample(id=str(index)) for index in count()), [judged], concurrency=4)
+    assert time.monotonic() - started < 4
+    assert seen == list("0123")

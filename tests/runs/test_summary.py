@@ -84,6 +84,21 @@ def test_value_and_counts_are_those_of_the_list(found):
     assert all(made.counts[status] == [one.status for one in found].count(status) for status in ("scored", "skipped"))
 
 
+def test_what_failed_is_counted_by_the_class_of_its_error():
+    failed = [Score.failed("s", "x", error=error) for error in ("ReplyError", "RateLimitError", "ReplyError", None)]
+    found = line(Score.scored("s", 1), *failed)
+    assert found.errors == {"ReplyError": 2, "RateLimitError": 1}
+    assert str(found) == "1.00 (n=1 of 5; 4 failed (2 ReplyError, 1 RateLimitError))"
+
+
+def test_answers_are_counted_by_the_judge_that_gave_them():
+    def by(judge: str, error: str | None = None, *, cached: bool = False) -> JudgeCall:
+        return JudgeCall(judge=judge, prompt="p", error=error, cached=cached)
+
+    found = paid(by("a"), by("a", "OverloadError"), by("b"), by("b", cached=True), by("a", "PlannedError"))
+    assert found.judges == {"a": 1, "b": 2}
+
+
 UNKNOWN = {
     "no usage": call(usage=False),
     "no tokens in": call(tokens_in=None),

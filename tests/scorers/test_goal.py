@@ -90,7 +90,7 @@ UNUSABLE = {
     "another verdict": (answer("partly"), "verdict: Input should be 'achieved' or 'not_achieved', found 'partly'"),
     "a number as verdict": (answer(verdict=1), "verdict: Input should be 'achieved' or 'not_achieved', found 1"),
     "no evidence at all": (answer(evidence=("two",)), "evidence[0]: Input should be a valid integer"),
-    "prose": ("Yes, it did.", "the record: Invalid JSON: expected value at line 1 column 1"),
+    "prose": ("Yes, it did.", "the reply holds no JSON object, found 'Yes, it did.'"),
 }  # fmt: skip
 
 

@@ -153,7 +153,7 @@ UNUSABLE = {
         {"requests": [{key: value for key, value in item().items() if key != "topic"}]},
         "requests[0].topic: Field required, found",
     ),
-    "prose": ("All was on topic.", "the record: Invalid JSON: expected value at line 1 column 1"),
+    "prose": ("All was on topic.", "the reply holds no JSON object, found 'All was on topic.'"),
 }  # fmt: skip
 
 

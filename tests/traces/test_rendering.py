@@ -237,3 +237,22 @@ def test_no_content_can_forge_a_header_or_end_the_conversation(messages, limit):
 def test_what_was_said_stands_unchanged_behind_the_bars(text):
     _, _, *content, _ = Trace(messages=[HumanMessage(text)]).render().splitlines()
     assert [line.removeprefix("| ") for line in content] == text.splitlines()
+
+
+def test_what_no_request_can_carry_is_shown_as_an_escape():
+    """A lone surrogate comes from Python alone: readers replace it."""
+    trace = Trace(messages=[HumanMessage("cut \ud83d off"), AIMessage(tool_calls=[ToolCall("f", {"x": "\udc00"})])])
+    rendered = trace.render()
+    assert "| cut \\ud83d off" in rendered
+    assert rendered.encode().decode() == rendered
+    assert "| a \\udfff b" in fenced("reference", "a \udfff b")
+
+
+@settings(max_examples=100)
+@given(hostile_messages, st.integers(0, 40))
+def test_the_mark_is_the_hash_of_what_it_marks(messages, limit):
+    unmarked = render_messages(messages, "", limit)
+    mark = hashlib.sha256(unmarked.encode()).hexdigest()[:12]
+    begins, *lines, ends = Trace(messages=messages).render(tool_result_limit=limit).split("\n")
+    assert (begins, ends) == (f"[{mark} conversation begins]", f"[{mark} conversation ends]")
+    assert "\n".join(lines) == render_messages(messages, mark, limit)

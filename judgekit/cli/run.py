@@ -1,72 +1,35 @@
-"""The command line.
-
-Exit codes: 0 all is well; 1 something was not scored that should have been; 2 nothing could be run; 130 interrupted.
-"""
+"""``judgekit run`` and ``judgekit demo``: score recorded conversations."""
 
 import asyncio
-import json
 import os
 import random
-import sys
+import signal
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated
 
 import typer
 
 import judgekit
+from judgekit.cli.app import app
+from judgekit.cli.interrupts import Interrupts
 from judgekit.config import Config, ScorerSpec, scorer_descriptions
-from judgekit.errors import ConfigError, JudgekitError, TraceError
+from judgekit.errors import BudgetError, ConfigError, TraceError
 from judgekit.judges.judge import Judge
 from judgekit.reports.export import RowWriter
-from judgekit.reports.terminal import Highlights, console, printable, progress, show_summary
+from judgekit.reports.terminal import Highlights, console, printable, printable_lines, progress, show_plan, show_summary
 from judgekit.runs.results import Row
 from judgekit.runs.runner import must_differ, score_each
 from judgekit.runs.summary import Summary
 from judgekit.scoring import Scorer
 from judgekit.shipped import shipped
-from judgekit.traces.message import Record
 from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Trace
 
 _PROBLEMS_SHOWN = 5
-
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="Scores recorded agent conversations, and explains every score.",
-)
-
-
-def main() -> None:
-    """Runs the command line; what is raised on purpose is said in words."""
-    # A letter that the terminal does not have is no reason to stop.
-    cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
-    try:
-        app()
-    except (JudgekitError, OSError) as error:
-        console(stderr=True).print(f"judgekit: {_in_lines(str(error))}", soft_wrap=True)
-        raise SystemExit(2) from None
-
-
-def _in_lines(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
-
-
-@app.callback(invoke_without_command=True)
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,  # noqa: FBT002
-) -> None:
-    if version:
-        typer.echo(judgekit.__version__)
-        raise typer.Exit
 
 
 @app.command()
@@ -107,10 +70,17 @@ def run(
     seed: Annotated[int, typer.Option(help="For --sample: which N.")] = 0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write every score, as JSONL.")] = None,
     show: Annotated[int, typer.Option(min=0, help="Show the reasons of the N lowest scores of each scorer.")] = 0,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")] = False,  # noqa: FBT002
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say how many requests, tokens and dollars it would take, and send nothing."),
+    ] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Send no request out of this machine; the cache is used.")
+    ] = False,
 ) -> None:
     """Score recorded conversations."""
-    settings = Config(config, judge, os.environ)
+    settings = Config(config, judge, os.environ, offline=offline, dry_run=dry_run)
     specs = [ScorerSpec.parse(text) for text in scorer or ()] or settings.scorers
     if not specs:
         known = ", ".join(name for name, _, _ in scorer_descriptions())
@@ -127,25 +97,27 @@ def run(
         samples = islice(samples, limit)
     if sample is not None:
         samples = _drawn(samples, sample, random.Random(seed))  # noqa: S311 - a draw, not a secret
-    _score(samples, scorers, show=show, output=output, total=_total(file, limit, sample), problems=problems)
+    if dry_run:
+        _plan(samples, scorers)
+        _show_problems(problems, ())
+        return
+    _score(
+        samples,
+        scorers,
+        show=show,
+        output=output,
+        text=settings.store_text,
+        total=_total(file, limit, sample),
+        problems=problems,
+        concurrency=max((one.concurrency for one in settings.judges_used.values()), default=1),
+    )
 
 
-@app.command()
-def scorers() -> None:
-    """List the scorers."""
-    out = console()
-    for name, description, asks in scorer_descriptions():
-        out.print(f"{name}{' (asks a judge)' if asks else ''}\n    {description}", soft_wrap=True)
-
-
-@app.command()
-def schema(
-    of: Annotated[Literal["sample", "trace", "score"], typer.Argument(help="What to describe.")] = "sample",
-) -> None:
-    """Print the JSON Schema of judgekit's own formats."""
-    kinds: dict[str, type[Record]] = {"sample": Sample, "trace": Trace, "score": Row}
-    described = {"$schema": "https://json-schema.org/draft/2020-12/schema", **kinds[of].model_json_schema()}
-    typer.echo(json.dumps(described, indent=2))
+def _plan(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> None:
+    """Says what a run would ask for."""
+    summary = Summary()
+    asyncio.run(score_each(samples, scorers, lambda row: summary.add(row.score), concurrency=1))
+    show_plan(summary, console())
 
 
 def _score(
@@ -154,52 +126,76 @@ def _score(
     *,
     show: int,
     output: Path | None = None,
+    text: bool = True,
     total: int | None = None,
     problems: Sequence[TraceError] = (),
+    concurrency: int = 1,
 ) -> None:
     """Scores, shows, and ends with an exit code that says how it went."""
-    summary, highlights, ids = Summary(), Highlights(show), Counter[str]()
-    interrupted = False
+    summary, highlights, ids, interrupts = Summary(), Highlights(show), Counter[str](), Interrupts()
+    stopped = ""
     with ExitStack() as stack:
-        writer = stack.enter_context(_row_writer(output, len(scorers))) if output else None
+        write = stack.enter_context(_rows_to(output, len(scorers))) if output else None
         advance = stack.enter_context(progress(total, console(stderr=True)))
 
         def emit(row: Row) -> None:
             summary.add(row.score)
             highlights.add(row)
-            if writer is not None:
-                writer.add(row)
+            if write is not None:
+                write(row if text else row.without_text())
             if row.score.scorer == scorers[-1].name:
                 ids[row.sample_id] += 1
                 advance()
 
+        work = score_each(interrupts.until(samples), scorers, emit, concurrency=concurrency)
         try:
-            asyncio.run(score_each(samples, scorers, emit, concurrency=_concurrency(scorers)))
+            asyncio.run(interrupts.heed(work))
         except KeyboardInterrupt:
-            interrupted = True
+            interrupts.signal = signal.SIGINT
+        except BudgetError as error:
+            stopped = f"stopped: {error}"
+    if interrupts.signal is not None:
+        stopped = "interrupted"
     unread = [problem for problem in problems if problem.index is not None]
-    if unread and not ids and not interrupted:
+    if unread and not ids and not stopped:
         raise TraceError(f"none of the {len(unread)} records could be read; the first: {unread[0]}")
     show_summary(summary, highlights, console())
     _show_problems(problems, [name for name, times in ids.items() if times > 1])
-    if interrupted:
-        console(stderr=True).print(f"interrupted: {len(ids)} samples were scored")
-        raise typer.Exit(130)
-    if unread or any(line.counts["failed"] for line in summary):
+    if stopped:
+        goes_on = "; the same command goes on from here, since all answers are cached" if summary.asked else ""
+        said = f"{stopped}\n{ids.total()} samples were scored{goes_on}"
+        console(stderr=True).print(printable_lines(said), soft_wrap=True)
+    if interrupts.signal is not None:
+        raise typer.Exit(128 + interrupts.signal)
+    if stopped or unread or any(line.counts["failed"] for line in summary):
         raise typer.Exit(1)
 
 
 @contextmanager
-def _row_writer(path: Path, scorers: int) -> Generator[RowWriter]:
+def _rows_to(path: Path, scorers: int) -> Generator[Callable[[Row], None]]:
+    """Writes rows to a file, which is left as it was if there are none: a run that cannot begin destroys nothing."""
+    was_there = path.exists()
+    written = False
     try:
-        with path.open("w", encoding="utf-8") as file:
+        with path.open("a", encoding="utf-8") as file:
             writer = RowWriter(file, scorers)
+
+            def write(row: Row) -> None:
+                nonlocal written
+                if not written and path.is_file():
+                    file.truncate(0)
+                written = True
+                writer.add(row)
+
             try:
-                yield writer
+                yield write
             finally:
                 writer.flush()
     except OSError as error:
         raise ConfigError(f"--output {path}: cannot be written: {error}") from error
+    finally:
+        if not was_there and not written:
+            path.unlink(missing_ok=True)
 
 
 def _show_problems(problems: Sequence[TraceError], repeated: Sequence[str]) -> None:
@@ -208,18 +204,12 @@ def _show_problems(problems: Sequence[TraceError], repeated: Sequence[str]) -> N
     if unread:
         err.print(f"\n{unread} records could not be read:")
     for problem in problems[:_PROBLEMS_SHOWN]:
-        err.print(f"  {_in_lines(str(problem))}", soft_wrap=True)
+        err.print(f"  {printable_lines(str(problem))}", soft_wrap=True)
     if len(problems) > _PROBLEMS_SHOWN:
         err.print(f"  and {len(problems) - _PROBLEMS_SHOWN} more")
     if repeated:
         shown = ", ".join(map(repr, repeated[:_PROBLEMS_SHOWN]))
         err.print(f"\n{len(repeated)} ids belong to more than one sample: {printable(shown)}", soft_wrap=True)
-
-
-def _concurrency(scorers: Sequence[Scorer]) -> int:
-    """Samples at once: enough to keep the busiest judge busy."""
-    judges = [judge for scorer in scorers if isinstance(judge := getattr(scorer, "judge", None), Judge)]
-    return max((judge.concurrency for judge in judges), default=1)
 
 
 def _drawn(samples: Iterable[Sample], size: int, draw: random.Random) -> Iterator[Sample]:

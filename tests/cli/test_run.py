@@ -7,6 +7,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -22,7 +23,8 @@ import pytest
 import typer
 
 import judgekit
-from judgekit.cli import _drawn, _row_writer, _score, main
+from judgekit.cli import main
+from judgekit.cli.run import _drawn, _rows_to, _score
 from judgekit.errors import TraceError
 from judgekit.runs.results import Row
 from judgekit.score import Score
@@ -515,6 +517,9 @@ class Server(ThreadingHTTPServer):
         self.together = threading.Barrier(1)
         """Requests that are answered together, once all of them are there."""
 
+    def handle_error(self, *_: object) -> None:
+        """Clients that have gone are no matter."""
+
     def reply(self, key: str | None, body: bytes) -> tuple[int, dict]:
         self.seen.append(json.loads(body))
         self.together.wait(5)
@@ -539,6 +544,13 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *args: object) -> None: ...
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
 
 @pytest.fixture
@@ -620,15 +632,15 @@ def test_a_missing_key_is_named_before_any_request(cli, server):
     assert (ended.code, ended.err) == (2, "judgekit: the environment has no key for https://api.openai.com/v1: set OPENAI_API_KEY\n")  # fmt: skip
 
 
-@pytest.mark.parametrize(("key", "code"), [(KEY, 0), (WRONG_KEY, 1)])
+@pytest.mark.parametrize(("key", "code"), [(KEY, 0), (WRONG_KEY, 2)])
 def test_a_key_is_never_printed_nor_written(cli, server, monkeypatch, key, code):
     monkeypatch.setenv("MY_KEY", key)
     words = (*GOAL, "--config", judged(server, api_key_env="MY_KEY"), "-o", "rows.jsonl", "--show", 3)
     ended = cli("run", write(calling("a")), *words)
     assert (ended.code, len(server.seen)) == (code, 1)
-    assert ("AuthenticationError: openai/test at" in ended.out) is (code == 1)
+    assert ("judgekit: openai/test at" in ended.err) is (code == 2)
     written = [file.read_bytes() for file in Path().rglob("*") if file.is_file()]
-    assert len(written) > 3
+    assert len(written) > 2
     assert KEY not in ended.out + ended.err
     assert not any(KEY.encode() in content for content in written)
 
@@ -668,8 +680,9 @@ def test_ctrl_c_shows_and_writes_what_is_done(done, problems, capsys):
     except KeyboardInterrupt:
         pytest.fail("Ctrl-C got through")
     assert ended.value.exit_code == 130
-    assert [row.sample_id for row in rows("rows.jsonl")] == [str(index) for index in range(done)]
-    assert f"interrupted: {done} samples were scored" in capsys.readouterr().err
+    written = rows("rows.jsonl") if Path("rows.jsonl").exists() else []
+    assert [row.sample_id for row in written] == [str(index) for index in range(done)]
+    assert f"interrupted\n{done} samples were scored" in capsys.readouterr().err
     gc.collect()  # asyncio logs that a task was interrupted when the task goes: here, and not in another test
 
 
@@ -696,7 +709,11 @@ def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path):
     done = len(rows("rows.jsonl")) // 2
     assert 0 < done < 60_000
     assert process.returncode == 130
-    assert err.endswith(f"interrupted: {done} samples were scored\n")
+    assert err.splitlines() == [
+        "stopping when the samples under way are done; once more to stop at once",
+        "interrupted",
+        f"{done} samples were scored",
+    ]
     assert [row.sample_id for row in rows("rows.jsonl")] == [str(index) for index in range(done) for _ in TOOLS[::2]]
     assert Ended(130, out, err).table["tool_call_f1"] == ["1.000", f"{done} of {done}", "0", "0"]
     assert "Traceback" not in err
@@ -706,8 +723,8 @@ def test_rows_that_wait_for_others_are_written_when_the_work_breaks_off():
     row = Row(sample_id="b", index=1, score=Score.scored("s", 1))
 
     def broken_off() -> None:
-        with _row_writer(Path("rows.jsonl"), 1) as writer:
-            writer.add(row)
+        with _rows_to(Path("rows.jsonl"), 1) as write:
+            write(row)
             raise TraceError("record 0 cannot be read")
 
     with pytest.raises(TraceError):
@@ -805,3 +822,210 @@ def test_what_a_terminal_has_no_letters_for_is_no_reason_to_stop(words, code, sa
     assert done.returncode == code
     assert said in (done.stdout + done.stderr).decode("ascii")
     assert b"Traceback" not in done.stderr
+
+
+# --- before a run: what it would take, and whether it may leave the machine
+
+
+def test_a_dry_run_says_what_it_would_take_and_sends_nothing(cli, server):
+    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(5)), calling("again", made="tool_0"))
+    config = judged(server)
+    with config.open("a") as file:
+        file.write("price = {input = 2.0, output = 10.0}\nparams = {max_tokens = 100}\n")
+    words = ("run", path, *GOAL, "--scorer", "tool_call_f1", "--config", config)
+    cli(*words, "--limit", 2)
+    assert len(server.seen) == 2
+    ended = cli(*words, "--dry-run", "-o", "rows.jsonl")
+    assert (ended.code, ended.err, len(server.seen)) == (0, "", 2)
+    assert not Path("rows.jsonl").exists()
+    # 6 samples of 5 conversations, of which 2 are answered: one of those is there twice
+    samples, skipped, requests, cached, tokens, cost = ended.table[GOAL[1]]
+    assert (samples, skipped, requests, cached) == ("6", "0", "3", "3")
+    (sent,) = {len(json.dumps(request["messages"])) // 4 for request in server.seen}
+    assert 3 * (sent + 100) < int(tokens.replace(",", "")) < 3 * (sent + 100 + 300)  # the schema takes its part
+    paid = (int(tokens.replace(",", "")) - 300) * 2.0 / 1e6 + 300 * 10.0 / 1e6
+    assert cost == f"${paid:.4f}"
+    assert ended.table["tool_call_f1"] == ["6", "0"]
+    assert "dry run: nothing was sent" in ended.out
+    assert cli(*words).table[GOAL[1]][4:6] == ["3", "3"]  # and so it is
+
+
+def test_a_dry_run_needs_no_key_and_leaves_nothing(cli, conversations, tmp_path):
+    ended = cli("run", conversations, *GOAL, "--judge", "openai/a", "--dry-run")
+    assert (ended.code, ended.table[GOAL[1]][:4]) == (0, ["14", "0", "14", "0"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_counts_what_has_no_question(cli, conversations):
+    ended = cli("run", conversations, "--scorer", "topic_adherence:draws=3", "--judge", "openai/a", "--dry-run")
+    assert ended.table["topic_adherence_x3"][:4] == ["14", "2", "36", "0"]
+
+
+def test_offline_only_loopback_is_asked(cli, server, conversations):
+    path = write(calling("a"))
+    assert cli("run", path, *GOAL, "--config", judged(server), "--offline").code == 0
+    assert len(server.seen) == 1
+    ended = cli("run", path, *GOAL, "--judge", "openai/a", "--offline")
+    assert (ended.code, ended.table[GOAL[1]][1:4]) == (1, ["0 of 1", "0", "1"])
+    assert f"{GOAL[1]}: 1 failed: OfflineError: openai/a at https://api.openai.com/v1 " in ended.out
+
+
+def test_offline_what_is_cached_is_used(cli, server):
+    path = write(calling("a"))
+    config = judged(server)
+    assert cli("run", path, *GOAL, "--config", config).code == 0
+    config.write_text(config.read_text().replace("127.0.0.1", "judge.test"))
+    moved = cli("run", path, *GOAL, "--config", config, "--offline")
+    assert moved.code == 1  # another address is another judge
+    config.write_text(config.read_text().replace("judge.test", "127.0.0.1"))
+    assert cli("run", path, *GOAL, "--config", config, "--offline").table[GOAL[1]][:6] == [
+        "1.000", "1 of 1", "0", "0", "0", "1"
+    ]  # fmt: skip
+
+
+# --- what ends a run
+
+
+def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, server):
+    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(5)))
+    config = judged(server, concurrency=1)
+    held = config.read_text()
+    config.write_text(f"{held}budget = {{requests = 3}}\n")
+    ended = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
+    assert (ended.code, ended.table[GOAL[1]][:5], len(server.seen)) == (1, ["1.000", "3 of 3", "0", "0", "3"], 3)
+    assert ended.err.splitlines() == [
+        "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3)",
+        "3 samples were scored; the same command goes on from here, since all answers are cached",
+    ]
+    assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1", "2"]
+    again = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
+    assert (again.code, again.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "2", "3"])
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "error", "exit_code"),
+    [
+        (401, "invalid_api_key", "HTTP 401", 2),
+        (404, "model_not_found", "HTTP 404", 2),
+        (429, "insufficient_quota", "HTTP 429", 1),
+    ],
+)
+def test_what_every_sample_would_meet_ends_the_run(cli, server, status, code, error, exit_code):
+    server.reply = lambda key, body: (server.seen.append(body), (status, {"error": {"message": "no", "code": code}}))[1]
+    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(50)))
+    Path("rows.jsonl").write_text("what was there before\n")
+    ended = cli("run", path, *GOAL, "--config", judged(server, concurrency=2), "-o", "rows.jsonl")
+    assert (ended.code, error in ended.err) == (exit_code, True)
+    assert 1 <= len(server.seen) <= 2
+    assert Path("rows.jsonl").read_text() == "what was there before\n"
+
+
+def test_scores_are_kept_without_a_word_of_the_conversation(cli, server):
+    server.answer = {**server.answer, "reason": "they said SECRET in message 2", "user_goal": "SECRET"}
+    config = judged(server)
+    config.write_text("store_text = false\n" + config.read_text())
+    path = write(calling("a", made="SECRET_tool"))
+    words = ("run", path, *GOAL, "--scorer", "tool_call_f1", "--config", config, "-o", "rows.jsonl")
+    for requests, cached in (("1", "0"), ("0", "1")):
+        ended = cli(*words)
+        assert (ended.code, ended.table[GOAL[1]][:6]) == (0, ["1.000", "1 of 1", "0", "0", requests, cached])
+        assert [(row.score.value, row.score.label) for row in rows("rows.jsonl")] == [(1.0, "achieved"), (0.0, None)]
+        kept = [file for file in Path().rglob("*") if file.is_file() and file != path]
+        assert len(kept) > 2
+        assert not any(b"SECRET" in file.read_bytes() for file in kept)
+
+
+def test_a_fallback_that_answered_is_said(cli, server):
+    config = judged(server, attempts=1)
+    text = config.read_text().replace('model = "openai/test"', 'model = "openai/test"\nfallback = ["other"]')
+    config.write_text(f'{text}[judges.other]\nmodel = "openai/other"\nbase_url = "{server.address}"\n')
+    said, busy = server.reply, (503, {"error": {"message": "busy"}})
+    server.reply = lambda key, body: busy if b'"model":"test"' in body and b"tool_1" in body else said(key, body)
+    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(3)))
+    ended = cli("run", path, *GOAL, "--config", config)
+    assert (ended.code, ended.table[GOAL[1]][1]) == (0, "3 of 3")
+    assert f"{GOAL[1]}: more than one judge answered: 2 openai/test, 1 openai/other" in ended.out
+
+
+# --- doctor
+
+
+def test_doctor_asks_each_judge_of_the_config_one_question(cli, server, free_port):
+    server.answer = {"reason": "It is.", "verdict": "true"}
+    config = judged(server)
+    nobody = f'[judges.nobody]\nmodel = "openai/b"\nbase_url = "http://127.0.0.1:{free_port}/v1"\n'
+    config.write_text(config.read_text() + nobody)
+    ended = cli("doctor", "--config", config)
+    assert (ended.code, ended.err, len(server.seen)) == (1, "", 1)
+    assert ended.table["default"][:6] == ["openai/test", "none", "yes", "yes", "json_schema", "no"]
+    assert ended.table["default"][6:8] == ["1000 in, 100 out", "unknown"]
+    assert ended.table["nobody"] == ["openai/b", "none", "no", "no"]
+    assert f"nobody: OverloadError: openai/b at http://127.0.0.1:{free_port}/v1: " in ended.out
+    assert list(cli("doctor", "--config", config, "--judge", "default").table) == ["default"]
+
+
+def test_doctor_names_the_key_that_is_missing(cli):
+    ended = cli("doctor", "--judge", "openai/a")
+    assert (ended.code, ended.table["openai/a"]) == (1, ["openai/a", "missing", "no", "no"])
+    assert "set OPENAI_API_KEY" in ended.out
+
+
+def test_doctor_without_a_judge_says_how_to_name_one(cli):
+    ended = cli("doctor")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "judgekit: there is no judge to ask: name one with --judge, or in judgekit.toml\n"
+
+
+# --- signals
+
+
+ASKING = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from judgekit.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_is_under_way_is_finished_after_a_signal(server, number, code, tmp_path):
+    server.together = threading.Barrier(3)  # two requests, and this test
+    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(8)))
+    words = ["run", path, *GOAL, "--config", judged(server, concurrency=2), "-o", "rows.jsonl"]
+    process = subprocess.Popen(  # noqa: S603 - the script above
+        [sys.executable, "-c", ASKING, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    try:
+        while server.together.n_waiting < 2:
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.stderr.readline().startswith("stopping when the samples under way are done")
+        server.together.wait(5)
+        _, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, len(server.seen)) == (code, 2)
+    assert err.startswith("interrupted\n2 samples were scored; the same command goes on from here")
+    assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1"]
+
+
+def test_a_second_signal_ends_it_at_once(server, tmp_path):
+    server.together = threading.Barrier(2)
+    words = ["run", write(calling("a")), *GOAL, "--config", judged(server), "-o", "rows.jsonl"]
+    process = subprocess.Popen(  # noqa: S603 - the script above
+        [sys.executable, "-c", ASKING, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    try:
+        while server.together.n_waiting < 1:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.readline().startswith("stopping when the samples under way are done")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=4)
+    finally:
+        process.kill()
+        process.wait()
+        server.together.abort()
+    assert (process.returncode, err) == (130, "interrupted\n0 samples were scored\n")
+    assert not Path("rows.jsonl").exists()

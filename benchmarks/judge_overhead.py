@@ -1,0 +1,214 @@
+"""CPU that judgekit takes for a judged sample, beside a raw AsyncOpenAI on the same transport, and from the cache.
+
+Both ask a server on loopback, which is a process of its own, for the same verdict on the same conversations of 8
+messages. judgekit does its whole work: rendering, cache file, claim, budget, retries, rate limit, checks of the reply,
+row. Rounds of the two take turns; each figure is the median of the rounds.
+
+python benchmarks/judge_overhead.py
+"""
+
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import openai
+
+    from judgekit import Judge, Sample
+
+ROUNDS = 7
+REQUESTS = 512
+AT_ONCE = (1, 32, 256)
+CACHED = 10_000
+ANSWER = {
+    "user_goal": "A table for four tonight.",
+    "end_state": "The table is booked for 20:00.",
+    "reason": "The tool confirms the booking, and the agent tells the user so.",
+    "evidence": [7, 8],
+    "verdict": "achieved",
+}
+
+
+class Server(asyncio.Protocol):
+    """Says the same to every request."""
+
+    said = json.dumps(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "judge",
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": json.dumps(ANSWER), "refusal": None},
+                }
+            ],
+            "usage": {"prompt_tokens": 900, "completion_tokens": 60, "total_tokens": 960},
+        }
+    ).encode()
+    reply = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(said), said)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self.received = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        head, found, body = self.received.partition(b"\r\n\r\n")
+        if found and len(body) >= int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]):
+            self.received = b""
+            self.transport.write(self.reply)  # type: ignore[attr-defined]
+
+
+async def serve() -> None:
+    server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+def samples(numbers: range) -> "Iterator[Sample]":
+    from judgekit import AIMessage, HumanMessage, Sample, ToolCall, ToolMessage
+
+    for number in numbers:
+        messages: list[HumanMessage | AIMessage | ToolMessage] = [
+            HumanMessage(f"A table for four tonight, please. I am guest {number}.")
+        ]
+        for at, name in enumerate(("search_restaurants", "check_table", "book_table")):
+            arguments = {"city": "Lisbon", "time": "20:00", "people": 4, "guest": number}
+            messages.append(AIMessage("One moment.", tool_calls=[ToolCall(name, arguments, id=str(at))]))
+            messages.append(ToolMessage('{"status": "ok", "hits": [{"id": "r-1", "free": true}]}', tool_call_id=str(at)))
+        messages.append(AIMessage("Your table is booked for 20:00."))
+        yield Sample.of(messages, id=str(number))
+
+
+def judge_at(url: str, cache: Path, at_once: int) -> "Judge":
+    from judgekit import Judge
+
+    return Judge("openai/judge", base_url=url, cache=cache, concurrency=at_once)
+
+
+async def judged(url: str, cache: Path, numbers: range, at_once: int) -> float:
+    """Microseconds of CPU a sample, whole scorer path."""
+    from judgekit import AgentGoalAccuracyWithoutReference, arun
+
+    scorers = [AgentGoalAccuracyWithoutReference(judge_at(url, cache, at_once))]
+    held = list(samples(numbers))
+    began = time.process_time()
+    run = await arun(held, scorers, concurrency=at_once)
+    taken = time.process_time() - began
+    assert run.summary[scorers[0].name].value == 1
+    return taken / len(held) * 1e6
+
+
+def http_client() -> "openai.DefaultAsyncHttpxClient":
+    """The transport that judgekit takes."""
+    import openai
+
+    return openai.DefaultAioHttpClient() if has_aiohttp() else openai.DefaultAsyncHttpxClient()
+
+
+def has_aiohttp() -> bool:
+    import openai
+
+    try:
+        openai.DefaultAioHttpClient()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def raw(url: str, numbers: range, at_once: int) -> float:
+    """Microseconds of CPU a request: the same words and schema, and the verdict read with json.loads."""
+    import openai
+
+    from judgekit import load_prompt
+    from judgekit.judges.schema import strict_schema
+    from judgekit.scorers.goal import GoalAnswer
+
+    prompt = load_prompt("agent_goal_without_reference")
+    turns = [[turn._asdict() for turn in prompt.turns(sample)] for sample in samples(numbers)]
+    schema = {"name": prompt.name, "schema": strict_schema(GoalAnswer), "strict": True}
+    waiting = iter(turns)
+
+    async def work(client: openai.AsyncOpenAI) -> None:
+        for messages in waiting:
+            completion = await client.chat.completions.create(
+                model="judge",
+                messages=messages,  # type: ignore[arg-type]
+                response_format={"type": "json_schema", "json_schema": schema},  # type: ignore[typeddict-item]
+            )
+            assert json.loads(completion.choices[0].message.content or "")["verdict"] == "achieved"
+
+    async with openai.AsyncOpenAI(base_url=url, api_key="-", max_retries=0, http_client=http_client()) as client:
+        began = time.process_time()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(at_once):
+                group.create_task(work(client))
+        return (time.process_time() - began) / len(turns) * 1e6
+
+
+async def hits(url: str, cache: Path) -> float:
+    """Microseconds of CPU for a reply from the cache: key, file, checks, ledger."""
+    from judgekit import Limits, load_prompt
+    from judgekit.judges.budget import Spending
+    from judgekit.judges.ladder import Footing
+    from judgekit.judges.layers import build
+    from judgekit.scorers.goal import GoalAnswer
+
+    judge, prompt = judge_at(url, cache, 1), load_prompt("agent_goal_without_reference")
+    held = samples(range(10_000_000, 10_000_000 + CACHED // 4))
+    requests = [judge.request(prompt, sample, GoalAnswer) for sample in held]
+    client = build(judge, Spending(Limits(), None), Footing())
+    began = time.process_time()
+    for request in requests:
+        await client.complete(request)
+    taken = time.process_time() - began
+    await client.aclose()
+    return taken / len(requests) * 1e6
+
+
+def main() -> None:
+    from judgekit import AgentGoalAccuracyWithoutReference, run
+
+    server = subprocess.Popen([sys.executable, __file__, "serve"], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        with tempfile.TemporaryDirectory() as folder:
+            cache = Path(folder) / "cache.sqlite"
+            fresh = iter(range(0, 10_000_000, REQUESTS))
+            print(f"transport: {'aiohttp' if has_aiohttp() else 'httpx'}\n")
+            print("| at once | raw AsyncOpenAI, us | judgekit, us | ratio |\n|---|---|---|---|")
+            for at_once in AT_ONCE:
+                found: list[tuple[float, float]] = []
+                for turn in range(ROUNDS + 1):
+                    numbers = range(start := next(fresh), start + REQUESTS)
+                    pair = asyncio.run(raw(url, numbers, at_once)), asyncio.run(judged(url, cache, numbers, at_once))
+                    found += [pair] if turn else []  # the first round warms up
+                ratio = statistics.median(mine / theirs for theirs, mine in found)
+                medians = " | ".join(f"{statistics.median(figures):.0f}" for figures in zip(*found, strict=True))
+                print(f"| {at_once} | {medians} | {ratio:.2f} |", flush=True)
+            asyncio.run(judged(url, cache, range(10_000_000, 10_000_000 + CACHED), 32))
+            print(f"\na reply from the cache: {statistics.median(asyncio.run(hits(url, cache)) for _ in range(ROUNDS)):.0f} us")
+            held = list(samples(range(10_000_000, 10_000_000 + CACHED)))
+            began = time.perf_counter()
+            again = run(held, [AgentGoalAccuracyWithoutReference(judge_at(url, cache, 32))], concurrency=32)
+            took = time.perf_counter() - began
+            assert again.summary["agent_goal_accuracy_without_reference"].cached == CACHED
+            print(f"{CACHED:,} judged samples, all cached: {took:.1f} s")
+    finally:
+        server.kill()
+        server.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve()) if sys.argv[1:] == ["serve"] else main()

@@ -1,0 +1,10 @@
+"""The command line.
+
+Exit codes: 0 all is well; 1 something was not scored that should have been; 2 nothing could be run; 130 interrupted.
+"""
+
+from judgekit.cli import cache as cache
+from judgekit.cli import doctor as doctor
+from judgekit.cli import lists as lists
+from judgekit.cli import run as run
+from judgekit.cli.app import main as main

@@ -1,0 +1,145 @@
+"""``judgekit cache``: look at kept replies, carry them between files, throw old ones away."""
+
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.filesize import decimal
+
+from judgekit.cli.app import app
+from judgekit.errors import ConfigError, StoreError
+from judgekit.judges.cassettes import RecordedReplies, write_cassette, write_lines
+from judgekit.judges.replies import CachedReplies, Recorded
+from judgekit.judges.settings import JudgeSettings
+from judgekit.reports.terminal import console, printable, table
+
+commands = typer.Typer(
+    no_args_is_help=True, help="Look at kept replies, carry them between files, throw old ones away."
+)
+app.add_typer(commands, name="cache")
+
+_Cache = Annotated[Path, typer.Option("--cache", help="The SQLite file in which replies are kept.")]
+_Prompt = Annotated[
+    str | None, typer.Option("--prompt", help="Only replies to prompts of this name, such as 'agent_goal*'.")
+]
+_Judge = Annotated[str | None, typer.Option("--judge", help="Only replies of judges of this name, such as 'openai/*'.")]
+_CACHE: Path = JudgeSettings.model_fields["cache"].default
+
+
+@dataclass
+class _Kept:
+    """What is kept of one judge and prompt."""
+
+    oldest: datetime
+    newest: datetime
+    replies: int = 0
+    tokens: int = 0
+    uncounted: int = 0
+
+    def add(self, line: Recorded, at: datetime) -> None:
+        self.oldest, self.newest = min(self.oldest, at), max(self.newest, at)
+        self.replies += 1
+        usage = line.reply.usage if line.reply else None
+        if usage is None or usage.input_tokens is None or usage.output_tokens is None:
+            self.uncounted += 1
+        else:
+            self.tokens += usage.input_tokens + usage.output_tokens
+
+    def cells(self) -> tuple[str, ...]:
+        tokens = f"{self.tokens:,}" if self.uncounted < self.replies else "not known"
+        if 0 < self.uncounted < self.replies:
+            tokens += f" ({self.uncounted:,} not known)"
+        return f"{self.replies:,}", tokens, f"{self.oldest:%Y-%m-%d}", f"{self.newest:%Y-%m-%d}"
+
+
+@commands.command()
+def stats(cache: _Cache = _CACHE) -> None:
+    """Say how many replies are kept, and what they save."""
+    replies = _existing(cache, read_only=True)
+    kept: dict[tuple[str, str], _Kept] = {}
+    for line in replies.recorded():
+        at = line.at or datetime.now(UTC)
+        kept.setdefault((line.prompt, line.judge), _Kept(at, at)).add(line, at)
+    replies.close()
+    files = (Path(f"{cache}{ending}") for ending in ("", "-wal"))
+    size = sum(file.stat().st_size for file in files if file.exists())
+    total = sum(one.replies for one in kept.values())
+    _say(f"{cache}: {total:,} replies, {decimal(size)}")
+    if kept:
+        rows = [(judge or "not known", prompt, *one.cells()) for (prompt, judge), one in kept.items()]
+        console().print(table(("judge", "prompt", "replies", "tokens saved", "oldest", "newest"), rows, words=2))
+
+
+@commands.command()
+def export(
+    file: Annotated[Path | None, typer.Argument(help="The cassette to write; standard output if not given.")] = None,
+    cache: _Cache = _CACHE,
+    prompt: _Prompt = None,
+    judge: _Judge = None,
+) -> None:
+    """Write replies as a cassette, to commit and to replay.
+
+    A cassette is JSONL, always in the same order.
+    """
+    if file is not None and file.resolve() == cache.resolve():
+        raise ConfigError(f"{file}: is the cache itself; name another file to write")
+    replies = _existing(cache, read_only=True)
+    lines = replies.recorded(prompt or "*", judge or "*")
+    if file is None:
+        write_lines(sys.stdout.buffer, lines)
+    else:
+        _say(f"{file}: {write_cassette(file, lines):,} replies written")
+    replies.close()
+
+
+@commands.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="The cassette to read.")],
+    cache: _Cache = _CACHE,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the cassette's reply where the cache has another one.")
+    ] = False,
+) -> None:
+    """Take the replies of a cassette into the cache."""
+    lines = RecordedReplies(file).recorded()
+    replies = CachedReplies(cache)
+    added = replies.add(lines, replace=replace)
+    replies.close()
+    said = [f"{cache}: {added.new:,} replies are new", f"{added.same:,} were there"]
+    if added.other:
+        done = "were replaced" if replace else "differ from those that are kept, and were left out (see --replace)"
+        said.append(f"{added.other:,} {done}")
+    _say(", ".join(said))
+
+
+@commands.command()
+def prune(
+    cache: _Cache = _CACHE,
+    older_than: Annotated[
+        int | None, typer.Option(min=0, max=36_500, metavar="DAYS", help="Only replies that are older.")
+    ] = None,
+    prompt: _Prompt = None,
+    judge: _Judge = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there are.")] = False,
+) -> None:
+    """Throw replies away, and give their space back."""
+    if older_than is None and prompt is None and judge is None:
+        raise ConfigError("say which replies are to go: --older-than, --prompt or --judge")
+    replies = _existing(cache)
+    before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
+    gone = replies.prune(prompt or "*", judge or "*", before, dry_run=dry_run)
+    replies.close()
+    _say(f"{cache}: {gone:,} replies {'would be' if dry_run else 'were'} thrown away")
+
+
+def _existing(cache: Path, *, read_only: bool = False) -> CachedReplies:
+    if not cache.exists():
+        raise StoreError(f"{cache}: does not exist; name the cache with --cache")
+    return CachedReplies(cache, read_only=read_only)
+
+
+def _say(text: str) -> None:
+    console().print(printable(text), soft_wrap=True)

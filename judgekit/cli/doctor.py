@@ -1,0 +1,64 @@
+"""``judgekit doctor``: ask each judge one tiny question, and say how it went."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.cli.app import app
+from judgekit.config import FILE, Config
+from judgekit.errors import ConfigError
+from judgekit.judges.doctor import Examination, examine
+from judgekit.judges.judge import Judge
+from judgekit.reports.terminal import console, printable_lines, table
+
+
+@app.command()
+def doctor(
+    judge: Annotated[
+        str | None,
+        typer.Option(help="The judge to ask: a model or a name from the config. All of the config if not given."),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Config file; judgekit.toml if it is there.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Send no request out of this machine.")] = False,
+) -> None:
+    """Ask each judge one tiny question: is it there, what can it do, what does it report?"""
+    settings = Config(config, judge, os.environ, offline=offline)
+    judges = settings.chosen_judges()
+    if not judges:
+        raise ConfigError(f"there is no judge to ask: name one with --judge, or in {FILE}")
+    found = asyncio.run(_examine(judges))
+    console().print(
+        table(
+            ("judge", "model", "key", "reached", "answers", "form", "logprobs", "tokens", "cost", "seconds"),
+            [(name, judges[name].model, *_cells(one)) for name, one in found.items()],
+            words=6,
+        )
+    )
+    for name, one in found.items():
+        if one.problem:
+            console().print(printable_lines(f"{name}: {one.problem}"), soft_wrap=True)
+    if any(one.problem for one in found.values()):
+        raise typer.Exit(1)
+
+
+async def _examine(judges: Mapping[str, Judge]) -> Mapping[str, Examination]:
+    found = await asyncio.gather(*map(examine, judges.values()))
+    return dict(zip(judges, found, strict=True))
+
+
+def _cells(one: Examination) -> tuple[str, ...]:
+    state = (one.key, _yes(one.reached), _yes(not one.problem))
+    if one.seconds is None:
+        return (*state, "", "", "", "", "")
+    used = one.usage
+    tokens = "not said" if used is None else f"{used.input_tokens or 0} in, {used.output_tokens or 0} out"
+    cost = "unknown" if one.cost_usd is None else f"${one.cost_usd:.6f}"
+    return (*state, one.step or "", _yes(one.logprobs), tokens, cost, f"{one.seconds:.2f}")
+
+
+def _yes(is_so: bool) -> str:  # noqa: FBT001 - there is nothing else it could be
+    return "yes" if is_so else "no"

@@ -1,0 +1,32 @@
+"""``judgekit scorers`` and ``judgekit schema``: what there is."""
+
+import json
+from typing import Annotated, Literal
+
+import typer
+
+from judgekit.cli.app import app
+from judgekit.config import scorer_descriptions
+from judgekit.reports.terminal import console
+from judgekit.runs.results import Row
+from judgekit.traces.message import Record
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+
+@app.command()
+def scorers() -> None:
+    """List the scorers."""
+    out = console()
+    for name, description, asks in scorer_descriptions():
+        out.print(f"{name}{' (asks a judge)' if asks else ''}\n    {description}", soft_wrap=True)
+
+
+@app.command()
+def schema(
+    of: Annotated[Literal["sample", "trace", "score"], typer.Argument(help="What to describe.")] = "sample",
+) -> None:
+    """Print the JSON Schema of judgekit's own formats."""
+    kinds: dict[str, type[Record]] = {"sample": Sample, "trace": Trace, "score": Row}
+    described = {"$schema": "https://json-schema.org/draft/2020-12/schema", **kinds[of].model_json_schema()}
+    typer.echo(json.dumps(described, indent=2))

@@ -1,0 +1,109 @@
+"""How a judge's words become an answer: what is plainly one JSON object is read, what is doubtful is not guessed at."""
+
+import json
+import math
+import re
+from contextlib import suppress
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from judgekit.errors import explain, shortened
+from judgekit.traces.message import JsonObject
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+_THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_OPENING = re.compile(r'\{\s*["}]')  # of an object: other braces are prose
+_LONGEST = 1_000_000
+
+
+def read_answer(text: str, answer: type[Answer]) -> Answer:
+    """The answer that a reply holds: alone, in a code fence, or as the one JSON object in prose.
+
+    Thoughts before it, in ``<think>``, are skipped. A whole number is read as text where the answer allows only a few
+    texts and that is one of them, such as 1 for ``"1"``.
+
+    Raises:
+        ValueError: There is no answer, or more than one, or one that does not fit.
+    """
+    found, written = _only_object(text)
+    try:
+        return answer.model_validate_json(written)
+    except ValidationError as error:
+        with suppress(ValidationError, LookupError, TypeError):  # no answer after all, or it lies within a union
+            return answer.model_validate_json(json.dumps(_with_texts(found, error)))
+        raise ValueError(explain(error)) from error
+
+
+def _only_object(text: str) -> tuple[JsonObject, str]:
+    """The one object in a text, and how it is written there."""
+    if len(text) > _LONGEST:
+        raise ValueError(f"the reply is {len(text):,} characters long; an answer has at most {_LONGEST:,}")
+    thoughts = _THOUGHTS.match(text)  # some models think aloud first
+    opening = _OPENING.search(text, thoughts.end() if thoughts else 0)
+    if opening is None:
+        found = f"holds no JSON object, found {shortened(text[:100])}" if text.strip() else "is empty"
+        raise ValueError(f"the reply {found}")
+    first, end = _decoded(text, opening.start())
+    written = text[opening.start() : end]
+    while (opening := _OPENING.search(text, end)) is not None:
+        other, end = _decoded(text, opening.start())
+        if text[opening.start() : end] != written and not _same(first, other):
+            raise ValueError("the reply holds two different JSON objects, and which of them counts is unclear")
+    return first, written
+
+
+def _decoded(text: str, start: int) -> tuple[JsonObject, int]:
+    try:
+        return _decoder.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        there = shortened(text[error.pos : error.pos + 40]) if error.pos < len(text) else "its end"
+        raise ValueError(f"the reply's JSON is broken: {error.msg}: character {error.pos}, found {there}") from None
+    except RecursionError:
+        raise ValueError("the reply's JSON is nested too deeply") from None
+
+
+def _same(one: JsonValue, other: JsonValue) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)  # true and 1 are equal in Python
+
+
+def _unambiguous(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        for name, value in pairs:
+            if not _same(values[name], value):
+                raise ValueError(f"the reply says {shortened(name)} twice, and differently")
+    return values
+
+
+def _finite(number: str) -> float:
+    if not math.isfinite(value := float(number)):
+        raise ValueError(f"the reply holds the number {shortened(number)}, which is too large")
+    return value
+
+
+def _whole(number: str) -> int:
+    _finite(number)
+    return int(number)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"the reply holds {name}, which is no number")
+
+
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_unambiguous, parse_float=_finite, parse_int=_whole, parse_constant=_no_number
+)
+
+
+def _with_texts(found: JsonObject, error: ValidationError) -> JsonObject:
+    """What was found, with whole numbers as text where only a few values are allowed and they are none of them."""
+    for problem in error.errors(include_url=False, include_context=False):
+        if problem["type"] in ("literal_error", "enum") and type(problem["input"]) is int:
+            *path, last = problem["loc"]
+            holder: Any = found
+            for step in path:
+                holder = holder[step]
+            holder[last] = str(problem["input"])
+    return found

@@ -1,0 +1,94 @@
+"""Cassettes: replies in a JSONL file that a team commits, and replays."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import ValidationError
+
+from judgekit.errors import StoreError, explain
+from judgekit.judges.client import Reply
+from judgekit.judges.replies import Recorded
+
+
+class RecordedReplies:
+    """The replies of a cassette, which is only read.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lines: dict[str, Recorded] = {}
+        number = 0
+        try:
+            with path.open(encoding="utf-8") as file:
+                for number, line in enumerate(file, 1):
+                    recorded = Recorded.model_validate_json(line)
+                    if recorded.key and recorded.reply is not None:
+                        self._lines[recorded.key] = recorded
+                    elif recorded.about is None:
+                        lacking = "key" if recorded.key == "" else "reply"
+                        raise StoreError(f"{path}, line {number}: has no {lacking}")
+        except ValidationError as error:
+            raise StoreError(f"{path}, line {number}: {explain(error)}") from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise StoreError(f"{path}: cannot be read: {error}") from error
+
+    def get(self, key: str, /) -> Reply | None:
+        """The reply to the request with this key."""
+        found = self._lines.get(key)
+        return found.reply if found else None
+
+    def recorded(self) -> Iterable[Recorded]:
+        """The replies with their requests."""
+        return self._lines.values()
+
+    def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
+        """The hashed parts of all requests, or of those of one prompt, whatever its version."""
+        lines = [line for line in self._lines.values() if line.digests]
+        return [line.digests for line in lines if prompt is None or line.prompt.partition("@")[0] == prompt]
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def write_cassette(path: Path, lines: Iterable[Recorded]) -> int:
+    """Writes a cassette, in the place of an older one as soon as all is written. Returns how many lines it has.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    try:
+        path = path.resolve()
+        written = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        if path.exists() and not path.is_file():
+            raise StoreError(f"{path}: cannot be written: it is no file; name another")
+        try:
+            with written.open("wb") as file:
+                count = write_lines(file, lines)
+                file.flush()
+                os.fsync(file.fileno())
+            written.replace(path)
+        finally:
+            written.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error}") from error
+    return count
+
+
+def write_lines(file: BinaryIO, lines: Iterable[Recorded]) -> int:
+    """Writes the lines of a cassette. Returns how many they are."""
+    count = 0
+    for line in lines:
+        text = json.dumps(line.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
+        file.write(f"{_visible(text)}\n".encode())
+        count += 1
+    return count
+
+
+def _visible(text: str) -> str:
+    """JSON in which nothing would steer a terminal, or break a line in an editor."""
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)

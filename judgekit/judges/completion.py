@@ -1,0 +1,270 @@
+"""How a chat completion is read, and how a provider's refusal to give one becomes a typed error.
+
+https://platform.openai.com/docs/api-reference/chat/object. Real servers leave out and add what they like, and their
+SDKs let broken replies through, so both are read here.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Annotated, Any, TypeAlias, TypeVar, cast
+
+from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import from_json
+
+from judgekit.errors import (
+    AuthenticationError,
+    ContextError,
+    FilterError,
+    FormatError,
+    JudgeError,
+    LostError,
+    ModelError,
+    OverloadError,
+    QuotaError,
+    RateLimitError,
+    RejectedError,
+)
+from judgekit.judges.client import Reply, TokenLogprob
+from judgekit.judges.price import Price
+from judgekit.traces.message import Usage
+from judgekit.traces.rendering import cut_middle
+
+LONGEST_WAIT = 60.0
+"""Seconds. A provider that wants a longer wait is not waited for."""
+
+_OVERLOADED = {408, 409, 425}
+_TIMED_OUT = {504, 524}  # the model may have answered a gateway that had gone
+_RATE_LIMITED = {429, 529}
+_SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+_TOO_LONG = re.compile(
+    r"context[ _]?(length|window|size)|maximum context|too many (input )?tokens|(prompt|input|request) is too (long|large)"
+    r"|input tokens? (count )?.{0,40}exceed",
+    re.IGNORECASE,
+)
+_TOO_LARGE = re.compile("request too large", re.IGNORECASE)  # for the tokens that the account has in a minute
+_FILTERED = re.compile(r"content[ _](filter|policy|management)|moderation|flagged", re.IGNORECASE)
+_UNHELD = re.compile(
+    r"response[ _]?(format|schema)|json[ _]?(schema|object|mode)|structured[ _]?outputs?|guided[ _]|parse grammar",
+    re.IGNORECASE,
+)
+_NO_MODEL = re.compile(
+    r"model_not_found|invalid model\b|not a valid model|model .{0,200}\b(does not exist|not exist|not found)"
+    r"|llm provider not provided|unmapped llm provider",
+    re.IGNORECASE,
+)
+_STATUS = re.compile("[45][0-9]{2}")
+_SHOWN = 500
+
+Value = TypeVar("Value")
+
+
+def _or_none(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return validate(value)
+    except ValidationError:
+        return None
+
+
+_IfRead: TypeAlias = Annotated[Value | None, WrapValidator(_or_none)]
+"""What is no part of the reply, and may come in any shape: ``None`` where it cannot be read."""
+_Count: TypeAlias = Annotated[int, Field(ge=0)]
+
+
+class _Part(BaseModel):
+    type: str = ""
+    text: str | None = None
+
+
+class _Message(BaseModel):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+
+
+class _Token(BaseModel):
+    token: str
+    logprob: float
+    top_logprobs: list["_Token"] | None = None
+
+
+class _Logprobs(BaseModel):
+    content: list[_Token] | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+    logprobs: _IfRead[_Logprobs] = None
+
+
+class _Details(BaseModel):
+    cached_tokens: _IfRead[_Count] = None
+    reasoning_tokens: _IfRead[_Count] = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: _IfRead[_Count] = None
+    completion_tokens: _IfRead[_Count] = None
+    prompt_tokens_details: _IfRead[_Details] = None
+    completion_tokens_details: _IfRead[_Details] = None
+    cost: _IfRead[Annotated[float, Field(ge=0, allow_inf_nan=False)]] = None  # US dollars, of providers that say so
+
+
+class _Completion(BaseModel):
+    choices: list[_Choice]
+    model: _IfRead[str] = None
+    usage: _IfRead[_Usage] = None
+
+
+def read_completion(body: bytes, where: str, price: Price | None) -> Reply:
+    """The reply that a completion holds.
+
+    Args:
+        body: What the server sent.
+        where: Who sent it.
+        price: What tokens cost, where known. What the provider says of the cost is taken where not.
+
+    Raises:
+        JudgeError: It is no completion.
+    """
+    try:
+        completion = _Completion.model_validate_json(body)
+    except ValidationError as error:
+        raise _no_completion(body, where) from error
+    if not completion.choices:
+        raise _no_completion(body, where)
+    choice = completion.choices[0]
+    usage = None if completion.usage is None else _usage(completion.usage)
+    cost = None if price is None else price.of(usage)
+    if cost is None and completion.usage is not None:
+        cost = completion.usage.cost
+    reply = Reply(text=_text(choice.message), model=completion.model, usage=usage, cost_usd=cost)
+    if choice.finish_reason == "error":
+        raise LostError(f"{where}: the provider broke off the reply: {shown(reply.text)}")
+    if choice.finish_reason == "content_filter":
+        return reply.model_copy(update={"ending": "filter"})
+    if choice.message.refusal:
+        return reply.model_copy(update={"text": choice.message.refusal, "ending": "refusal"})
+    if choice.finish_reason == "length":
+        return reply.model_copy(update={"ending": "length"})
+    if choice.logprobs and choice.logprobs.content:
+        return reply.model_copy(update={"logprobs": tuple(map(_logprob, choice.logprobs.content))})
+    return reply
+
+
+def _no_completion(body: bytes, where: str) -> JudgeError:
+    said = body.decode(errors="replace")
+    code = str(_fields(said).get("code"))
+    if _STATUS.fullmatch(code):  # an error that came as a success
+        return refused(int(code), said, lambda _: None, where)
+    return LostError(f"{where}: the reply is no completion, found {shown(said) or 'nothing'}")
+
+
+def _text(message: _Message) -> str:
+    if isinstance(message.content, list):
+        return "".join(part.text or "" for part in message.content if part.type == "text")
+    return message.content or ""
+
+
+def _usage(found: _Usage) -> Usage:
+    prompt, completion = found.prompt_tokens_details, found.completion_tokens_details
+    return Usage(
+        input_tokens=found.prompt_tokens,
+        output_tokens=found.completion_tokens,
+        cached_tokens=prompt.cached_tokens if prompt else None,
+        reasoning_tokens=completion.reasoning_tokens if completion else None,
+    )
+
+
+def _logprob(found: _Token) -> TokenLogprob:
+    return TokenLogprob(
+        token=found.token, logprob=found.logprob, top_logprobs=tuple(map(_logprob, found.top_logprobs or ()))
+    )
+
+
+def refused(status: int, said: str, header: Callable[[str], str | None], where: str) -> JudgeError:
+    """The error that an HTTP status other than success stands for.
+
+    Args:
+        status: The status.
+        said: The body, as text.
+        header: Gives a header of the reply by its lower-case name.
+        where: Who said so.
+    """
+    error = _fields(said)
+    codes = {str(error.get("code")), str(error.get("type"))}
+    message = str(error.get("message") or said)[:2_000]
+    found = f"{where}: HTTP {status}: {shown(said)}"
+    if status in (401, 403):
+        return FilterError(found) if status == 403 and _FILTERED.search(message) else AuthenticationError(found)
+    if status == 402 or codes & _SPENT:
+        return QuotaError(found)
+    wait = retry_after(header)
+    if status in _RATE_LIMITED:
+        if _TOO_LARGE.search(message):
+            return ContextError(found)
+        if wait is not None and wait > LONGEST_WAIT:
+            return QuotaError(f"{found} It asks to wait for {wait:.0f} s.")
+        return RateLimitError(found, status=status, retry_after=wait)
+    if _UNHELD.search(message) and status <= 501:
+        return FormatError(found)
+    if status in _TIMED_OUT:
+        return LostError(found, status=status, retry_after=wait)
+    if status in _OVERLOADED or (status >= 500 and status != 501):
+        return OverloadError(found, status=status, retry_after=wait)
+    if status < 400:
+        return ModelError(f"{found} It refers to {header('location')!r}, and is not followed: is the base_url right?")
+    if status in (404, 405) or "model_not_found" in codes or _NO_MODEL.search(message):
+        return ModelError(f"{found} Is the model's name right, and the base_url?")
+    if status == 413 or "context_length_exceeded" in codes or _TOO_LONG.search(message):
+        return ContextError(found)
+    if _FILTERED.search(" ".join((*codes, message))):
+        return FilterError(found)
+    return RejectedError(found)
+
+
+def _fields(said: str) -> Mapping[str, object]:
+    """What an error body says, in whichever of the usual shapes it came."""
+    try:
+        body: object = from_json(said)
+    except ValueError:
+        return {}
+    if isinstance(body, list) and body:  # Gemini wraps its errors so
+        body = cast("list[object]", body)[0]
+    if not isinstance(body, dict):
+        return {}
+    fields = cast("dict[str, Any]", body)
+    inner = fields.get("error")
+    if isinstance(inner, dict):
+        return cast("dict[str, object]", inner)
+    return {**fields, "message": inner} if inner else fields
+
+
+def retry_after(header: Callable[[str], str | None]) -> float | None:
+    """Seconds to wait as the provider says: in milliseconds, in seconds, or as a date, which is held against its own."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(header(name) or "none") * unit
+        except ValueError:
+            continue
+        if not math.isnan(seconds):
+            return max(0.0, seconds)
+    until = _date(header("retry-after"))
+    if until is None:
+        return None
+    return max(0.0, (until - (_date(header("date")) or datetime.now(UTC))).total_seconds())
+
+
+def _date(text: str | None) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text or "")
+    except (ValueError, OverflowError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def shown(said: str) -> str:
+    """What a server said, on one line and cut to fit a message."""
+    return cut_middle(" ".join(said.split()), _SHOWN)

@@ -1,0 +1,114 @@
+"""One tiny question, to find out what a judge can do."""
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel
+
+from judgekit.errors import (
+    AuthenticationError,
+    JudgeError,
+    JudgekitError,
+    OfflineError,
+    OverloadError,
+    RejectedError,
+)
+from judgekit.judges.answer import read_answer
+from judgekit.judges.client import Request, Step, Turn
+from judgekit.judges.judge import Judge
+from judgekit.judges.ladder import Footing, Ladder
+from judgekit.judges.layers import provider
+from judgekit.judges.schema import strict_schema
+from judgekit.traces.message import Usage
+
+Key: TypeAlias = Literal["found", "missing", "refused", "none"]
+
+_LOGPROBS = {"logprobs": True, "top_logprobs": 2}
+
+
+class _Sum(BaseModel):
+    reason: str
+    verdict: Literal["true", "false"]
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What a judge can do.
+
+    Attributes:
+        problem: Why it does not answer as it should; empty if it does.
+        key: ``none`` is sent to a server of the user's own, and ``litellm`` finds its keys by itself.
+        reached: Whether its server said anything.
+        step: How it is held to the form of its reply.
+        logprobs: Whether it says how likely its tokens are.
+        usage: The tokens that it reports; ``None`` if it does not.
+        cost_usd: What the answer cost; ``None`` if neither its settings nor its reply say.
+        seconds: How long the answer took.
+    """
+
+    problem: str = ""
+    key: Key = "none"
+    reached: bool = False
+    step: Step | None = None
+    logprobs: bool = False
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+
+
+async def examine(judge: Judge) -> Examination:
+    """Asks a judge one tiny question, past its cache and its budget; a second time if it refuses to give logprobs."""
+    try:
+        judge.check()
+    except JudgekitError as error:
+        return Examination(_said(error), "missing" if isinstance(error, AuthenticationError) else "none")
+    key: Key = "found" if judge.sends_a_key else "none"
+    footing = Footing()
+    client = Ladder(provider(judge), footing)
+    try:
+        started = perf_counter()
+        try:
+            reply = await client.complete(_question(judge, asks_logprobs=True))
+        except RejectedError:
+            started = perf_counter()
+            reply = await client.complete(_question(judge, asks_logprobs=False))
+    except AuthenticationError as error:
+        return Examination(_said(error), "refused", reached=True)
+    except JudgeError as error:
+        reached = error.status is not None if isinstance(error, OverloadError) else not isinstance(error, OfflineError)
+        return Examination(_said(error), key, reached=reached)
+    finally:
+        await client.aclose()
+    return Examination(
+        "" if _sum(reply.text).verdict == "true" else "it says that 2 + 2 is not 4",
+        key,
+        reached=True,
+        step=footing.step,
+        logprobs=reply.logprobs is not None,
+        usage=reply.usage,
+        cost_usd=reply.cost_usd,
+        seconds=perf_counter() - started,
+    )
+
+
+def _said(error: JudgekitError) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _question(judge: Judge, *, asks_logprobs: bool) -> Request:
+    return Request(
+        provider=judge.provider,
+        base_url=judge.endpoint,
+        model=judge.model.partition("/")[2],
+        params={**judge.params, **(_LOGPROBS if asks_logprobs else {})},
+        messages=(Turn("system", "You check sums."), Turn("user", "Is it true that 2 + 2 = 4? A short reason first.")),
+        schema_name="sum",
+        schema=strict_schema(_Sum),
+        prompt="doctor",
+        accept=_sum,
+    )
+
+
+def _sum(text: str) -> _Sum:
+    return read_answer(text, _Sum)

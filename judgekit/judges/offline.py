@@ -1,0 +1,38 @@
+"""What stands in the place of a provider that is not to be reached."""
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from judgekit.errors import OfflineError
+from judgekit.judges.client import Reply, Request
+
+
+class Offline:
+    """Refuses every request."""
+
+    async def complete(self, request: Request, /) -> Reply:
+        """No reply.
+
+        Raises:
+            OfflineError: Always.
+        """
+        where = request.base_url or "an address of its own"
+        rule = "offline, only this machine may be asked (localhost, 127.0.0.1, ::1), and through no proxy"
+        raise OfflineError(f"{request.judge} at {where} is not asked: {rule}; what is cached is used")
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+
+def stays_here(url: str) -> bool:
+    """Whether requests to an address stay on this machine. Nothing is looked up, and a proxy may send them anywhere."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        is_loopback = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+    proxies = getproxies()
+    direct = {name.strip() for name in proxies.get("no", "").split(",")}  # on anything vaguer, HTTP clients differ
+    return is_loopback and (not proxies.keys() & {parts.scheme, "all"} or host in direct or direct == {"*"})

@@ -1,0 +1,53 @@
+"""What stands in the place of all layers in a dry run: it says what would be asked, and asks nothing."""
+
+from dataclasses import dataclass, field
+
+from judgekit.errors import PlannedError
+from judgekit.judges.budget import likely_usage
+from judgekit.judges.cache import kept_reply
+from judgekit.judges.client import Reply, Request
+from judgekit.judges.price import Price
+from judgekit.judges.replies import Replies
+from judgekit.score import JudgeCall, record
+
+
+@dataclass
+class Plan:
+    """Answers from what is kept; writes any other request into the ledger with what it would likely take.
+
+    ``replies`` are those of the cache, or ``None`` where it is not read.
+    """
+
+    replies: Replies | None
+    price: Price | None
+    _planned: set[str] = field(default_factory=set[str], init=False, repr=False)
+
+    async def complete(self, request: Request, /) -> Reply:
+        """The reply that is kept.
+
+        Raises:
+            PlannedError: The request would be sent.
+        """
+        if self.replies is not None and (kept := kept_reply(self.replies, request)) is not None:
+            return kept
+        again = request.key in self._planned  # an equal request is asked once
+        self._planned.add(request.key)
+        usage = likely_usage(request)
+        cost = None if self.price is None else self.price.of(usage)
+        error = PlannedError(f"{request.judge} would be asked")
+        record(
+            JudgeCall(
+                judge=request.judge,
+                prompt=request.prompt,
+                cached=again,
+                usage=usage,
+                cost_usd=cost,
+                error=type(error).__name__,
+            )
+        )
+        raise error
+
+    async def aclose(self) -> None:
+        """Closes the cache."""
+        if self.replies is not None:
+            self.replies.close()

@@ -1,0 +1,22 @@
+"""What tokens cost."""
+
+from pydantic import Field
+
+from judgekit.traces.message import Record, Usage
+
+
+class Price(Record):
+    """US dollars for a million tokens. ``cached`` input costs what other input does, if not given."""
+
+    input: float = Field(kw_only=False, ge=0, allow_inf_nan=False)
+    output: float = Field(kw_only=False, ge=0, allow_inf_nan=False)
+    cached: float | None = Field(default=None, kw_only=False, ge=0, allow_inf_nan=False)
+
+    def of(self, usage: Usage | None) -> float | None:
+        """The cost of a request, or ``None`` where its tokens are unknown."""
+        if usage is None or usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        cached = min(usage.cached_tokens or 0, usage.input_tokens)
+        cached_price = self.input if self.cached is None else self.cached
+        paid = (usage.input_tokens - cached) * self.input + cached * cached_price + usage.output_tokens * self.output
+        return paid / 1_000_000

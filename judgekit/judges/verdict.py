@@ -1,0 +1,60 @@
+"""What is kept of a reply where its words are not to be kept."""
+
+from collections.abc import Iterator
+from typing import cast
+
+from pydantic import JsonValue, RootModel
+
+from judgekit.judges.answer import read_answer
+from judgekit.judges.client import Reply, Request
+from judgekit.traces.message import JsonObject
+from judgekit.traces.rendering import compact_json
+
+
+def verdict_alone(request: Request, reply: Reply) -> Reply | None:
+    """The reply with every text left empty that is the judge's own, and not one of those that its schema lists.
+
+    Returns:
+        ``None`` where that is no answer any more.
+    """
+    try:
+        said = read_answer(reply.text, RootModel[JsonObject]).root
+        text = compact_json(_emptied(said, [request.schema], request.schema))
+        request.accept(text)
+    except ValueError:
+        return None
+    return reply.model_copy(update={"text": text, "logprobs": None})
+
+
+def _emptied(value: JsonValue, schemas: list[JsonValue], root: JsonObject) -> JsonValue:
+    """The value without its free texts; ``schemas`` are those of which one describes it."""
+    allowed = [one for schema in schemas for one in _branches(schema, root)]
+    if isinstance(value, str):
+        return value if any(value in _listed(one) for one in allowed) else ""
+    if isinstance(value, list):
+        items = [one["items"] for one in allowed if "items" in one]
+        return [_emptied(item, items, root) for item in value]
+    if isinstance(value, dict):
+        properties = [cast("JsonObject", one.get("properties", {})) for one in allowed]
+        if unknown := value.keys() - {name for one in properties for name in one}:
+            raise ValueError(f"{len(unknown)} names are the judge's own words")
+        return {
+            name: _emptied(inner, [one[name] for one in properties if name in one], root)
+            for name, inner in value.items()
+        }
+    return value
+
+
+def _branches(schema: JsonValue, root: JsonObject) -> Iterator[JsonObject]:
+    """The schemas of which a value may fulfil one, references followed."""
+    if not isinstance(schema, dict):
+        return
+    if isinstance(reference := schema.get("$ref"), str):
+        yield from _branches(cast("JsonObject", root["$defs"])[reference.rpartition("/")[2]], root)
+    for branch in cast("list[JsonValue]", schema.get("anyOf", [])):
+        yield from _branches(branch, root)
+    yield schema
+
+
+def _listed(schema: JsonObject) -> list[JsonValue]:
+    return [*cast("list[JsonValue]", schema.get("enum", [])), *([schema["const"]] if "const" in schema else [])]

@@ -1,0 +1,95 @@
+"""A scorer asked again and again: how sure is the judge?"""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from math import fsum
+from statistics import pstdev
+from typing import Literal, TypeAlias, get_args
+
+from pydantic import JsonValue
+
+from judgekit.errors import ConfigError
+from judgekit.score import Score, drawing
+from judgekit.scoring import Blocking, Scorer, attempt
+from judgekit.traces.sample import Sample
+
+By: TypeAlias = Literal["majority", "mean"]
+
+
+@dataclass(frozen=True)
+class Repeat(Blocking):
+    """The verdict of several independent draws of a judged scorer, and how far they agree.
+
+    By ``majority`` it is the value that most draws gave; it abstains where two values share the first place. By ``mean``
+    it is the mean of the draws. Each draw is asked and cached by itself, so that it costs ``draws`` times the requests
+    of the scorer; a ``seed`` among the judge's params grows by one from draw to draw, since draws of one seed are one
+    draw.
+
+    Skipped where the scorer skips. Fails if any draw fails, so that no verdict rests on fewer draws than were asked
+    for; the others are cached, and only the failed ones are asked again. A draw that abstains counts as a value of its
+    own. Details: ``draws`` (each one's status, value, label and reason), ``agreement`` (the share of draws that gave
+    the most frequent value) and ``std`` (of the values, n in the denominator). Source: self-consistency
+    (https://arxiv.org/abs/2203.11171).
+
+    Raises:
+        ConfigError: There are fewer than two draws, or no such way to aggregate them.
+    """
+
+    scorer: Scorer
+    draws: int = 5
+    by: By = "majority"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.draws < 2:
+            raise ConfigError(f"to repeat a scorer takes two draws or more, found draws={self.draws}")
+        if self.by not in get_args(By):
+            raise ConfigError.unknown("way to aggregate draws", self.by, get_args(By))
+        if not self.name:
+            object.__setattr__(self, "name", f"{self.scorer.name}_x{self.draws}")
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Draws at once, and aggregates."""
+        # All draws are waited for, also where one of them stops the run: what is under way may finish.
+        drawn = await asyncio.gather(
+            *(self._draw(sample, index) for index in range(self.draws)), return_exceptions=True
+        )
+        scores: list[Score] = []
+        for draw in drawn:
+            if isinstance(draw, BaseException):
+                raise draw
+            scores.append(draw)
+        calls = [call for score in scores for call in score.calls]
+        if failed := [score for score in scores if score.status == "failed"]:
+            reason = f"{len(failed)} of {self.draws} draws failed: {failed[0].reason}"
+            return Score.failed(self.name, reason, error=failed[0].error, calls=calls)
+        votes = Counter(score.value for score in scores)
+        value, most = votes.most_common(1)[0]
+        values = [score.value for score in scores if score.value is not None]
+        details: dict[str, JsonValue] = {
+            "draws": [
+                score.model_dump(mode="json", include={"status", "value", "label", "reason"}) for score in scores
+            ],
+            "agreement": most / self.draws,
+            "std": pstdev(values) if values else None,
+        }
+        if skipped := [score for score in scores if score.status == "skipped"]:
+            return Score.skipped(self.name, skipped[0].reason, details=details, calls=calls)
+        if not values:
+            return Score.abstained(self.name, scores[0].reason, details=details, calls=calls)
+        if self.by == "mean":
+            mean = fsum(values) / len(values)
+            abstained = f", {self.draws - len(values)} abstained" if len(values) < self.draws else ""
+            reason = f"mean of {len(values)} draws, {min(values):.2f} to {max(values):.2f}{abstained}"
+            return Score.scored(self.name, mean, reason=reason, details=details, calls=calls)
+        if list(votes.values()).count(most) > 1 or value is None:
+            shares = ", ".join(f"{'abstained' if one is None else f'{one:.2f}'} {n}" for one, n in votes.items())
+            return Score.abstained(self.name, f"no majority among the draws: {shares}", details=details, calls=calls)
+        winner = next(score for score in scores if score.value == value)
+        reason = f"{most} of {self.draws} draws agree: {winner.reason}"
+        return Score.scored(self.name, value, reason=reason, label=winner.label, details=details, calls=calls)
+
+    async def _draw(self, sample: Sample, index: int) -> Score:
+        with drawing(index, self.draws):
+            return await attempt(self.scorer, sample)

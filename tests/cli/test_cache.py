@@ -1,0 +1,284 @@
+"""``judgekit cache``."""
+
+import json
+import re
+import sqlite3
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from judgekit.cli import main
+from judgekit.judges.cassettes import RecordedReplies
+from judgekit.judges.client import Reply
+from judgekit.judges.replies import CachedReplies, Recorded
+from judgekit.traces.message import Usage
+
+CACHE = Path(".judgekit/cache.sqlite")
+NOW = datetime.now(UTC)
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def cli(monkeypatch, capfdbinary) -> Callable[..., Ended]:
+    """Runs ``judgekit cache`` as the shell would."""
+
+    def call(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["judgekit", "cache", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        sys.stdout.flush()
+        out, err = (text.decode() for text in capfdbinary.readouterr())
+        assert "Traceback" not in out + err
+        return Ended(ended.value.code or 0, out, err)
+
+    return call
+
+
+def recorded(key, prompt="goal@1", judge="openai/small", days=0, **said):
+    """A reply that was kept some days ago."""
+    reply = Reply(text=f"reply {key}", **said)
+    return Recorded(key=key, prompt=prompt, judge=judge, at=NOW - timedelta(days=days), reply=reply)
+
+
+def keep(*lines, path=CACHE):
+    replies = CachedReplies(path)
+    replies.add(lines, replace=False)
+    replies.close()
+
+
+def kept(path=CACHE):
+    replies = CachedReplies(path, read_only=True)
+    found = {line.key: line.reply.text for line in replies.recorded()}
+    replies.close()
+    return found
+
+
+@pytest.fixture
+def three() -> None:
+    """Three replies to two prompts, of two judges."""
+    used = Usage(input_tokens=1000, output_tokens=200)
+    keep(
+        recorded("a", days=3, usage=used),
+        recorded("b", days=1, usage=used),
+        recorded("c", prompt="topics@2", judge="litellm/x/big", days=40),
+    )
+
+
+# Stats
+
+
+def test_stats_say_how_many_replies_there_are_of_whom_and_what_they_save(cli, three):
+    ended = cli("stats")
+    assert ended.code == 0
+    first, *table = [line.strip() for line in ended.out.splitlines() if line.strip()]
+    assert re.fullmatch(r"\.judgekit/cache\.sqlite: 3 replies, \d+\.\d kB", first)
+    day = [f"{NOW - timedelta(days=days):%Y-%m-%d}" for days in (3, 1, 40)]
+    assert [re.split(r"\s{2,}", line) for line in table if "─" not in line] == [
+        ["judge", "prompt", "replies", "tokens saved", "oldest", "newest"],
+        ["openai/small", "goal@1", "2", "2,400", day[0], day[1]],
+        ["litellm/x/big", "topics@2", "1", "not known", day[2], day[2]],
+    ]
+
+
+def test_stats_say_how_many_replies_nobody_counted_the_tokens_of(cli, three):
+    keep(recorded("d"), recorded("e", usage=Usage(input_tokens=5)))
+    assert re.search(r"goal@1 +4 +2,400 \(2 not known\) ", cli("stats").out)
+
+
+def test_the_size_is_that_of_the_file_and_of_its_log(cli, three):
+    replies = CachedReplies(CACHE)
+    replies.add([recorded("x")], replace=False)
+    log = Path(f"{CACHE}-wal")
+    assert log.stat().st_size > 0
+    size = CACHE.stat().st_size + log.stat().st_size
+    assert f" {size / 1000:.1f} kB" in cli("stats").out
+    replies.close()
+
+
+def test_stats_of_an_empty_cache_have_no_table(cli):
+    CachedReplies(CACHE).close()
+    assert re.fullmatch(r"\.judgekit/cache\.sqlite: 0 replies, \d+\.\d kB\n", cli("stats").out)
+
+
+def test_stats_change_nothing(cli, three):
+    before = {file: file.read_bytes() for file in CACHE.parent.iterdir()}
+    cli("stats")
+    assert {file: file.read_bytes() for file in CACHE.parent.iterdir()} == before
+
+
+def test_what_would_steer_a_terminal_is_made_visible(cli):
+    evil = "\x1b]0;mine\x07"
+    keep(recorded("a", prompt=f"goal{evil}", judge=f"openai/{evil}"), path=Path("a.sqlite"))
+    for words in (["stats"], ["export"], ["export", f"{evil}.jsonl"], ["import", f"{evil}.jsonl"], ["stats"]):
+        ended = cli(*words, "--cache", f"{evil}.sqlite" if "import" in words else "a.sqlite")
+        assert ended.code == 0
+        assert "\x1b" not in ended.out + ended.err
+        assert "\x07" not in ended.out + ended.err
+    assert "\x1b" not in cli("stats", "--cache", f"{evil}.db").err
+
+
+# Export
+
+
+def test_a_cassette_is_written_to_a_file_and_to_standard_output_alike(cli, three):
+    ended = cli("export", "out.jsonl")
+    assert (ended.code, ended.out) == (0, "out.jsonl: 3 replies written\n")
+    text = Path("out.jsonl").read_text()
+    assert cli("export").out == text
+    assert [json.loads(line)["key"] for line in text.splitlines()] == ["a", "b", "c"]
+
+
+def test_a_cassette_on_standard_output_is_utf_8_whatever_the_terminal_speaks(cli):
+    keep(recorded("a", model="é"))
+    sys.stdout.reconfigure(encoding="ascii")
+    assert json.loads(cli("export").out)["reply"]["model"] == "é"
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("--prompt", "goal"), "ab"),
+        (("--prompt", "*@2"), "c"),
+        (("--judge", "openai/*"), "ab"),
+        (("--prompt", "goal", "--judge", "litellm/*"), ""),
+    ],
+)
+def test_patterns_choose_what_is_written(cli, three, options, found):
+    assert "".join(json.loads(line)["key"] for line in cli("export", *options).out.splitlines()) == found
+
+
+def test_the_cache_itself_is_not_written_over(cli, three):
+    ended = cli("export", Path("..") / Path.cwd().name / CACHE)
+    assert ended.code == 2
+    assert ended.err.endswith("is the cache itself; name another file to write\n")
+    assert len(kept()) == 3
+
+
+def test_what_is_damaged_is_left_out_with_a_warning(cli, three, caplog):
+    database = sqlite3.connect(CACHE, isolation_level=None)
+    database.execute("UPDATE replies SET reply = '{' WHERE key = 'b'")
+    database.close()
+    assert [json.loads(line)["key"] for line in cli("export").out.splitlines()] == ["a", "c"]
+    assert [one.getMessage().partition(": ")[2] for one in caplog.records] == [
+        "a reply that was kept is damaged, and not used"
+    ]
+
+
+# Import
+
+
+def test_a_cassette_is_taken_in_once(cli, three):
+    cli("export", "out.jsonl")
+    assert cli("import", "out.jsonl", "--cache", "new.sqlite").out == "new.sqlite: 3 replies are new, 0 were there\n"
+    assert cli("import", "out.jsonl", "--cache", "new.sqlite").out == "new.sqlite: 0 replies are new, 3 were there\n"
+    assert cli("export", "--cache", "new.sqlite").out == Path("out.jsonl").read_text()
+
+
+def test_a_reply_that_differs_is_left_out_and_counted_unless_it_is_to_replace(cli, three):
+    cli("export", "out.jsonl")
+    Path("out.jsonl").write_text(Path("out.jsonl").read_text().replace("reply b", "another b"))
+    assert cli("import", "out.jsonl").out == (
+        ".judgekit/cache.sqlite: 0 replies are new, 2 were there, "
+        "1 differ from those that are kept, and were left out (see --replace)\n"
+    )
+    assert kept()["b"] == "reply b"
+    assert cli("import", "out.jsonl", "--replace").out == (
+        ".judgekit/cache.sqlite: 0 replies are new, 2 were there, 1 were replaced\n"
+    )
+    assert kept() == {"a": "reply a", "b": "another b", "c": "reply c"}
+
+
+def test_a_broken_line_is_named_and_nothing_is_taken_in(cli, three):
+    cli("export", "out.jsonl")
+    with Path("out.jsonl").open("a") as file:
+        file.write("{broken\n")
+    ended = cli("import", "out.jsonl", "--cache", "new.sqlite")
+    assert ended.code == 2
+    assert ended.err.startswith("judgekit: out.jsonl, line 4: the record: Invalid JSON")
+    assert not Path("new.sqlite").exists()
+
+
+def test_the_replies_that_were_written_by_hand_can_be_taken_in(cli, examples):
+    cassette = examples / "replies.jsonl"
+    assert cli("import", cassette).out == ".judgekit/cache.sqlite: 39 replies are new, 0 were there\n"
+    assert {key: kept()[key] for key in kept()} == {
+        line.key: line.reply.text for line in RecordedReplies(cassette).recorded()
+    }
+    assert re.search(r"not known +topic_adherence@\w+ +12 +not known ", cli("stats").out)
+
+
+# Prune
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        (("--older-than", "2"), "b"),
+        (("--older-than", "30"), "ab"),
+        (("--prompt", "goal"), "c"),
+        (("--judge", "openai/*"), "c"),
+        (("--older-than", "2", "--judge", "openai/*"), "bc"),
+        (("--prompt", "nothing"), "abc"),
+    ],
+)
+def test_what_is_chosen_is_thrown_away_and_said(cli, three, options, left):
+    gone = 3 - len(left)
+    assert cli("prune", *options, "--dry-run").out == f"{CACHE}: {gone} replies would be thrown away\n"
+    assert "".join(sorted(kept())) == "abc"
+    assert cli("prune", *options).out == f"{CACHE}: {gone} replies were thrown away\n"
+    assert "".join(sorted(kept())) == left
+
+
+def test_not_all_is_thrown_away_because_nothing_was_said(cli, three):
+    ended = cli("prune")
+    assert (ended.code, ended.err) == (
+        2,
+        "judgekit: say which replies are to go: --older-than, --prompt or --judge\n",
+    )
+    assert len(kept()) == 3
+
+
+def test_the_space_is_given_back(cli):
+    keep(*(recorded(f"{number}", model="m" * 10_000) for number in range(50)))
+    before = CACHE.stat().st_size
+    cli("prune", "--prompt", "*")
+    assert CACHE.stat().st_size < before / 10
+
+
+# Errors
+
+
+@pytest.mark.parametrize("words", [["stats"], ["export"], ["prune", "--prompt", "*"]], ids=lambda words: words[0])
+def test_a_cache_that_is_not_there_is_an_error_and_is_not_made(cli, words):
+    ended = cli(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "judgekit: .judgekit/cache.sqlite: does not exist; name the cache with --cache\n"
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words", [["stats"], ["export"], ["import", "in.jsonl"], ["prune", "--prompt", "*"]], ids=lambda words: words[0]
+)
+def test_a_file_that_is_no_cache_is_an_error_and_left_as_it_is(cli, words):
+    Path("in.jsonl").write_text("")
+    Path("notes.txt").write_text("x" * 5000)
+    ended = cli(*words, "--cache", "notes.txt")
+    assert ended.code == 2
+    assert ended.err.endswith("notes.txt: cannot be used as a cache: file is not a database; name another file\n")
+    assert Path("notes.txt").read_text() == "x" * 5000

@@ -1,0 +1,290 @@
+"""How a judge's words become an answer, and which of them are refused."""
+
+import enum
+import json
+import time
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field
+
+from judgekit.judges.answer import read_answer
+
+
+class Finding(BaseModel):
+    message: int
+    grade: Literal["1", "2", "3"]
+
+
+class Opinion(BaseModel):
+    reason: str
+    findings: list[Finding] = []
+    share: float = Field(default=0.5, ge=0, le=1)
+    verdict: Literal["yes", "no"]
+
+
+WRITTEN = '{"reason": "It is {so}.", "verdict": "yes"}'
+OPINION = Opinion(reason="It is {so}.", verdict="yes")
+
+
+# What is plain is read.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(WRITTEN, id="alone"),
+        pytest.param(f"\n  {WRITTEN}\r\n", id="between spaces"),
+        pytest.param(f"\ufeff{WRITTEN}", id="behind a byte order mark"),
+        pytest.param(json.dumps(json.loads(WRITTEN), indent=2), id="over several lines"),
+        pytest.param(f"```json\n{WRITTEN}\n```", id="fenced"),
+        pytest.param(f"```\n{WRITTEN}\n```\nI hope this helps!", id="fenced without a language"),
+        pytest.param(f"Here you are: {WRITTEN} Anything else?", id="in prose"),
+        pytest.param(f"Of the set {{a, b}}, \\boxed{{b}} holds: {WRITTEN}", id="in prose with other braces"),
+        pytest.param(f"评判如下 {WRITTEN}。", id="in the prose of another language"),
+        pytest.param(f"[{WRITTEN}]", id="the only one in a list"),
+        pytest.param(f"{WRITTEN}\n\nAgain:\n{json.dumps(json.loads(WRITTEN))}", id="said twice, and the same"),
+        pytest.param('{"verdict": "yes", "reason": "It is {so}."}\n' + WRITTEN, id="said twice, in another order"),
+        pytest.param(f'<think>no? {{\'a\': 1}} {{"verdict": "no"}} or\nyes</think>\n{WRITTEN}', id="after thoughts"),
+        pytest.param(f"\n<think></think>{WRITTEN}", id="after no thoughts"),
+        pytest.param(WRITTEN[:-1] + ', "confidence": 0.9}', id="with a key more"),
+        pytest.param(WRITTEN[:-1] + ', "verdict": "yes"}', id="with a key said twice, and the same"),
+    ],
+)
+def test_one_object_is_read_wherever_it_stands(text):
+    assert read_answer(text, Opinion) == OPINION
+
+
+class Level(enum.Enum):
+    LOW = "0"
+    HIGH = "1"
+
+
+class Graded(BaseModel):
+    grade: Literal["1", "2"]
+    best: Literal["5"] | None = None
+    level: Level = Level.LOW
+    findings: list[Finding] = []
+    count: int = 0
+    free: Literal["1"] | int = "1"
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ({"grade": 1}, {"grade": "1"}),
+        ({"grade": "2", "best": 5}, {"grade": "2", "best": "5"}),
+        ({"grade": "2", "level": 1}, {"grade": "2", "level": "1"}),
+        (
+            {"grade": 2, "findings": [{"message": 3, "grade": 3}]},
+            {"grade": "2", "findings": [{"message": 3, "grade": "3"}]},
+        ),
+        ({"grade": 1, "count": 1, "free": 1}, {"grade": "1", "count": 1, "free": 1}),
+    ],
+    ids=str,
+)
+def test_a_whole_number_is_read_as_text_where_only_texts_are_allowed(said, meant):
+    assert read_answer(json.dumps(said), Graded) == Graded.model_validate(meant)
+
+
+class Odd(BaseModel):
+    grade: Literal["1", "2.5", "True"]
+
+
+@pytest.mark.parametrize("grade", [7, -1, 1.0, 2.5, True, None, [1]])
+def test_what_is_no_whole_number_for_one_of_the_texts_is_shown_as_it_came(grade):
+    with pytest.raises(ValueError, match=r"^grade: Input should be '1', '2.5' or 'True', found ") as info:
+        read_answer(json.dumps({"grade": grade}), Odd)
+    assert str(info.value).endswith(f"found {grade!r}")
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    when: tuple[int, ...]
+    level: Level
+
+
+def test_a_strict_model_reads_json_as_json():
+    assert read_answer('{"when": [1], "level": "1"}', Strict) == Strict(when=(1,), level=Level.HIGH)
+    with pytest.raises(ValueError, match=r"more: Extra inputs are not permitted, found 2$"):
+        read_answer('{"when": [1], "level": "1", "more": 2}', Strict)
+
+
+opinions = st.builds(
+    Opinion,
+    reason=st.text(st.characters(exclude_categories=["Cs"]), max_size=30),
+    findings=st.lists(st.builds(Finding, message=st.integers(), grade=st.sampled_from("123")), max_size=3),
+    share=st.floats(0, 1),
+    verdict=st.sampled_from(["yes", "no"]),
+)
+
+
+@given(opinions, st.sampled_from(["", "Well: ", "```json\n", "<think>{</think>"]), st.booleans())
+def test_what_a_model_writes_is_what_is_read(opinion, before, ascii_only):
+    text = json.dumps(json.loads(opinion.model_dump_json()), ensure_ascii=ascii_only)
+    assert read_answer(before + text + "\n```", Opinion) == opinion
+
+
+# What is doubtful is not.
+
+
+REFUSED = [
+    pytest.param("", "^the reply is empty$", id="empty"),
+    pytest.param(" \n\t", "^the reply is empty$", id="blank"),
+    pytest.param(
+        "<think>yes</think>", "^the reply holds no JSON object, found '<think>yes</think>'$", id="thoughts alone"
+    ),
+    pytest.param("Yes, it was.", "^the reply holds no JSON object, found 'Yes, it was.'$", id="prose"),
+    pytest.param(
+        "Ja, das Ziel wurde erreicht: erfüllt.", "^the reply holds no JSON object, found 'Ja, ", id="German prose"
+    ),
+    pytest.param(
+        '{"理由": "好", "结论": "是"}', "^reason: Field required, found .*; verdict: Field required", id="Chinese keys"
+    ),
+    pytest.param("null", "^the reply holds no JSON object, found 'null'$", id="null"),
+    pytest.param('"yes"', "^the reply holds no JSON object", id="a text"),
+    pytest.param("{}", "^reason: Field required, found {}; verdict: Field required, found {}$", id="an empty object"),
+    pytest.param("{'verdict': 'yes'}", "^the reply holds no JSON object, found \"{'verdict': 'yes'}\"$", id="Python"),
+    pytest.param(
+        f"{WRITTEN} Or {WRITTEN.replace('yes', 'no')}", "^the reply holds two different JSON objects, ", id="two"
+    ),
+    pytest.param(
+        f'{{"city": "Paris"}} was asked for. {WRITTEN}',
+        "^the reply holds two different JSON objects, ",
+        id="two of which one fits",
+    ),
+    pytest.param(
+        f'[{WRITTEN}, {{"verdict": "no"}}]', "^the reply holds two different JSON objects, ", id="a list of two"
+    ),
+    pytest.param(
+        '{"a": 1} {"a": true}', "^the reply holds two different JSON objects, ", id="two that are equal in Python"
+    ),
+    pytest.param(
+        f'{WRITTEN} But {{"verdict": "no"',
+        "^the reply's JSON is broken: Expecting ',' delimiter: character 64, found its end$",
+        id="a second one that is cut",
+    ),
+    pytest.param(
+        '{"verdict": "no" Rather: ' + WRITTEN,
+        "^the reply's JSON is broken: .*: character 17, found 'Rather: ",
+        id="a first one that is broken",
+    ),
+    pytest.param(
+        '{"verdict": "yes", "reason": "", "verdict": "no"}',
+        "^the reply says 'verdict' twice, and differently$",
+        id="a key twice",
+    ),
+    pytest.param(
+        '{"a": {"b": 1, "b": true}}', "^the reply says 'b' twice, and differently$", id="a key twice, further in"
+    ),
+    pytest.param(
+        '{"verdict": "yes", "reason": "so',
+        "^the reply's JSON is broken: Unterminated string starting at: character 29, found '\"so'$",
+        id="cut",
+    ),
+    pytest.param(
+        '{"verdict": "yes",}',
+        "^the reply's JSON is broken: Expecting property name .*: character 18, found '}'$",
+        id="a comma too many",
+    ),
+    pytest.param(
+        '{"reason": "a\nb", "verdict": "yes"}',
+        "^the reply's JSON is broken: Invalid control character at: character 13",
+        id="a line break in a text",
+    ),
+    pytest.param('{"share": NaN}', "^the reply holds NaN, which is no number$", id="NaN"),
+    pytest.param('{"share": -Infinity}', "^the reply holds -Infinity, which is no number$", id="infinity"),
+    pytest.param('{"share": 1e999}', "^the reply holds the number '1e999', which is too large$", id="1e999"),
+    pytest.param(
+        '{"share": 1' + "0" * 5000 + "}",
+        "^the reply holds the number '1000*[.]{3}, which is too large$",
+        id="5000 digits",
+    ),
+    pytest.param(
+        WRITTEN[:-1] + ', "share": 1.1}',
+        "^share: Input should be less than or equal to 1, found 1.1$",
+        id="out of range",
+    ),
+    pytest.param(
+        WRITTEN[:-1] + ', "share": "high"}',
+        "^share: Input should be a valid number.*, found 'high'$",
+        id="of another type",
+    ),
+    pytest.param('{"verdict": "yes"}', "^reason: Field required, found {'verdict': 'yes'}$", id="no reason"),
+    pytest.param('{"reason": "so"}', "^verdict: Field required, found {'reason': 'so'}$", id="no verdict"),
+    pytest.param(
+        '{"reason": "so", "verdict": "Yes"}',
+        "^verdict: Input should be 'yes' or 'no', found 'Yes'$",
+        id="another verdict",
+    ),
+    pytest.param(
+        '{"reason": "so", "verdict": null}', "^verdict: Input should be 'yes' or 'no', found None$", id="verdict null"
+    ),
+    pytest.param(
+        '{"reason": "\\ud800", "verdict": "yes"}',
+        "Invalid JSON: .*(hex escape|surrogate)",
+        id="a lone surrogate, escaped",
+    ),
+    pytest.param('{"reason": "\ud800", "verdict": "yes"}', "unicode", id="a lone surrogate"),
+    pytest.param('{"a":' * 100_000, "^the reply's JSON is nested too deeply$", id="nested deeply"),
+    pytest.param('{"reason": ' + '{"a":' * 300 + "1" + "}" * 301, "recursion limit", id="nested less deeply"),
+]
+
+
+@pytest.mark.parametrize(("text", "found"), REFUSED)
+def test_what_is_no_plain_answer_is_refused_with_words_that_say_why(text, found):
+    with pytest.raises(ValueError, match=found) as info:
+        read_answer(text, Opinion)
+    assert len(str(info.value)) < 400
+    assert str(info.value).isprintable()
+
+
+@given(st.text(st.sampled_from('{}[]":,\\ \n1truenl`<think/>'), max_size=40))
+def test_no_reply_is_too_strange_to_be_refused(text):
+    try:
+        found = read_answer(text, Opinion)
+    except ValueError:
+        return
+    assert found == Opinion.model_validate_json(found.model_dump_json())
+
+
+N = 1_000_000
+LONG = {
+    "braces": "{" * N,
+    "braces and spaces": "{ " * (N // 2),
+    "objects within objects": '{"a":' * (N // 5),
+    "texts that do not end": '{"a' * (N // 3),
+    "texts of backslashes": '{"\\"' + '{\\"' * (N // 3 - 2),
+    "one text that does not end": '{"a": "' + "x" * (N - 7),
+    "one number": '{"a": ' + "1" * (N - 7) + "}",
+    "empty objects": "{}" * (N // 2),
+    "different objects": "".join(f'{{"a":{number}}}' for number in range(N // 12)),
+    "one key again and again": "{" + '"a":1,' * (N // 6 - 1) + '"a":1}',
+    "one object in one key again and again": "{" + '"a":{"a":1},' * (N // 12 - 1) + '"a":2}',
+    "thoughts": "<think>" * (N // 7),
+    "prose": "x" * N,
+    "spaces": " " * N,
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_a_million_characters_are_refused_within_a_moment(text):
+    assert N * 0.9 < len(text) <= N
+    started = time.perf_counter()
+    with pytest.raises(ValueError, match=r"^(the reply|reason: Field required)"):
+        read_answer(text, Opinion)
+    assert time.perf_counter() - started < 5  # a fraction of a second: what is not linear takes minutes
+
+
+@pytest.mark.parametrize("text", ["x" * 10_000_000, '{"reason": "' + "x" * 10_000_000 + '", "verdict": "yes"}'])
+def test_ten_megabytes_are_no_answer(text):
+    with pytest.raises(ValueError, match=r"^the reply is 10,000,.*characters long; an answer has at most 1,000,000$"):
+        read_answer(text, Opinion)
+
+
+def test_a_long_answer_is_an_answer():
+    long = Opinion(reason="x" * 900_000, verdict="no")
+    assert read_answer(long.model_dump_json(), Opinion) == long

@@ -1,0 +1,409 @@
+"""What becomes of a score when a provider misbehaves: every fault that is known of, against a real server.
+
+A row says what the server does, which error each request of the judge ends with, and what comes out: a value, an error
+that fails the score, or one that stops the run.
+"""
+
+import asyncio
+import gzip
+import json
+import time
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import openai.resources.chat.completions  # noqa: F401 - loaded when first used, which takes a deadline's time
+import pytest
+
+from judgekit import errors
+from judgekit.judges.judge import Judge
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
+from judgekit.scoring import attempt
+from judgekit.traces.message import Usage
+
+pytestmark = pytest.mark.usefixtures("no_waits")
+
+ACHIEVED = {
+    "user_goal": "To know the weather.",
+    "end_state": "Knows it.",
+    "reason": "The tool says dry.",
+    "evidence": [3, 4],
+    "verdict": "achieved",
+}
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 50}
+TEXT = json.dumps(ACHIEVED)
+
+
+def says(content: object, *, finish_reason: str = "stop", **changes: object) -> tuple:
+    """A completion; text as it is, anything else as JSON."""
+    text = content if content is None or isinstance(content, str) else json.dumps(content)
+    message = {"role": "assistant", "content": text} | changes.pop("message", {})
+    body = {"choices": [{"message": message, "finish_reason": finish_reason}], "usage": USAGE} | changes
+    return 200, {}, body
+
+
+def refuses(status: int, message: str = "Nope.", code: object = None, **headers: str) -> tuple:
+    return status, headers, {"error": {"message": message, "type": "some_error", "code": code}}
+
+
+@dataclass
+class Fault:
+    """What the server does before it behaves, what each request ends with, and what comes out."""
+
+    what: str
+    script: list[Any]
+    calls: list[str | None]
+    end: str | float = 1.0
+    stops: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+GOOD = says(ACHIEVED)
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n"
+WHOLE = json.dumps(GOOD[2]).encode()
+
+
+def passes(what: str, line: tuple, error: str = "LostError", **settings: Any) -> Fault:
+    """It is asked again, and then answers."""
+    return Fault(what, [line, GOOD], [error, None], settings=settings)
+
+
+def lasts(what: str, line: tuple, error: str, **settings: Any) -> Fault:
+    """It is asked as often as is allowed, and the score fails."""
+    return Fault(what, [line], [error] * settings.setdefault("attempts", 3), error, settings=settings)
+
+
+def fails(what: str, line: tuple, error: str) -> Fault:
+    """It is asked once, and the score fails: asking again cannot help."""
+    return Fault(what, [line, GOOD], [error], error)
+
+
+def stops(what: str, line: tuple, error: str) -> Fault:
+    """It is asked once, and the run stops: the next question would meet the same."""
+    return Fault(what, [line, GOOD], [error], error, stops=True)
+
+
+def is_read(what: str, line: tuple) -> Fault:
+    """It is no fault at all."""
+    return Fault(what, [line], [None])
+
+
+def is_mended(what: str, content: object) -> Fault:
+    """The judge is shown its reply, and answers again."""
+    return Fault(what, [says(content), GOOD], ["ReplyError", None])
+
+
+DATE = {"date": "Fri, 20 Nov 2026 14:00:00 GMT"}
+FORM = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
+LIMITED = {"params": {"max_tokens": 64}}
+HTTP = [
+    passes("429", refuses(429), "RateLimitError"),
+    passes("429 with seconds", refuses(429, **{"retry-after": "0.02"}), "RateLimitError"),
+    passes("429 with milliseconds", refuses(429, **{"retry-after-ms": "20"}), "RateLimitError"),
+    passes("429 with a date", refuses(429, **DATE, **{"retry-after": DATE["date"]}), "RateLimitError"),
+    passes(
+        "429 with a date in the past",
+        refuses(429, **{"retry-after": "Mon, 01 Jan 2001 00:00:00 GMT"}),
+        "RateLimitError",
+    ),
+    passes("429 with words", refuses(429, **{"retry-after": "soon"}), "RateLimitError"),
+    passes("429 with a negative number", refuses(429, **{"retry-after": "-5"}), "RateLimitError"),
+    passes("429 without a body", (429, {}, b""), "RateLimitError"),
+    Fault("429 for ever", [refuses(429)], ["RateLimitError"] * 10, "RateLimitError"),
+    lasts("429 for ever, asked once", refuses(429), "RateLimitError", attempts=1),
+    stops("429 until tomorrow", refuses(429, **{"retry-after": "86400"}), "QuotaError"),
+    stops(
+        "429 until a far date", refuses(429, **DATE, **{"retry-after": "Sat, 21 Nov 2026 14:00:00 GMT"}), "QuotaError"
+    ),
+    stops("429 insufficient_quota", refuses(429, code="insufficient_quota"), "QuotaError"),
+    stops("402", refuses(402), "QuotaError"),
+    fails(
+        "429 for a request that is too large",
+        refuses(429, "Request too large for gpt on tokens per min"),
+        "ContextError",
+    ),
+    passes("529", refuses(529), "RateLimitError"),
+    *(passes(f"{status}", refuses(status), "OverloadError") for status in (408, 409, 425, 500, 502, 503, 520)),
+    *(passes(f"{status}", refuses(status), "LostError") for status in (504, 524)),
+    passes("502 html", (502, {"content-type": "text/html"}, b"<html>Bad gateway</html>"), "OverloadError"),
+    passes("503 that is not UTF-8", (503, {"content-type": "text/html; charset=klingon"}, b"<p>\xff"), "OverloadError"),
+    passes("503 with seconds", refuses(503, **{"retry-after": "0.02"}), "OverloadError"),
+    fails("503 until tomorrow", refuses(503, **{"retry-after": "86400"}), "OverloadError"),
+    lasts("500 for ever", refuses(500), "OverloadError"),
+    lasts("500 for ever, asked once", refuses(500), "OverloadError", attempts=1),
+    stops("401", refuses(401, code="invalid_api_key"), "AuthenticationError"),
+    stops("403", refuses(403), "AuthenticationError"),
+    fails("403 flagged", refuses(403, "Your input was flagged by moderation."), "FilterError"),
+    stops("404 of the model", refuses(404, code="model_not_found"), "ModelError"),
+    stops("404 of the address", (404, {"content-type": "text/html"}, b"<html>Not found</html>"), "ModelError"),
+    stops("405", (405, {}, b""), "ModelError"),
+    stops("400 of the model", refuses(400, "x is not a valid model ID"), "ModelError"),
+    stops("a redirection to itself", (308, {"location": "/v1/chat/completions"}, b""), "ModelError"),
+    fails("400", refuses(400), "RejectedError"),
+    fails("422", (422, {}, {"detail": [{"msg": "Nope."}]}), "RejectedError"),
+    fails("501", refuses(501), "RejectedError"),
+    fails("400 context", refuses(400, code="context_length_exceeded"), "ContextError"),
+    fails("400 context, in words", refuses(400, "This model's maximum context length is 8192 tokens."), "ContextError"),
+    fails("413", (413, {}, b""), "ContextError"),
+    fails("400 content_filter", refuses(400, code="content_filter"), "FilterError"),
+    Fault("400 schema", [refuses(400, FORM), GOOD], ["FormatError", None]),
+    Fault("400 schema, then JSON mode", [refuses(400, FORM), refuses(400, FORM), GOOD], ["FormatError"] * 2 + [None]),
+    Fault("400 form, whichever", [refuses(400, FORM)], ["FormatError"] * 3, "FormatError"),
+    Fault("500 schema", [refuses(500, "json_schema is not supported"), GOOD], ["FormatError", None]),
+]
+
+ENDINGS = [
+    fails("content_filter", says("so f", finish_reason="content_filter"), "FilterError"),
+    fails("content_filter with an answer", says(ACHIEVED, finish_reason="content_filter"), "FilterError"),
+    fails("refusal", says(None, message={"refusal": "I won't."}), "RefusalError"),
+    fails("length", says('{"user_go', finish_reason="length"), "TruncatedError"),
+    fails("length with an answer", says(ACHIEVED, finish_reason="length"), "TruncatedError"),
+    fails("length while thinking", says(None, finish_reason="length"), "TruncatedError"),
+    Fault("length with a limit", [says("{", finish_reason="length"), GOOD], ["TruncatedError", None], settings=LIMITED),
+    Fault(
+        "length with any limit",
+        [says("{", finish_reason="length")],
+        ["TruncatedError"] * 2,
+        "TruncatedError",
+        settings=LIMITED,
+    ),
+    passes("an error in the middle", says("so f", finish_reason="error")),
+]
+
+TRANSPORT = [
+    passes("closed before headers", (b"", "close")),
+    passes("reset before headers", (b"", "reset")),
+    passes("reset within headers", (b"HTTP/1.1 200 OK\r\ncontent-le", "reset")),
+    passes("reset mid-body", (HEAD + b'{"choices"', "reset")),
+    passes("body shorter than it says", (HEAD + b'{"choices"', "close")),
+    lasts("reset for ever", (b"", "reset"), "LostError"),
+    passes("reset within an error's body", (b"HTTP/1.1 500 Oops\r\ncontent-length: 1000\r\n\r\n{", "reset")),
+    passes("no chunk", (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "close")),
+    passes("no HTTP", (b"SSH-2.0-OpenSSH_9.6\r\n", "close")),
+    passes("a header without end", (b"HTTP/1.1 200 OK\r\nx: " + b"x" * 200_000 + b"\r\n\r\n", "close")),
+    passes("no gzip", (200, {"content-encoding": "gzip"}, b"{}")),
+    passes("half a gzip", (200, {"content-encoding": "gzip"}, gzip.compress(WHOLE)[:40])),
+    passes("hangs before headers", (b"", "hang"), timeout=0.5),
+    passes("hangs before the body", (HEAD, "hang"), timeout=0.5),
+    passes("drips", (HEAD, "drip"), timeout=0.5),
+    lasts("hangs for ever", (b"", "hang"), "LostError", timeout=0.3, attempts=2),
+    passes("truncated JSON", (200, {}, WHOLE[:-9])),
+    passes("an empty body", (200, {}, b"")),
+    passes("204", (204, {}, b"")),
+    passes("invalid UTF-8", (200, {}, WHOLE.replace(b"Knows", b"Kn\xf6ws"))),
+    passes("html", (200, {"content-type": "text/html"}, b"<html>It works!</html>")),
+    passes("a stream of events", (200, {"content-type": "text/event-stream"}, b"data: {}\n\ndata: [DONE]\n\n")),
+    passes("10 MB of nothing", (200, {}, b" " * 10_000_000)),
+    passes("JSON without end", (200, {}, b"[" * 100_000)),
+    passes("an error as a success", (200, {}, {"error": {"message": "Nope."}})),
+    passes("an error as a success, with a status", (200, {}, {"error": {"code": 502}}), "OverloadError"),
+    passes("a rate limit as a success", (200, {}, {"error": {"code": 429}, "choices": []}), "RateLimitError"),
+    stops("a refused key as a success", (200, {}, {"error": {"code": 401}}), "AuthenticationError"),
+    passes("choices []", (200, {}, {"choices": []})),
+    passes("choices null", (200, {}, {"choices": None})),
+    passes("message null", (200, {}, {"choices": [{"message": None}]})),
+    passes("a lone surrogate in the completion", (200, {}, b'{"choices": [{"message": {"content": "\\ud800"}}]}')),
+    is_read("another content type", (200, {"content-type": "text/plain"}, GOOD[2])),
+    is_read("gzip", (200, {"content-encoding": "gzip"}, gzip.compress(WHOLE))),
+    is_read("a header that is not ASCII", (200, {"x-region": "Zürich"}, GOOD[2])),
+    is_read(
+        "a preface",
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(WHOLE) + WHOLE, "close"),
+    ),
+    is_read(
+        "chunks",
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(WHOLE), WHOLE), "close"),
+    ),
+    is_read("no length", (b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + WHOLE, "close")),
+]
+
+CONTENT = [
+    is_mended("content null", None),
+    is_mended("content empty", ""),
+    is_mended("prose", "Yes, I think so."),
+    is_mended("prose in another language", "はい、目標は達成されました。"),
+    is_mended("half a JSON", TEXT[:-9]),
+    is_mended("a list", [3, 4]),
+    is_mended("two different objects", f"{TEXT} or {TEXT.replace('achieved', 'not_achieved')}"),
+    is_mended("a key twice", TEXT[:-1] + ', "verdict": "not_achieved"}'),
+    is_mended("no verdict", {name: ACHIEVED[name] for name in ACHIEVED if name != "verdict"}),
+    is_mended("another verdict", ACHIEVED | {"verdict": "partly"}),
+    is_mended("verdict null", ACHIEVED | {"verdict": None}),
+    is_mended("messages that are not there", ACHIEVED | {"evidence": [3, 99]}),
+    is_mended("NaN", ACHIEVED | {"evidence": [float("nan")]}),
+    is_mended("infinity", ACHIEVED | {"evidence": [float("inf")]}),
+    is_mended("1e999", TEXT.replace("[3, 4]", "[1e999]")),
+    is_mended("a number of 5000 digits", TEXT.replace("[3, 4]", f"[{'9' * 5000}]")),
+    is_mended("a lone surrogate", TEXT.replace("Knows", "\\ud800")),
+    is_mended("objects within objects", '{"a":' * 50_000),
+    is_mended("10 MB", "x" * 10_000_000),
+    is_mended("an answer of 10 MB", ACHIEVED | {"reason": "x" * 10_000_000}),
+    Fault("half a JSON, twice", [says("{")], ["ReplyError"] * 2, "ReplyError"),
+    Fault("empty, then out of order", [says(""), refuses(503), GOOD], ["ReplyError", "OverloadError", None]),
+    Fault(
+        "another verdict, then refused",
+        [says("{"), says(None, message={"refusal": "No."})],
+        ["ReplyError", "RefusalError"],
+        "RefusalError",
+    ),
+    is_read("keys that nobody asked for", says(ACHIEVED | {"confidence": 0.9, "evidence_text": []})),
+    is_read("fenced", says(f"```json\n{json.dumps(ACHIEVED, indent=2)}\n```")),
+    is_read("in prose", says(f"Here you are:\n{TEXT}\nAnything else?")),
+    is_read("after thoughts", says(f"<think>{{hm}}</think>{TEXT}")),
+    is_read(
+        "in parts",
+        says(None, message={"content": [{"type": "text", "text": TEXT[:9]}, {"type": "text", "text": TEXT[9:]}]}),
+    ),
+    is_read("without a finish reason", says(ACHIEVED, finish_reason=None)),
+    Fault("not achieved", [says(ACHIEVED | {"verdict": "not_achieved"})], [None], 0.0),
+]
+
+
+@pytest.fixture
+def scored(sample):
+    """The score of the sample by a judge, and how many seconds it took."""
+
+    def run(base_url, **settings):
+        judge = Judge("openai/judge-1", base_url=base_url, cache_mode="off", **settings)
+        started = time.perf_counter()
+        score = asyncio.run(attempt(AgentGoalAccuracyWithoutReference(judge), sample))
+        return score, time.perf_counter() - started
+
+    return run
+
+
+@pytest.mark.parametrize("fault", [*HTTP, *ENDINGS, *TRANSPORT, *CONTENT], ids=lambda fault: fault.what)
+def test_a_fault_ends_in_the_right_value_or_one_typed_error_and_no_request_too_many(server, scored, fault):
+    server.script = fault.script
+    if fault.stops:
+        with pytest.raises(getattr(errors, fault.end)) as info:
+            scored(server.url, **fault.settings)
+        assert type(info.value).__name__ == fault.end
+        assert isinstance(info.value, errors.STOPS_RUN)
+    else:
+        score, seconds = scored(server.url, **fault.settings)
+        assert [call.error for call in score.calls] == fault.calls
+        assert (score.value, score.error) == ((fault.end, None) if isinstance(fault.end, float) else (None, fault.end))
+        assert len(score.reason) < 1_000
+        assert seconds < 10
+    assert len(server.requests) == len(fault.calls)
+    assert server.all_closed()
+
+
+def test_the_matrix_knows_every_error_that_a_provider_can_lead_to():
+    known = {error for fault in (*HTTP, *ENDINGS, *TRANSPORT, *CONTENT) for error in fault.calls if error}
+    own = {"BudgetError", "ReplayError", "OfflineError", "PlannedError"}  # of judgekit's own, not of a provider
+    of_judges = {
+        name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.JudgeError)
+    }
+    assert known == of_judges - own - {"JudgeError"}
+
+
+def test_nobody_there_fails_the_score_at_no_cost(scored, free_port):
+    score, _ = scored(f"http://127.0.0.1:{free_port}/v1", attempts=3)
+    assert (score.status, score.error) == ("failed", "OverloadError")
+    assert [(call.error, call.usd_paid) for call in score.calls] == [("OverloadError", 0.0)] * 3
+
+
+# What a request costs that came to nothing.
+
+
+@pytest.mark.parametrize(
+    ("line", "usd"),
+    [
+        pytest.param(refuses(429), 0.0, id="turned away"),
+        pytest.param(refuses(503), 0.0, id="out of order"),
+        pytest.param((HEAD, "close"), None, id="lost"),
+        pytest.param(says("{", usage=USAGE | {"cost": 0.5}), 0.5, id="of no use"),
+        pytest.param(says("{", usage=None), None, id="of no use, and nobody says what it cost"),
+    ],
+)
+def test_what_was_turned_away_is_free_and_what_was_lost_may_not_be(server, scored, line, usd):
+    server.script = [line, says(ACHIEVED, usage=USAGE | {"cost": 0.25})]
+    score, _ = scored(server.url)
+    assert [call.usd_paid for call in score.calls] == [usd, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted", "usd"),
+    [
+        (USAGE | {"cost": 0.25}, Usage(input_tokens=1000, output_tokens=50), 0.25),
+        (USAGE, Usage(input_tokens=1000, output_tokens=50), None),
+        (None, None, None),
+        ("much", None, None),
+        ({}, Usage(), None),
+    ],
+    ids=str,
+)
+def test_what_nobody_says_of_usage_and_cost_is_unknown_and_never_zero(server, scored, usage, counted, usd):
+    server.script = [says(ACHIEVED, usage=usage)]
+    [call] = scored(server.url)[0].calls
+    assert (call.usage, call.cost_usd, call.usd_paid) == (counted, usd, usd)
+    assert call.tokens_paid == (1050 if counted and counted.input_tokens else None)
+
+
+# How it is asked again.
+
+
+@pytest.mark.parametrize("headers", [{"retry-after": "0.2"}, {"retry-after-ms": "200", "retry-after": "0"}], ids=str)
+def test_the_server_is_left_alone_for_as_long_as_it_says(server, scored, headers):
+    server.script = [refuses(429, **headers), refuses(503, **headers), GOOD]
+    score, _ = scored(server.url)
+    assert score.value == 1.0
+    times = [received.at for received in server.requests]
+    assert all(later - earlier >= 0.2 for earlier, later in pairwise(times))
+
+
+def test_a_reply_that_was_cut_off_gets_twice_the_room(server, scored):
+    server.script = [says("{", finish_reason="length"), GOOD]
+    scored(server.url, params={"max_completion_tokens": 64})
+    assert [received.body["max_completion_tokens"] for received in server.requests] == [64, 128]
+
+
+def test_a_reply_of_no_use_is_shown_to_the_judge_with_what_is_wrong_with_it(server, scored):
+    server.script = [says(ACHIEVED | {"verdict": "partly"}), GOOD]
+    scored(server.url)
+    first, second = (received.body["messages"] for received in server.requests)
+    assert second[:-2] == first
+    assert second[-2] == {"role": "assistant", "content": json.dumps(ACHIEVED | {"verdict": "partly"})}
+    assert "verdict: Input should be 'achieved' or 'not_achieved', found 'partly'" in second[-1]["content"]
+
+
+def test_a_very_long_reply_is_not_sent_back_whole(server, scored):
+    server.script = [says("x" * 10_000_000), GOOD]
+    scored(server.url)
+    assert "9,980,000 characters omitted" in server.requests[1].body["messages"][-2]["content"]
+    assert len(json.dumps(server.requests[1].body)) < 60_000
+
+
+def form_of(body: dict[str, Any]) -> str | None:
+    return body.get("response_format", {}).get("type")
+
+
+def knows_only(*forms: str | None):
+    return lambda body: GOOD if form_of(body) in forms else refuses(400, FORM)
+
+
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        (["json_schema"], ["json_schema"]),
+        (["json_object"], ["json_schema", "json_object"]),
+        ([None], ["json_schema", "json_object", None]),
+    ],
+    ids=str,
+)
+def test_the_form_that_a_model_can_be_held_to_is_found_once_by_one_request_and_remembered(server, sample, known, asked):
+    server.script = [knows_only(*known)]
+    judge = Judge("openai/judge-1", base_url=server.url, cache_mode="off")
+    scorer = AgentGoalAccuracyWithoutReference(judge)
+
+    async def at_once():
+        return await asyncio.gather(*(attempt(scorer, sample) for _ in range(8)))
+
+    scores = [*asyncio.run(at_once()), *asyncio.run(at_once())]
+    assert [score.value for score in scores] == [1.0] * 16
+    forms = [form_of(received.body) for received in server.requests]
+    assert forms == asked + known * 15
+    schema_in_words = ["Its JSON Schema:" in received.body["messages"][-1]["content"] for received in server.requests]
+    assert schema_in_words == [form != "json_schema" for form in forms]

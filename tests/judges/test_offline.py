@@ -1,0 +1,167 @@
+"""What stays on this machine, and what is refused because it does not."""
+
+import asyncio
+import socket
+
+import pytest
+
+from judgekit.errors import OfflineError
+from judgekit.judges.offline import Offline, stays_here
+from judgekit.judges.openai import OpenAIClient
+
+LOCAL = "http://localhost:8000/v1"
+
+
+@pytest.fixture(autouse=True)
+def no_names_are_looked_up(monkeypatch):
+    def refuse(*_, **__):
+        pytest.fail("looks a name up")
+
+    for name in ("getaddrinfo", "gethostbyname", "gethostbyaddr"):
+        monkeypatch.setattr(socket, name, refuse)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        LOCAL,
+        "https://localhost/v1",
+        "HTTP://LocalHost:8000/v1",
+        "http://127.0.0.1:8000/v1",
+        "http://127.8.9.10/v1",
+        "http://[::1]:8000/v1",
+        "http://[0:0:0:0:0:0:0:1]/v1",
+    ],
+)
+def test_loopback_stays_here(url):
+    assert stays_here(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://api.openai.com/v1",
+        "http://192.168.0.7:8000/v1",
+        "http://10.0.0.1/v1",
+        "http://0.0.0.0:8000/v1",
+        "http://128.0.0.1/v1",
+        "http://[::2]/v1",
+        "http://[::]/v1",
+        "http://[fe80::1]/v1",
+        "http://localhost.evil.test/v1",
+        "http://evil.test/localhost",
+        "http://evil.test?localhost",
+        "http://evil.test#@localhost",
+        "http://localhost@evil.test/v1",
+        "http://127.0.0.1@evil.test/v1",
+        "http://localhost:80@evil.test/v1",
+        "http://127.0.0.1.evil.test/v1",
+        "localhost:8000/v1",
+        "",
+    ],
+)
+def test_anything_else_leaves(url):
+    assert not stays_here(url)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.1",
+        "0x7f.1",
+        "0x7f000001",
+        "2130706433",
+        "0177.0.0.1",
+        "localhost.",
+        "my.localhost",
+        "\uff11\uff12\uff17.0.0.1",
+    ],
+)
+def test_what_only_some_take_for_loopback_leaves(host):
+    assert not stays_here(f"http://{host}/v1")
+
+
+@pytest.mark.parametrize("url", ["http://[::1/v1", "http://[evil]/v1"])
+def test_what_is_no_address_leaves(url):
+    assert not stays_here(url)
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
+@pytest.mark.parametrize("proxy", ["http://proxy.corp:3128", "proxy.corp:3128", "socks5://localhost:1080"])
+@pytest.mark.parametrize("url", [LOCAL, "http://127.0.0.1/v1", "http://[::1]/v1"])
+def test_a_proxy_may_take_even_loopback_elsewhere(monkeypatch, name, proxy, url):
+    monkeypatch.setenv(name, proxy)
+    assert not stays_here(url)
+
+
+def test_a_proxy_on_this_machine_takes_requests_elsewhere_all_the_same(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://localhost:3128")
+    assert not stays_here("https://api.openai.com/v1")
+    assert not stays_here("https://localhost/v1")
+
+
+def test_a_proxy_for_another_scheme_is_no_matter(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.corp:3128")
+    monkeypatch.setenv("FTP_PROXY", "http://proxy.corp:3128")
+    assert stays_here(LOCAL)
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "url", "stays"),
+    [
+        ("localhost", LOCAL, True),
+        ("evil.test, localhost ,127.0.0.1", LOCAL, True),
+        ("evil.test,localhost,127.0.0.1", "http://127.0.0.1/v1", True),
+        ("::1", "http://[::1]:8000/v1", True),
+        ("*", LOCAL, True),
+        ("*", "https://api.openai.com/v1", False),
+        ("api.openai.com", "https://api.openai.com/v1", False),
+        ("127.0.0.1", LOCAL, False),
+        ("localhost", "http://127.0.0.1/v1", False),
+        (".localhost", LOCAL, False),
+        ("host", LOCAL, False),
+        ("localhost:8000", LOCAL, False),
+        ("127.0.0.0/8", "http://127.0.0.1/v1", False),
+        ("", LOCAL, False),
+    ],
+)
+def test_no_proxy_has_to_name_the_host_as_it_is(monkeypatch, no_proxy, url, stays):
+    monkeypatch.setenv("ALL_PROXY", "http://proxy.corp:3128")
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    assert stays_here(url) == stays
+
+
+@pytest.mark.parametrize("no_proxy", ["127.0.0.1", "evil.test, 127.0.0.1", "*"])
+def test_what_is_said_to_stay_here_does(monkeypatch, server, free_port, question, no_proxy):
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port}")
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    server.script = [server.says("{}")]
+    assert stays_here(server.url)
+
+    async def ask():
+        client = OpenAIClient(base_url=server.url, api_key=None, timeout=5, price=None)
+        try:
+            return await client.complete(question(base_url=server.url))
+        finally:
+            await client.aclose()
+
+    assert asyncio.run(ask()).text == "{}"
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("base_url", "where"), [("https://judge.test/v1", "https://judge.test/v1"), ("", "an address of its own")]
+)
+def test_the_refusal_says_what_may_be_asked(question, base_url, where):
+    with pytest.raises(OfflineError) as info:
+        asyncio.run(Offline().complete(question(base_url=base_url)))
+    assert str(info.value) == (
+        f"openai/judge-1 at {where} is not asked: offline, only this machine may be asked "
+        "(localhost, 127.0.0.1, ::1), and through no proxy; what is cached is used"
+    )
+
+
+def test_it_holds_nothing_open():
+    asyncio.run(Offline().aclose())

@@ -1,0 +1,315 @@
+"""What a judge is not to see is taken out of a sample before it is asked."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from judgekit.judges.client import Reply
+from judgekit.judges.judge import Judge
+from judgekit.judges.prompt import load_prompt
+from judgekit.judges.redaction import PATTERNS, redacted
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    OtherPart,
+    ReasoningPart,
+    RefusalPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+)
+from judgekit.traces.sample import ExpectedCall, Sample
+
+GOAL = load_prompt("agent_goal_with_reference")
+
+
+def hidden(text, *names):
+    """A text as a judge is shown it, with these patterns or all of them."""
+    return redacted(Sample.of([HumanMessage(text)], id="1"), names or tuple(PATTERNS)).trace.messages[0].text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("email", "Write to ann.lee+x@mail.example.co.uk.", "Write to <email 1>."),
+        ("email", "<jo_1@x.de>, mailto:jürgen@bücher.de!", "<<email 1>>, mailto:<email 2>!"),
+        ("url", "See https://x.org/a?b=c&d=(e)#f, (www.foo.com/), or HTTP://Y.IO.", "See <url 1>, (<url 2>), or <url 3>."),
+        ("url", '{"url":"https://x.org/1"}', '{"url":"<url 1>"}'),
+        ("iban", "DE89 3704 0044 0532 0130 00, or GB82WEST12345698765432.", "<iban 1>, or <iban 2>."),
+        ("iban", "BE68 5390 0754 7034 WAS PAID", "<iban 1> WAS PAID"),
+        ("card", "4111 1111 1111 1111, 4111-1111-1111-1111 and 5555555555554444", "<card 1>, <card 1> and <card 2>"),
+        ("card", "3782 822463 10005, 30569309025904", "<card 1>, <card 2>"),
+        ("card", "until 12 2027 4111 1111 1111 1111 123", "until 12 2027 <card 1> 123"),
+        ("phone", "+49 (0)30 1234567; +15551234567", "<phone 1>; <phone 2>"),
+        ("phone", "(555) 123-4567, 555.123.4567 or 1-800-555-0199", "<phone 1>, <phone 1> or <phone 2>"),
+        ("phone", "020 7946 0958, 06.12.34.56.78, 030/1234567, 0041 44 668 18 00", "<phone 1>, <phone 2>, <phone 3>, <phone 4>"),
+        ("ip", "10.0.0.1, 2001:db8::1 and fe80::1%eth0", "<ip 1>, <ip 2> and <ip 3>%eth0"),
+        ("ip", "at 192.168.0.1.", "at <ip 1>."),
+        ("secret", "sk-proj-abcdefgh12345678, ghp_16C7e42F292c6912E7710c838347Ae178B4a", "<secret 1>, <secret 2>"),
+        ("secret", "AKIAIOSFODNN7EXAMPLE sk_live_4eC39HqLyjWDarjtT1zdp7dc", "<secret 1> <secret 2>"),
+        ("secret", "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0", "Bearer <secret 1>"),
+    ],
+)  # fmt: skip
+def test_what_is_personal_or_secret_is_replaced_by_its_kind_and_a_number(name, text, shown):
+    assert hidden(text, name) == shown
+    assert hidden(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Order 12345 of 2024-01-15, 10:30:45, is 1 of 12; see messages 3, 4 and 17.",
+        "2024-05-15T10:30:00+02:00, 15.05.2024 10:30, 05/15/2024 11:30, 01-02-2024 10:30:45, 20240515, 05/06/2024 12 people",
+        "It costs $1,234.56 or 1.234.567,89 EUR, which is 12,345,678 cents, or 100 000 000.",
+        "order #W2378156, item 4716270921, reservation ZFA04Y, flight HAT001, user sara_doe_496, zip 10115",
+        "at 1700000000, 1700000000004 or 1700000000000000004 since 1970",
+        "0.1, 0.123456789, 0.4111111111111111, 3.0123456789, 3.141592653589793, -12.5, 1e-05, +5, 48.8566140, 2.3522219",
+        "INV-0123456789, 555-123-4567-89, 550e8400-e29b-41d4-a716-446655440000, 00:1A:2B:3C:4D:5E, 12:34:56, v1.2.3, 1.2.3.4.5, 999.1.1.1",
+        "std::vector<int>, a[::2], Foo::bar(), ratio 3:2, [12, 34, 56], ::",
+        "skateboarding-lessons, sketch_generator_tool, pk_of_the_customers_table, hf_mistral_7b, eyJ",
+        "4111 1111 1111 1112 and 4111111111111112 are no cards, and DE88 3704 is no account",
+        "AB12 CDEF 3456 GHIJ 7890, ISBN 978-3-16-148410-0, 3M, @home, a@b, me@localhost, e.g. this@",
+        "call_9pQ2, toolu_01A09q90qw90lq917835lq9, chatcmpl-1, get_user_details_by_id_0123456789",
+        "http://, www., https:, 007, 24/7, 1-2-3, 10-20, 5 1/2, 2+2, 0800",
+    ],
+)
+def test_ordinary_text_stays(text):
+    assert hidden(text) == text
+
+
+def test_patterns_are_found_in_one_order_whatever_the_order_they_are_named_in():
+    text = "ann@x.org, https://x.org/?to=ann@x.org&card=4111111111111111, 10.20.30.40, 4111 1111 1111 1111"
+    shown = "<email 1>, <url 1>, <ip 1>, <card 1>"
+    assert hidden(text, *PATTERNS) == shown
+    assert hidden(text, *reversed(PATTERNS)) == shown
+
+
+def test_only_what_is_named_is_redacted():
+    text = "ann@x.org, +15551234567"
+    assert hidden(text, "email") == "<email 1>, +15551234567"
+    assert hidden(text, "phone") == "ann@x.org, <phone 1>"
+
+
+@given(st.integers(2 * 10**14, 7 * 10**14 - 1))
+def test_of_ten_numbers_that_differ_in_the_last_digit_one_is_a_card(digits):
+    assert [hidden(f"{digits}{last}", "card") for last in range(10)].count("<card 1>") == 1
+
+
+def seconds(text):
+    """How long it takes to look a text through for everything, of the processor's time."""
+    started = time.process_time()
+    hidden(text)
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [" ", "0", "1", "4", "a", "A", ".", "-", ":", "+", "(", "@", "/", "é", "0 ", "1-", "+1 ", "01", "0 1", "(0", "4111 ",
+     "4111-1111 ", "A1", "AA11", "AA11 ", "a@", "@a", "a.", "a@a.", "1.", "1:", "a:", "::", "www.", "http://", "http://.",
+     "sk-", "sk_a", "eyJ.", "eyJaaaaaaaa.", "AKIA", "AIza", "12:34 "],
+)  # fmt: skip
+def test_a_long_text_of_any_shape_takes_no_long_time(unit):
+    assert seconds(unit * (30_000 // len(unit))) < 0.3
+    assert seconds(unit * (30_000 // len(unit)) + "!x") < 0.3
+
+
+def test_a_megabyte_of_digits_or_spaces_takes_less_than_a_second():
+    assert seconds("7" * 1_000_000) < 1
+    assert seconds(" " * 1_000_000) < 1
+
+
+# Where
+
+
+CARD = 4111111111111111
+MAIL = "ann@x.org"
+
+FULL = Sample.of(
+    [
+        SystemMessage(f"Serve {MAIL}."),
+        HumanMessage([TextPart(f"I am {MAIL}."), OtherPart({MAIL: [CARD, 1.5, True, None]})], name=MAIL),
+        AIMessage(
+            [ReasoningPart(f"{MAIL}?"), RefusalPart(f"Not {MAIL}."), MediaPart(kind="file", name=MAIL, data=MAIL)],
+            tool_calls=[
+                ToolCall("find", {"who": {"mail": [MAIL, "Bob"], MAIL: 7}, "card": CARD, "sure": True}, id=MAIL),
+                ToolCall("find", args_raw=f"who={MAIL}", args_error="not JSON"),
+            ],
+            agent=MAIL,
+        ),
+        ToolMessage(f"{MAIL} paid with {CARD}", tool_call_id=MAIL, name="find"),
+    ],
+    id=MAIL,
+    reference=f"{MAIL} is served",
+    references=[MAIL, "fine"],
+    reference_topics=[f"the account of {MAIL}", "travel"],
+    reference_tool_calls=[ExpectedCall("find", {"who": MAIL})],
+    documents=[MAIL],
+    fields={MAIL: {"card": CARD}},
+    rival={"messages": [HumanMessage(MAIL)]},
+    metadata={"mail": MAIL},
+)
+
+
+def texts(record):
+    """All texts and numbers of a record, whichever way they are nested."""
+    if isinstance(record, BaseModel):
+        record = dict(record)
+    if isinstance(record, dict):
+        return [found for pair in record.items() for part in pair for found in texts(part)]
+    if isinstance(record, list | tuple):
+        return [found for part in record for found in texts(part)]
+    return [record]
+
+
+def test_all_that_a_judge_may_be_shown_is_redacted():
+    shown = redacted(FULL, ["email", "card"])
+    found = texts(shown.model_copy(update={"id": "", "metadata": {}}))
+    # Ids are not shown, and hold calls and results together; nor is what is in a file.
+    assert [one for one in found if MAIL in str(one) or str(CARD) in str(one)] == [MAIL] * 4
+    assert shown.trace.id == shown.trace.messages[2].tool_calls[0].id == shown.trace.messages[3].tool_call_id == MAIL
+    assert shown.trace.messages[2].content[2].data == MAIL
+    rendered = shown.trace.render()
+    assert MAIL not in rendered
+    assert str(CARD) not in rendered
+
+
+def test_arguments_are_redacted_in_keys_and_values_however_deep():
+    call, broken = redacted(FULL, ["email", "card"]).trace.messages[2].tool_calls
+    assert call.args == {"who": {"mail": ["<email 1>", "Bob"], "<email 1>": 7}, "card": "<card 1>", "sure": True}
+    assert broken.args_raw == "who=<email 1>"
+
+
+def test_what_is_not_redacted_stays_what_it_is():
+    sample = Sample.of([AIMessage("", tool_calls=[ToolCall("f", {"a": 1, "b": 1.0, "c": True, "d": None, "e": [""]})])])
+    shown = redacted(sample, ["email", "card", "phone"])
+    assert shown == sample
+    assert [type(one) for one in shown.trace.messages[0].tool_calls[0].args.values()] == [
+        int,
+        float,
+        bool,
+        type(None),
+        list,
+    ]
+
+
+def test_the_same_text_has_the_same_number_in_all_of_a_sample():
+    sample = Sample.of(
+        [HumanMessage("bob@x.org or Ann@x.org"), ToolMessage("ann@x.org, card 4111-1111-1111-1111, eve@x.org")],
+        reference="eve@x.org, bob@x.org, 4111111111111111",
+    )
+    shown = redacted(sample, ["email", "card"])
+    assert [message.text for message in shown.trace.messages] == [
+        "<email 1> or <email 2>",
+        "<email 2>, card <card 1>, <email 3>",
+    ]
+    assert shown.reference == "<email 3>, <email 1>, <card 1>"
+
+
+def test_another_sample_has_numbers_of_its_own():
+    assert [hidden(mail, "email") for mail in ("ann@x.org", "bob@x.org")] == ["<email 1>"] * 2
+
+
+def test_numbers_are_the_same_in_every_process(run_python):
+    program = """
+from judgekit.judges.redaction import redacted
+from judgekit.traces.message import HumanMessage
+from judgekit.traces.sample import Sample
+sample = Sample.of([HumanMessage("a@x.org")], reference="b@x.org", reference_topics=["c@x.org"], fields={"d": "d@x.org"})
+print(redacted(sample, ["email"]).model_dump_json(exclude={"id"}))
+"""
+    path = os.pathsep.join(sys.path)
+    said = {run_python("-c", program, PYTHONHASHSEED=str(seed), PYTHONPATH=path).stdout for seed in range(4)}
+    assert len(said) == 1
+    assert said.pop().count("<email ") == 4
+
+
+def test_the_sample_itself_is_not_changed():
+    before = FULL.model_dump_json()
+    redacted(FULL, ["email", "card"])
+    assert FULL.model_dump_json() == before
+
+
+def test_without_anything_to_redact_the_sample_is_the_same():
+    assert redacted(FULL, ()) is FULL
+
+
+def test_a_function_takes_the_place_of_names():
+    shown = redacted(FULL, lambda text: text.replace(MAIL, "Ann").replace("4111", "****"))
+    assert shown.trace.messages[0].text == "Serve Ann."
+    assert shown.trace.messages[2].tool_calls[0].args == {
+        "who": {"mail": ["Ann", "Bob"], "Ann": 7},
+        "card": "****111111111111",
+        "sure": True,
+    }
+    assert shown.reference_topics == ("the account of Ann", "travel")
+    assert shown.trace.messages[2].tool_calls[0].name == "find"
+
+
+def test_a_function_is_not_asked_about_what_is_no_text_and_no_number():
+    args = {"yes": True, "no": False, "nothing": None}
+    shown = redacted(Sample.of([AIMessage("", tool_calls=[ToolCall("f", args)])]), lambda text: text.upper())
+    assert shown.trace.messages[0].tool_calls[0].args == {"YES": True, "NO": False, "NOTHING": None}
+
+
+# Before key, request and store
+
+
+class Opinion(BaseModel):
+    reason: str
+
+
+def conversation(mail, card):
+    return Sample.of(
+        [
+            HumanMessage(f"I am {mail}."),
+            AIMessage("", tool_calls=[ToolCall("pay", {"to": mail, "card": card}, id="1")]),
+            ToolMessage(f'{{"paid": "{mail}", "card": {card}}}', tool_call_id="1"),
+            AIMessage("Done."),
+        ],
+        reference=f"{mail} is paid",
+    )
+
+
+def test_samples_that_differ_in_what_is_redacted_are_one_question(stub, tmp_path):
+    asked = stub([Reply(text='{"reason": "<email 1> was paid"}')])
+    judge = Judge("any/m", client=asked, redact=["email", "card"], cache=tmp_path / "replies.sqlite")
+    samples = [conversation(MAIL, CARD), conversation("bob@y.net", 5555555555554444)]
+    answers = [asyncio.run(judge.ask(GOAL, sample, Opinion)).answer.reason for sample in samples]
+    assert answers == ["<email 1> was paid"] * 2
+    [request] = asked.requests
+    sent = "".join(turn.content for turn in request.messages)
+    kept = b"".join(path.read_bytes() for path in tmp_path.glob("replies.sqlite*"))
+    assert "<email 1>" in sent
+    assert b"<email 1> was paid" in kept
+    for secret in (MAIL, "bob@y.net", str(CARD), "5555555555554444"):
+        assert secret not in sent
+        assert secret.encode() not in kept
+
+
+def test_without_redaction_they_are_two(stub):
+    asked = stub([Reply(text='{"reason": "fine"}')])
+    judge = Judge("any/m", client=asked)
+    for sample in (conversation(MAIL, CARD), conversation("bob@y.net", CARD)):
+        asyncio.run(judge.ask(GOAL, sample, Opinion))
+    assert len({request.key for request in asked.requests}) == 2
+    assert MAIL in asked.requests[0].messages[1].content
+
+
+def test_nothing_of_it_goes_over_the_wire(server):
+    server.script = [server.says({"reason": "fine"})]
+    judge = Judge("openai/judge-1", base_url=server.url, redact=["email", "card"], cache_mode="off")
+    asyncio.run(judge.ask(GOAL, conversation(MAIL, CARD), Opinion))
+    [request] = server.requests
+    sent = json.dumps(request.body)
+    assert "<email 1>" in sent
+    assert MAIL not in sent
+    assert str(CARD) not in sent

@@ -1,0 +1,164 @@
+"""Repeated draws of one scorer: independent verdicts, their majority or mean, and how far they agree."""
+
+import asyncio
+import re
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.errors import AuthenticationError, BudgetError, ConfigError, OverloadError
+from judgekit.judges.scripted import ScriptedJudge
+from judgekit.score import Score, current_draw
+from judgekit.scorers.goal import AgentGoalAccuracyWithReference
+from judgekit.scorers.repeat import Repeat
+from judgekit.scoring import signature
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.sample import Sample
+
+SAMPLE = Sample.of([HumanMessage("Book it."), AIMessage("Done.")], reference="It is booked.")
+
+
+def answer(verdict: str) -> dict:
+    return {"user_goal": "g", "end_state": "e", "reason": f"why {verdict}", "evidence": [2], "verdict": verdict}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Gives each draw the score that a list has for it, wherever it stands in time."""
+
+    scores: tuple[Score | Exception, ...]
+    name: str = "drawn"
+
+    async def ascore(self, _sample: Sample, /) -> Score:
+        index = current_draw()
+        await asyncio.sleep(0.001 * (len(self.scores) - index))
+        if isinstance(score := self.scores[index], Exception):
+            raise score
+        return score
+
+
+def scored(value: float) -> Score:
+    return Score.scored("drawn", value, label=f"label {value}", reason=f"why {value}")
+
+
+def repeated(*scores: Score | Exception, by: str = "majority") -> Score:
+    return asyncio.run(Repeat(Drawn(scores), draws=len(scores), by=by).ascore(SAMPLE))
+
+
+def test_the_majority_of_the_draws_is_the_score():
+    found = repeated(*map(scored, (1.0, 0.0, 1.0, 1.0, 0.0)))
+    assert (found.scorer, found.value, found.label) == ("drawn_x5", 1.0, "label 1.0")
+    assert found.reason == "3 of 5 draws agree: why 1.0"
+    assert found.details["agreement"] == 3 / 5
+    assert found.details["std"] == pytest.approx(pstdev([1, 0, 1, 1, 0]))
+    assert found.details["draws"][1] == {"status": "scored", "value": 0.0, "label": "label 0.0", "reason": "why 0.0"}
+
+
+def test_the_mean_of_the_draws_is_the_score():
+    found = repeated(*map(scored, (0.25, 0.5, 0.75)), by="mean")
+    assert (found.value, found.reason) == (0.5, "mean of 3 draws, 0.25 to 0.75")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=2, max_size=6))
+def test_the_numbers_are_those_of_the_draws(values):
+    by_majority, by_mean = (repeated(*map(scored, values), by=by) for by in ("majority", "mean"))
+    most = max(map(values.count, values))
+    winners = {value for value in values if values.count(value) == most}
+    assert by_majority.value == (winners.pop() if len(winners) == 1 else None)
+    assert by_majority.status == ("abstained" if by_majority.value is None else "scored")
+    assert by_mean.value == pytest.approx(fmean(values))
+    assert by_mean.details["agreement"] == by_majority.details["agreement"] == most / len(values)
+
+
+def test_draws_without_a_majority_abstain():
+    found = repeated(*map(scored, (1.0, 0.0)))
+    assert (found.status, found.value) == ("abstained", None)
+    assert found.reason == "no majority among the draws: 1.00 1, 0.00 1"
+
+
+def test_a_draw_that_abstains_is_a_vote_for_nothing():
+    nothing = Score.abstained("drawn", "cannot tell")
+    assert repeated(nothing, nothing, scored(1.0)).status == "abstained"
+    assert repeated(nothing, scored(1.0), scored(1.0)).value == 1.0
+    assert repeated(nothing, nothing).reason == "cannot tell"
+    assert repeated(nothing, scored(0.5), by="mean").reason == "mean of 1 draws, 0.50 to 0.50, 1 abstained"
+
+
+def test_a_draw_that_fails_fails_the_whole_by_its_class():
+    found = repeated(scored(1.0), OverloadError("busy"), scored(1.0))
+    assert (found.status, found.error) == ("failed", "OverloadError")
+    assert found.reason == "1 of 3 draws failed: OverloadError: busy"
+
+
+def test_what_the_scorer_skips_is_skipped():
+    found = repeated(*[Score.skipped("drawn", "no reference")] * 2)
+    assert (found.status, found.reason) == ("skipped", "no reference")
+
+
+@pytest.mark.parametrize("error", [AuthenticationError("no"), BudgetError("spent")])
+def test_what_stops_a_run_gets_through_when_all_draws_are_done(error):
+    with pytest.raises(type(error)):
+        repeated(error, scored(1.0))
+
+
+def test_each_draw_is_asked_for_itself_and_all_calls_are_kept():
+    judge = ScriptedJudge([answer("achieved"), answer("not_achieved"), answer("achieved")], params={"seed": 40})
+    found = asyncio.run(Repeat(AgentGoalAccuracyWithReference(judge), draws=3).ascore(SAMPLE))
+    assert (found.value, found.label, len(found.calls)) == (1.0, "achieved", 3)
+    assert len({request.key for request in judge.requests}) == 3
+    assert len({request.messages for request in judge.requests}) == 1
+    assert sorted(request.draw for request in judge.requests) == [0, 1, 2]
+    assert sorted(request.params["seed"] for request in judge.requests) == [40, 41, 42]
+
+
+def test_the_draws_of_a_second_run_come_from_the_cache(tmp_path):
+    def judge() -> ScriptedJudge:
+        settings = {"cache": tmp_path / "cache.sqlite", "cache_mode": "read_write"}
+        return ScriptedJudge([answer("achieved"), answer("not_achieved"), answer("achieved")], **settings)
+
+    def run(judge: ScriptedJudge, draws: int) -> Score:
+        return asyncio.run(Repeat(AgentGoalAccuracyWithReference(judge), draws=draws).ascore(SAMPLE))
+
+    first, second = judge(), judge()
+    assert run(second, 3).value == run(first, 3).value
+    assert len(first.requests) + len(second.requests) == 3
+    assert {call.cached for call in run(judge(), 2).calls} == {True}  # fewer draws are the first of them
+
+
+def test_repeats_within_repeats_draw_apart():
+    judge = ScriptedJudge({"agent_goal_with_reference": answer("achieved")})
+    asyncio.run(Repeat(Repeat(AgentGoalAccuracyWithReference(judge), draws=2), draws=3).ascore(SAMPLE))
+    assert sorted(request.draw for request in judge.requests) == list(range(6))
+
+
+def test_outside_of_a_repeat_it_is_the_first_draw():
+    assert current_draw() == 0
+    judge = ScriptedJudge([answer("achieved")], params={"seed": 40})
+    asyncio.run(AgentGoalAccuracyWithReference(judge).ascore(SAMPLE))
+    assert (judge.requests[0].draw, judge.requests[0].params) == (0, {"seed": 40})
+
+
+def test_what_is_repeated_how_often_and_how_is_part_of_the_signature():
+    scorer = AgentGoalAccuracyWithReference(ScriptedJudge([]))
+    made = [Repeat(scorer), Repeat(scorer, draws=3), Repeat(scorer, by="mean"), Repeat(Repeat(scorer))]
+    assert len({signature(one) for one in (*made, scorer)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"draws": 1}, "to repeat a scorer takes two draws or more, found draws=1"),
+        ({"by": "median"}, "no way to aggregate draws is called 'median'"),
+    ],
+)
+def test_a_repeat_that_makes_no_sense_is_an_error(options, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        Repeat(Drawn(()), **options)
+
+
+def test_it_may_have_a_name_of_its_own():
+    assert Repeat(Drawn(()), draws=2, name="sure").name == "sure"
