@@ -85,7 +85,9 @@ def samples(numbers: range) -> "Iterator[Sample]":
         for at, name in enumerate(("search_restaurants", "check_table", "book_table")):
             arguments = {"city": "Lisbon", "time": "20:00", "people": 4, "guest": number}
             messages.append(AIMessage("One moment.", tool_calls=[ToolCall(name, arguments, id=str(at))]))
-            messages.append(ToolMessage('{"status": "ok", "hits": [{"id": "r-1", "free": true}]}', tool_call_id=str(at)))
+            messages.append(
+                ToolMessage('{"status": "ok", "hits": [{"id": "r-1", "free": true}]}', tool_call_id=str(at))
+            )
         messages.append(AIMessage("Your table is booked for 20:00."))
         yield Sample.of(messages, id=str(number))
 
@@ -198,7 +200,9 @@ def main() -> None:
                 medians = " | ".join(f"{statistics.median(figures):.0f}" for figures in zip(*found, strict=True))
                 print(f"| {at_once} | {medians} | {ratio:.2f} |", flush=True)
             asyncio.run(judged(url, cache, range(10_000_000, 10_000_000 + CACHED), 32))
-            print(f"\na reply from the cache: {statistics.median(asyncio.run(hits(url, cache)) for _ in range(ROUNDS)):.0f} us")
+            print(
+                f"\na reply from the cache: {statistics.median(asyncio.run(hits(url, cache)) for _ in range(ROUNDS)):.0f} us"
+            )
             held = list(samples(range(10_000_000, 10_000_000 + CACHED)))
             began = time.perf_counter()
             again = run(held, [AgentGoalAccuracyWithoutReference(judge_at(url, cache, 32))], concurrency=32)

@@ -4,10 +4,11 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, Self
 from weakref import WeakKeyDictionary, WeakMethod
 
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 
 from judgekit.errors import ContextError, OverloadError, ReplyError
 from judgekit.judges.answer import Answer, read_answer
@@ -118,7 +119,7 @@ class Judge(JudgeSettings):
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Callable[[Answer], None] | None = None
     ) -> Request:
         """The request that `ask` would send for a sample in which nothing is to be redacted."""
-        schema = strict_schema(answer)
+        schema, version = _form(prompt, answer)
 
         def accept(text: str) -> None:
             found = read_answer(text, answer)
@@ -134,7 +135,7 @@ class Judge(JudgeSettings):
             messages=prompt.turns(sample),
             schema_name=prompt.name,
             schema=schema,
-            prompt=prompt.version(schema),
+            prompt=version,
             accept=accept,
             draw=draw,
         )
@@ -147,6 +148,13 @@ class Judge(JudgeSettings):
             if self.cache_mode == "replay":
                 raise
             return await client.complete(request.repaired(error.text, str(error)))
+
+
+@cache
+def _form(prompt: Prompt, answer: type[BaseModel]) -> tuple[JsonObject, str]:
+    """The schema of the reply, and the version of the prompt that it belongs to."""
+    schema = strict_schema(answer)
+    return schema, prompt.version(schema)
 
 
 def _drawn(params: JsonObject, draw: int) -> JsonObject:

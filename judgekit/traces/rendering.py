@@ -18,6 +18,7 @@ from judgekit.traces.message import (
 from judgekit.traces.pairing import Caller, pair_results
 
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,128}")
+_one_line = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 _LINE_BREAKS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 
 
@@ -82,8 +83,7 @@ def call_text(call: ToolCall) -> str:
 
 def compact_json(value: object) -> str:
     """One line of JSON with sorted keys."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return text.translate(_LINE_BREAKS)
+    return _one_line(value).translate(_LINE_BREAKS)
 
 
 def _name(name: str) -> str:
