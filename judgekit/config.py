@@ -159,8 +159,8 @@ class Config:
                 self.judges[name] = judges[name].model_copy(update={"fallback": others, **self._switches})
             return self.judge(name)
 
-        for name in judges:
-            linked(name, ())
+        linked_judges = {name: linked(name, ()) for name in judges}
+        self.judges = linked_judges | self.judges  # in the order of the file
 
     def build(self, spec: ScorerSpec) -> Scorer:
         """The scorer that a spec asks for.

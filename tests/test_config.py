@@ -375,6 +375,7 @@ def test_a_judge_falls_back_to_others_by_name_or_model():
     assert cheap.fallback[0] is config.judge("large")  # one judge, with one budget, whoever asks it
     assert [other.model for other in config.judge("large").fallback] == ["openai/other"]
     assert config.judge("last").fallback == ()
+    assert list(config.judges) == ["cheap", "large", "last", "openai/other"]  # those of the file in its order
 
 
 FALLBACKS = """

@@ -75,7 +75,9 @@ def stats(cache: _Cache = _CACHE) -> None:
 
 @commands.command()
 def export(
-    file: Annotated[Path | None, typer.Argument(help="The cassette to write; standard output if not given.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The cassette to write; standard output if not given.")
+    ] = None,
     cache: _Cache = _CACHE,
     prompt: _Prompt = None,
     judge: _Judge = None,
@@ -84,14 +86,14 @@ def export(
 
     A cassette is JSONL, always in the same order.
     """
-    if file is not None and file.resolve() == cache.resolve():
-        raise ConfigError(f"{file}: is the cache itself; name another file to write")
+    if output is not None and output.resolve() == cache.resolve():
+        raise ConfigError(f"--output {output}: is the cache itself; name another file")
     replies = _existing(cache, read_only=True)
     lines = replies.recorded(prompt or "*", judge or "*")
-    if file is None:
+    if output is None:
         write_lines(sys.stdout.buffer, lines)
     else:
-        _say(f"{file}: {write_cassette(file, lines):,} replies written")
+        _say(f"{output}: {write_cassette(output, lines):,} replies written")
     replies.close()
 
 

@@ -125,7 +125,7 @@ def test_stats_change_nothing(cli, three):
 def test_what_would_steer_a_terminal_is_made_visible(cli):
     evil = "\x1b]0;mine\x07"
     keep(recorded("a", prompt=f"goal{evil}", judge=f"openai/{evil}"), path=Path("a.sqlite"))
-    for words in (["stats"], ["export"], ["export", f"{evil}.jsonl"], ["import", f"{evil}.jsonl"], ["stats"]):
+    for words in (["stats"], ["export"], ["export", "-o", f"{evil}.jsonl"], ["import", f"{evil}.jsonl"], ["stats"]):
         ended = cli(*words, "--cache", f"{evil}.sqlite" if "import" in words else "a.sqlite")
         assert ended.code == 0
         assert "\x1b" not in ended.out + ended.err
@@ -137,7 +137,7 @@ def test_what_would_steer_a_terminal_is_made_visible(cli):
 
 
 def test_a_cassette_is_written_to_a_file_and_to_standard_output_alike(cli, three):
-    ended = cli("export", "out.jsonl")
+    ended = cli("export", "-o", "out.jsonl")
     assert (ended.code, ended.out) == (0, "out.jsonl: 3 replies written\n")
     text = Path("out.jsonl").read_text()
     assert cli("export").out == text
@@ -164,9 +164,9 @@ def test_patterns_choose_what_is_written(cli, three, options, found):
 
 
 def test_the_cache_itself_is_not_written_over(cli, three):
-    ended = cli("export", Path("..") / Path.cwd().name / CACHE)
+    ended = cli("export", "--output", Path("..") / Path.cwd().name / CACHE)
     assert ended.code == 2
-    assert ended.err.endswith("is the cache itself; name another file to write\n")
+    assert ended.err.endswith("is the cache itself; name another file\n")
     assert len(kept()) == 3
 
 
@@ -184,14 +184,14 @@ def test_what_is_damaged_is_left_out_with_a_warning(cli, three, caplog):
 
 
 def test_a_cassette_is_taken_in_once(cli, three):
-    cli("export", "out.jsonl")
+    cli("export", "-o", "out.jsonl")
     assert cli("import", "out.jsonl", "--cache", "new.sqlite").out == "new.sqlite: 3 replies are new, 0 were there\n"
     assert cli("import", "out.jsonl", "--cache", "new.sqlite").out == "new.sqlite: 0 replies are new, 3 were there\n"
     assert cli("export", "--cache", "new.sqlite").out == Path("out.jsonl").read_text()
 
 
 def test_a_reply_that_differs_is_left_out_and_counted_unless_it_is_to_replace(cli, three):
-    cli("export", "out.jsonl")
+    cli("export", "-o", "out.jsonl")
     Path("out.jsonl").write_text(Path("out.jsonl").read_text().replace("reply b", "another b"))
     assert cli("import", "out.jsonl").out == (
         ".judgekit/cache.sqlite: 0 replies are new, 2 were there, "
@@ -205,7 +205,7 @@ def test_a_reply_that_differs_is_left_out_and_counted_unless_it_is_to_replace(cl
 
 
 def test_a_broken_line_is_named_and_nothing_is_taken_in(cli, three):
-    cli("export", "out.jsonl")
+    cli("export", "-o", "out.jsonl")
     with Path("out.jsonl").open("a") as file:
         file.write("{broken\n")
     ended = cli("import", "out.jsonl", "--cache", "new.sqlite")
