@@ -59,13 +59,13 @@ class Examination:
 
 async def examine(judge: Judge) -> Examination:
     """Asks a judge one tiny question, past its cache and its budget; a second time if it refuses to give logprobs."""
+    footing = Footing()
     try:
         judge.check()
+        client = Ladder(provider(judge), footing)
     except JudgekitError as error:
         return Examination(_said(error), "missing" if isinstance(error, AuthenticationError) else "none")
     key: Key = "found" if judge.sends_a_key else "none"
-    footing = Footing()
-    client = Ladder(provider(judge), footing)
     try:
         started = perf_counter()
         try:

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import MutableMapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -36,10 +37,7 @@ _QUIET = {
 }
 """What litellm is told through the environment before it is imported, where the user did not say otherwise."""
 
-_NOT_SENT = {
-    *("ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ClientConnectorSSLError"),
-    *("ClientProxyConnectionError", "ConnectionTimeoutError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol"),
-}
+_NOT_SENT = {"ClientConnectorError", "ConnectionTimeoutError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol"}
 """How aiohttp and httpx, whichever litellm uses, name what goes wrong before a request is on its way."""
 
 _OWN = {400, 401, 402, 403, 404, 429}
@@ -75,9 +73,11 @@ class _Litellm(Protocol):
 
 
 class LitellmClient:
-    """Answers requests through litellm, without its own retries, callbacks and cache.
+    """Answers requests through litellm, without its own retries and cache.
 
-    To some providers litellm sends a request a second time, unasked, if the connection breaks off before the reply.
+    What a program has litellm call after each of its requests is not called after these. litellm follows a server that
+    refers to another, and to some providers it sends a request a second time, unasked, if the connection breaks off
+    before the reply.
 
     Args:
         base_url: The server; empty for the provider's own.
@@ -110,16 +110,18 @@ class LitellmClient:
         _asking.setdefault(asyncio.get_running_loop(), set()).add(self)
         try:
             async with asyncio.timeout(self._timeout):
-                completion = await self._send(request, where)
+                body = await self._send(request, where)
         except TimeoutError as error:
             raise LostError(f"{where}: no reply within {self._timeout:g} s") from error
         except JudgeError:
             raise
-        except Exception as error:
-            raise self._refused(_chain(error, handled), where) from error
-        return read_completion(_as_sent(completion.model_dump(warnings=False)), where, self._price)
+        except Exception as error:  # noqa: BLE001 - whatever litellm raises, and it repeats what the server said
+            raise self._refused(_chain(error, handled), where) from None
+        with suppress(JudgeError):
+            return read_completion(body.encode(), where, self._price)
+        return read_completion(self._hidden(body).encode(), where, self._price)  # whose error shows what was said
 
-    async def _send(self, request: Request, where: str) -> _Completion:
+    async def _send(self, request: Request, where: str) -> str:
         model, provider, _, _ = self._litellm.get_llm_provider(request.model, api_base=self._base_url)
         form = response_format(request)
         allowed = list(cast("list[str]", request.params.get("allowed_openai_params", [])))
@@ -127,10 +129,10 @@ class LitellmClient:
         if form and known and "response_format" not in [*known, *allowed]:  # litellm may be set to leave it out unseen
             raise FormatError(f"{where}: litellm knows no response_format for this model")
         if provider in self._litellm.openai_compatible_providers:
-            allowed.append("max_retries")  # or some of them are asked three times
+            allowed.append("max_retries")  # or it gets lost on the way to some of them, which are asked three times
         before = self._unlogged.set(True)
         try:
-            return await self._litellm.acompletion(
+            completion = await self._litellm.acompletion(
                 **{
                     **request.params,
                     **form,
@@ -139,17 +141,17 @@ class LitellmClient:
                     "api_base": self._base_url,
                     "api_key": self._key,
                     "timeout": self._timeout,
-                    "max_retries": 0,
-                    "num_retries": 0,
+                    "num_retries": 0,  # means max_retries as well
                     "caching": False,
                     "allowed_openai_params": allowed,
                 }
             )
         finally:
             self._unlogged.reset(before)
+        return _as_sent(completion.model_dump(warnings=False))
 
     def _refused(self, chain: list[BaseException], where: str) -> JudgeError:
-        causes = {type(cause).__name__: cause for cause in chain}
+        causes = {kind.__name__: cause for cause in chain for kind in type(cause).__mro__}
         if (status_error := causes.get("HTTPStatusError")) is not None:
             response: Any = cast("Any", status_error).response
             return refused(response.status_code, self._hidden(response.text), response.headers.get, where)
@@ -167,7 +169,8 @@ class LitellmClient:
         return LostError(found)
 
     def _hidden(self, said: str) -> str:
-        return said.replace(self._key, "***") if self._key else said  # some servers repeat the key
+        """What a server said, without the key, which some servers repeat."""
+        return said.replace(self._key, "***") if self._key else said
 
     async def aclose(self) -> None:
         """Closes the connections, if no other client asks through litellm in this event loop."""
@@ -213,7 +216,7 @@ def _chain(error: BaseException, handled: BaseException | None) -> list[BaseExce
     return chain
 
 
-def _as_sent(completion: dict[str, Any]) -> bytes:
+def _as_sent(completion: dict[str, Any]) -> str:
     """A completion as the provider sent it: no zeros for tokens that it did not count, a refusal where it belongs."""
     usage: dict[str, Any] = completion.get("usage") or {}
     completion["usage"] = {name: value for name, value in usage.items() if value} or None
@@ -221,7 +224,7 @@ def _as_sent(completion: dict[str, Any]) -> bytes:
         choice["message"].setdefault("refusal", _own_fields(choice["message"]).get("refusal"))
         if _own_fields(choice).get("native_finish_reason") == "error":
             choice["finish_reason"] = "error"
-    return json.dumps(completion).encode()
+    return json.dumps(completion)
 
 
 def _own_fields(part: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 
 import pytest
 
@@ -121,3 +122,10 @@ def test_it_is_asked_past_its_cache_and_its_budget(tmp_path):
     judge = ScriptedJudge([TRUE, TRUE], cache=tmp_path / "c.sqlite", cache_mode="read_write", budget={"requests": 0})
     assert [examined(judge).problem for _ in range(2)] == ["", ""]
     assert len(judge.requests) == 2
+
+
+def test_a_judge_that_cannot_even_be_made_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    found = examined(Judge("litellm/anthropic/claude", cache_mode="off"))
+    assert (found.key, found.reached) == ("none", False)
+    assert "pip install 'judgekit[litellm]'" in found.problem
