@@ -16,9 +16,7 @@ from judgekit.judges.replies import CachedReplies, Recorded
 from judgekit.judges.settings import JudgeSettings
 from judgekit.reports.terminal import console, printable, table
 
-commands = typer.Typer(
-    no_args_is_help=True, help="Look at kept replies, carry them between files, throw old ones away."
-)
+commands = typer.Typer(no_args_is_help=True, help="Look at kept replies, carry them elsewhere, prune them.")
 app.add_typer(commands, name="cache")
 
 _Cache = Annotated[Path, typer.Option("--cache", help="The SQLite file in which replies are kept.")]

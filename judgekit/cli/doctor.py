@@ -25,7 +25,7 @@ def doctor(
     config: Annotated[Path | None, typer.Option(help="Config file; judgekit.toml if it is there.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Send no request out of this machine.")] = False,
 ) -> None:
-    """Ask each judge one tiny question: is it there, what can it do, what does it report?"""
+    """Ask each judge one tiny question, and see what it can do."""
     settings = Config(config, judge, os.environ, offline=offline)
     judges = settings.chosen_judges()
     if not judges:

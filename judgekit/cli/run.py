@@ -34,7 +34,10 @@ _PROBLEMS_SHOWN = 5
 
 @app.command()
 def demo() -> None:
-    """Score the example conversations, offline: the judge's replies were written by hand and are replayed."""
+    """Score the example conversations, offline.
+
+    The judge's replies were written by hand and are replayed.
+    """
     folder = shipped("examples")
     judge = Judge("demo/handwritten", cache=folder / "replies.jsonl", cache_mode="replay")
     scorers: list[Scorer] = [

@@ -377,6 +377,7 @@ def test_an_account_is_gone_with_its_loop_and_with_its_last_judge(stub, question
         return weakref.ref(asyncio.get_running_loop())
 
     kept = []
+    gc.collect()  # the loops of other tests
     before = len(rate_limit._accounts)
     loop = asyncio.run(use())
     account = weakref.ref(kept.pop())

@@ -9,6 +9,9 @@ from judgekit import (
     ExpectedCall,
     HumanMessage,
     Judge,
+    Limits,
+    Price,
+    Repeat,
     Run,
     Sample,
     Score,
@@ -50,12 +53,14 @@ async def uses() -> None:
     assert_type(plain, FunctionScorer)
     assert_type(explained, FunctionScorer)
     judge = Judge("openai/gpt-4.1-mini", params={"temperature": 0})
+    limited = Judge("openai/a", price=Price(0.4, 1.6), budget=Limits(usd=5), redact=["email"], fallback=[judge])
     scorers: list[Scorer] = [
         plain,
         explained,
         ToolCallF1(),
         TopicAdherence(judge, mode="recall"),
         AgentGoalAccuracyWithoutReference(ScriptedJudge([{"verdict": "achieved"}])),
+        Repeat(TopicAdherence(limited), draws=3, by="mean"),
     ]
     assert_type(await arun([sample], scorers), Run)
     assert_type(run(read("x.jsonl", on_error=print), scorers, concurrency=2), Run)
