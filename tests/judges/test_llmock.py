@@ -155,7 +155,8 @@ def test_a_key_that_is_refused_and_a_model_that_is_not_there_end_the_run(provide
     provider.fail(status, times=None)
     with pytest.raises(error, match=f"HTTP {status}"):
         scored(judge(cache_mode="off"), 24)
-    assert len(statuses(provider)) == 1
+    # An account may have other models, so one more request may go before the run has stopped.
+    assert len(statuses(provider)) <= (2 if error is ModelError else 1)
     provider.assert_resilient(strict=True)
 
 
