@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from judgekit.score import JudgeCall, Score, ledger, record
+from judgekit.score import JudgeCall, Score, current_draw, drawing, ledger, record
 from judgekit.traces.message import Usage
 
 STATUSES = ["scored", "skipped", "failed", "abstained"]
@@ -48,7 +48,7 @@ def test_a_score_cannot_be_changed(field):
         setattr(Score.scored("s", 1), field, "x")
 
 
-def test_the_three_constructors_say_all_that_they_are_told():
+def test_the_constructors_say_all_that_they_are_told():
     made = call()
     assert Score.scored("s", 0.5, reason="r", label="l", details={"tp": 1}, calls=[made], aggregate="m:f") == Score(
         scorer="s",
@@ -65,6 +65,12 @@ def test_the_three_constructors_say_all_that_they_are_told():
     )
     assert Score.failed("s", "r", calls=[made]) == Score(scorer="s", status="failed", reason="r", calls=(made,))
     assert Score.scored("s", 1).aggregate == "mean"
+    assert Score.failed("s", "r", error="ReplyError", calls=[made]) == Score(
+        scorer="s", status="failed", reason="r", error="ReplyError", calls=(made,)
+    )
+    assert Score.abstained("s", "r", details={"tp": 1}, calls=[made]) == Score(
+        scorer="s", status="abstained", reason="r", details={"tp": 1}, calls=(made,)
+    )
 
 
 def test_details_are_copied_when_a_score_is_made():
@@ -180,3 +186,47 @@ def test_a_cancelled_task_leaves_its_cost_in_the_ledger():
         return held
 
     assert asyncio.run(work()) == [call("paid")]
+
+
+USED = Usage(input_tokens=100, output_tokens=10)
+
+
+@pytest.mark.parametrize(
+    ("fields", "tokens", "usd"),
+    [
+        ({"usage": USED, "cost_usd": 0.5}, 110, 0.5),
+        ({"usage": USED}, 110, None),
+        ({}, None, None),
+        ({"usage": Usage(input_tokens=100)}, None, None),
+        ({"usage": USED, "cost_usd": 0.5, "cached": True}, 0, 0.0),
+        ({"error": "RateLimitError"}, 0, 0.0),
+        ({"error": "LostError"}, None, None),
+        ({"error": "CancelledError"}, None, None),
+        ({"usage": USED, "cost_usd": 0.5, "error": "RefusalError"}, 110, 0.5),
+    ],
+    ids=[
+        "all said",
+        "no price",
+        "nothing said",
+        "half said",
+        "cached",
+        "refused at the door",
+        "lost",
+        "cancelled",
+        "no",
+    ],
+)
+def test_what_was_paid_for_a_call(fields, tokens, usd):
+    paid = JudgeCall(judge="j", prompt="p@1", **fields)
+    assert (paid.tokens_paid, paid.usd_paid) == (tokens, usd)
+
+
+def test_draws_within_draws_are_told_apart():
+    found = []
+    for outer in range(3):
+        with drawing(outer, 3):
+            for inner in range(2):
+                with drawing(inner, 2):
+                    found.append(current_draw())
+    assert found == list(range(6))
+    assert current_draw() == 0

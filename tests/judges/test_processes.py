@@ -97,7 +97,7 @@ def until(it_is_so):
 
 
 def must_end_well(process, name):
-    assert process.wait(timeout=30) == 0, Path(f"{name}.out").read_text()
+    assert process.wait(timeout=50) == 0, Path(f"{name}.out").read_text()
 
 
 def sent_by(name):
@@ -129,7 +129,7 @@ def is_sound():
 
 
 def test_two_processes_with_one_cache_send_each_request_once(server, conversations, answers, tmp_path):
-    samples = conversations(500)
+    samples = conversations(2_000)
     answers(10 * samples)
     with judging(tmp_path, "a") as a, judging(tmp_path, "b") as b:
         Path("go").touch()

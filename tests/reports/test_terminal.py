@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from judgekit.reports import terminal
-from judgekit.reports.terminal import Highlights, console, printable, progress, show_summary
+from judgekit.reports.terminal import Highlights, console, printable, progress, show_plan, show_summary
 from judgekit.runs.results import Row
 from judgekit.runs.summary import Summary
 from judgekit.score import JudgeCall, Score
@@ -243,6 +243,36 @@ def test_the_three_most_common_reasons_are_counted():
     assert highlights.reasons("s", "skipped") == [("no topics", 5), ("no reference", 3), ("no calls", 2)]
     assert highlights.reasons("s", "failed") == [("broken", 11)]
     assert highlights.reasons("s", "abstained") == []
+
+
+def test_what_failed_is_counted_by_its_class_where_there_is_more_than_one():
+    errors = ["ReplyError", "LostError", "ReplyError"]
+    failed = [row(index, Score.failed("s", f"reason {index}", error=error)) for index, error in enumerate(errors)]
+    lines = [line.rstrip() for line in shown(failed).splitlines()]
+    assert lines[lines.index("s: 3 failed: 2 ReplyError, 1 LostError") + 1] == "s: 1 failed: reason 0"
+    assert "ReplyError" not in shown(failed[:1])  # its reason begins with it
+
+
+def test_more_than_one_judge_is_said():
+    answers = [Score.scored("s", 1, calls=[call(judge=judge)]) for judge in ("a", "b", "a")]
+    assert "s: more than one judge answered: 2 a, 1 b" in shown(row(*one) for one in enumerate(answers))
+    assert "more than one judge" not in shown(row(*one) for one in enumerate(answers[::2]))
+
+
+def test_a_plan_says_what_would_be_asked_and_what_would_fail():
+    summary, out = Summary(), io.StringIO()
+    planned = [call(cost_usd=0.25, error="PlannedError"), call(cost_usd=0.5, cached=True, error="PlannedError")]
+    for score in (
+        *(Score.failed("s", "would be asked", error="PlannedError", calls=[one]) for one in planned),
+        Score.failed("s", "broken", error="ValueError"),
+        Score.skipped("s", "no reference"),
+    ):
+        summary.add(score)
+    show_plan(summary, Console(file=out, width=140))
+    used = call().usage
+    tokens = f"{used.input_tokens + used.output_tokens:,}"
+    assert table(out.getvalue())[1:] == [["s", "4", "1", "1", "1", tokens, "$0.2500"]]
+    assert "s: would fail: 1 ValueError" in out.getvalue()
 
 
 def test_reasons_that_are_all_different_do_not_fill_the_memory():

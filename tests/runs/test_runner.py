@@ -429,6 +429,13 @@ def test_a_spent_budget_ends_a_run_when_what_is_under_way_is_done(error):
     )
 
 
+def test_a_spent_budget_ends_an_async_run_too():
+    judged, _ = spent_after(5)
+    found = asyncio.run(arun(samples(50), [judged], concurrency=2))
+    assert found.stopped == "the budget of 5 requests is spent"
+    assert {row.sample_id for row in found} == set("01234")
+
+
 def test_a_spent_budget_is_raised_to_those_who_take_the_rows_themselves():
     judged, _ = spent_after(5)
     rows: list[Row] = []
