@@ -187,7 +187,7 @@ REFUSED = [
     ),
     pytest.param(
         '{"verdict": "yes",}',
-        "^the reply's JSON is broken: Expecting property name .*: character 18, found '}'$",
+        r"^the reply's JSON is broken: .*: character 1[78], found ',?}'$",  # Pythons differ
         id="a comma too many",
     ),
     pytest.param(
