@@ -14,8 +14,8 @@ draws = 5                       # asks five times, for the majority
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from dataclasses import Field as DataclassField
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, cast
@@ -37,6 +37,8 @@ JUDGE_VARIABLE = "JUDGEKIT_JUDGE"
 _SCORERS = {
     "tool_call_accuracy": "judgekit.scorers.tool_calls.accuracy:ToolCallAccuracy",
     "tool_call_f1": "judgekit.scorers.tool_calls.f1:ToolCallF1",
+    "tool_call_match": "judgekit.scorers.tool_calls.match:ToolCallMatch",
+    "tool_constraints": "judgekit.scorers.tool_calls.constraints:ToolConstraints",
     "topic_adherence": "judgekit.scorers.topic:TopicAdherence",
     "agent_goal_accuracy_with_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithReference",
     "agent_goal_accuracy_without_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithoutReference",
@@ -72,24 +74,38 @@ class ScorerSpec(Record):
 
     @classmethod
     def parse(cls, text: str) -> "ScorerSpec":
-        """Reads ``name`` or ``name:option=value,option=value``, where values are JSON, or else text."""
+        """Reads ``name`` or ``name:option=value,option=value``, where values are JSON, or else text up to a comma."""
         name, _, rest = text.partition(":")
         table: dict[str, JsonValue] = {"name": name}
-        for item in filter(None, rest.split(",")):
-            option, equals, value = item.partition("=")
-            if not equals:
+        while rest:
+            item, _, behind = rest.partition(",")
+            option, equals, _ = item.partition("=")
+            if equals:
+                if (key := option.strip()) in table:
+                    raise ConfigError(f"--scorer {text}: {key!r} is given twice; as= is what names this instance")
+                try:
+                    table[key], behind = _value(rest.partition("=")[2].strip())
+                except ValueError as error:
+                    raise ConfigError(f"--scorer {text}: {key} begins like JSON and is none: {error}") from error
+            elif item:
                 raise ConfigError(f"--scorer {text}: expected option=value behind the colon, found {item!r}")
-            if (key := option.strip()) in table:
-                raise ConfigError(f"--scorer {text}: {key!r} is given twice; as= is what names this instance")
-            table[key] = _value(value.strip())
+            rest = behind
         return cls.of(table)
 
 
-def _value(text: str) -> JsonValue:
+def _value(text: str) -> tuple[JsonValue, str]:
+    """The value that a text begins with, and what stands behind the comma that ends it."""
+    if text.startswith(("{", "[", '"')):
+        value, end = cast("tuple[JsonValue, int]", json.JSONDecoder().raw_decode(text))
+        behind = text[end:].lstrip()
+        if behind and not behind.startswith(","):
+            raise ValueError(f"expected a comma behind it, found {behind!r}")
+        return value, behind[1:]
+    word, _, behind = text.partition(",")
     try:
-        return cast("JsonValue", json.loads(text))
+        return cast("JsonValue", json.loads(word)), behind
     except ValueError:
-        return text
+        return word.strip(), behind
 
 
 class _File(Record):
@@ -183,7 +199,14 @@ class Config:
             options["judge"] = self._judge_for(spec)
         if spec.alias is not None:
             options["name"] = spec.alias
-        return kind(**options)
+        _must_fit(spec.name, kind, options)
+        try:
+            return kind(**options)
+        except ConfigError as error:
+            raise ConfigError(f"{spec.name}: {error}") from error
+        except (TypeError, ValueError) as error:
+            said = explain(error) if isinstance(error, ValidationError) else error
+            raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
 
     def _judge_for(self, spec: ScorerSpec) -> Judge:
         asked = spec.options.get("judge") or self._judge or "default"
@@ -196,6 +219,16 @@ class Config:
             )
         judge = self.judges_used[asked] = self.judge(asked)
         return judge
+
+
+def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> None:
+    """Checks what a scorer's class leaves to type checkers."""
+    for one in fields(kind):
+        if one.name not in options:
+            if one.default is MISSING and one.default_factory is MISSING:
+                raise ConfigError(f"{name} needs {one.name}=..., which is not given")
+        elif isinstance(one.default, bool) and not isinstance(found := options[one.name], bool):
+            raise ConfigError(f"{name}: {one.name} is true or false, found {found!r}")
 
 
 def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:

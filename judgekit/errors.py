@@ -231,11 +231,11 @@ def _steps_within(value: Any, steps: Iterable[int | str]) -> Iterator[int | str]
         yield step
 
 
-def listed(items: Iterable[str], most: int = 20) -> str:
+def listed(items: Iterable[str], most: int = 20, between: str = "; ") -> str:
     """Things to name in a message, and how many more there are."""
     shown = list(items)
     more = [f"and {len(shown) - most} more"] if len(shown) > most else []
-    return "; ".join(shown[:most] + more)
+    return between.join(shown[:most] + more)
 
 
 def shortened(value: object) -> str:

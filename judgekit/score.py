@@ -1,13 +1,15 @@
 """What a scorer says of a sample, and the ledger of judge calls that were paid on the way."""
 
 import math
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, TypeAlias
+from types import GetSetDescriptorType
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import BaseModel, Field, JsonValue, model_validator
 
+from judgekit.diff import Diff
 from judgekit.errors import (
     AuthenticationError,
     ContextError,
@@ -21,6 +23,8 @@ from judgekit.errors import (
 from judgekit.traces.message import Many, Record, Usage
 
 Status: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
+Explain: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]]]
+"""Gives a reason and details."""
 
 _UNCHARGED = {
     error.__name__
@@ -71,7 +75,48 @@ class JudgeCall(Record):
         return 0.0 if self.cost_usd is None and self.error in _UNCHARGED else self.cost_usd
 
 
-class Score(Record):
+_held = cast("GetSetDescriptorType", vars(BaseModel)["__dict__"])
+"""The dictionary that a record keeps its fields in."""
+
+
+class _Explained(Record):
+    """A record whose ``reason`` and ``details`` may be made when somebody first looks at them.
+
+    Until then its dictionary holds what makes them in their place. Whatever sees a record as a whole (what writes,
+    compares, prints or copies it) asks for its ``__dict__``, so that this is where they are made. Other fields are read
+    past it, as fast as ever. Two threads may both make them; one result stays.
+    """
+
+    def _explain_with(self, explain: Explain) -> None:
+        fields: dict[str, object] = _held.__get__(self)
+        del fields["reason"], fields["details"]
+        fields["_explain"] = explain
+
+    if not TYPE_CHECKING:
+
+        @property
+        def __dict__(self) -> dict[str, object]:
+            fields = _held.__get__(self)
+            if "_explain" not in fields:
+                return fields
+            told = dict(fields)
+            try:
+                reason, details = told.pop("_explain")()
+            except AttributeError as error:  # from here it would mean that a score has no fields
+                raise RuntimeError(f"a score could not be explained: AttributeError: {error}") from error
+            explained = type(self)(**told, reason=reason, details=dict(details))
+            _held.__set__(self, explained.__dict__)
+            return explained.__dict__
+
+        __dict__ = __dict__.setter(_held.__set__)
+
+        def __getattr__(self, name: str) -> object:
+            if name in {"reason", "details"} and name in self.__dict__:
+                return self.__dict__[name]
+            return super().__getattr__(name)
+
+
+class Score(_Explained):
     """What one scorer says of one sample.
 
     Attributes:
@@ -113,9 +158,16 @@ class Score(Record):
         details: Mapping[str, JsonValue] | None = None,
         calls: Iterable[JudgeCall] = (),
         aggregate: str = "mean",
+        explain: Explain | None = None,
     ) -> "Score":
-        """A score with a value in [0, 1]."""
-        return cls(
+        """A score with a value in [0, 1].
+
+        ``explain`` makes the reason and the details, in the place of these, when somebody first looks at them. What it
+        raises reaches whoever looks, and the next look asks it again.
+        """
+        if explain is not None and (reason or details):
+            raise TypeError("a score has a reason and details, or what explains it, and not both")
+        score = cls(
             scorer=scorer,
             status="scored",
             value=value,
@@ -125,6 +177,13 @@ class Score(Record):
             calls=tuple(calls),
             aggregate=aggregate,
         )
+        if explain is not None:
+            score._explain_with(explain)
+        return score
+
+    def diff(self) -> Diff:
+        """Expected and made calls side by side, as far as ``details`` says which there were; ``print`` shows a table."""
+        return Diff.of(self.details)
 
     @classmethod
     def skipped(

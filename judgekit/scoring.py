@@ -7,6 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import date
+from enum import Enum
+from pathlib import PurePath
 from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 from pydantic import BaseModel
@@ -171,8 +174,12 @@ def _identity(value: object) -> object:
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if value is None or isinstance(value, str | int | float | bool):
         return value
+    if isinstance(value, PurePath | date | Enum):
+        return [kind, str(value)]
     if isinstance(value, BaseModel):
-        return [kind, value.model_dump(mode="json")]
+        # What is left out of JSON does not change the score either.
+        kept = [name for name, one in type(value).model_fields.items() if not one.exclude]
+        return [kind, {name: _identity(getattr(value, name)) for name in kept}]
     if isinstance(value, dict):
         return {str(key): _identity(item) for key, item in cast("dict[object, object]", value).items()}
     if isinstance(value, list | tuple):

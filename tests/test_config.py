@@ -32,10 +32,17 @@ judge = "local"
 NAMES = [
     "tool_call_accuracy",
     "tool_call_f1",
+    "tool_call_match",
+    "tool_constraints",
     "topic_adherence",
     "agent_goal_accuracy_with_reference",
     "agent_goal_accuracy_without_reference",
 ]
+NEEDED = {
+    "tool_call_match": 'match="exact"',
+    "tool_constraints": 'constraints=[{"type":"max_steps","n":3}]',
+}
+"""Options that have no default, as they stand on the command line."""
 
 
 @pytest.fixture(autouse=True)
@@ -86,8 +93,9 @@ def test_a_scorer_that_names_no_judge_has_the_default_one():
 
 
 def test_scorers_stand_in_the_order_of_the_file():
-    text = "\n".join(f'[[scorers]]\nname = "{name}"' for name in reversed(NAMES))
-    assert [one.name for one in built(text, "openai/a")] == NAMES[::-1]
+    names = [name for name in reversed(NAMES) if name not in NEEDED]
+    text = "\n".join(f'[[scorers]]\nname = "{name}"' for name in names)
+    assert [one.name for one in built(text, "openai/a")] == names
 
 
 def test_two_scorers_of_one_kind_are_told_apart_by_their_names():
@@ -194,13 +202,13 @@ BAD_FILES = {
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\nmod = "f1"',
         "no option of topic_adherence is called 'mod', did you mean 'mode'? Known: judge, mode",
     ),
-    "an option where there are none": (
+    "an option of another scorer": (
         '[[scorers]]\nname = "tool_call_f1"\nmode = "f1"',
-        "no option of tool_call_f1 is called 'mode'. Known: none",
+        "no option of tool_call_f1 is called 'mode'. Known: args, requestor, include_failed",
     ),
     "an unknown value": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\nmode = "recal"',
-        "no mode of topic adherence is called 'recal', did you mean 'recall'? Known: precision, recall, f1, accuracy",
+        "topic_adherence: no mode of topic adherence is called 'recal', did you mean 'recall'? Known: precision, recall, f1, accuracy",
     ),
     "an unknown judge": (
         '[judges.local]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\njudge = "lokal"',
@@ -312,6 +320,11 @@ def test_nothing_is_taken_from_the_environment_of_the_process(monkeypatch):
         ('s:a="1",b={"x":1},c=', "s", None, {"a": "1", "b": {"x": 1}, "c": ""}),
         ("s:a=b=c", "s", None, {"a": "b=c"}),
         ("s:a=x y", "s", None, {"a": "x y"}),
+        ('s:a={"x":[1,"y"],"z":{}},as=b', "s", "b", {"a": {"x": [1, "y"], "z": {}}}),
+        ('s: a = [1, 2] , b = "x, y" , c = 1 ', "s", None, {"a": [1, 2], "b": "x, y", "c": 1}),
+        (r's:a="\",b=",c="]"', "s", None, {"a": '",b=', "c": "]"}),
+        ("s:a=x[1],b=it's", "s", None, {"a": "x[1]", "b": "it's"}),
+        ("s:,a=1,,b=2,", "s", None, {"a": 1, "b": 2}),
     ],
 )
 def test_a_scorer_on_the_command_line_is_a_name_with_options(text, name, alias, options):
@@ -322,6 +335,16 @@ def test_a_scorer_on_the_command_line_is_a_name_with_options(text, name, alias, 
 def test_the_command_line_and_the_file_mean_the_same():
     spec = ScorerSpec.parse("topic_adherence:as=topic_recall,mode=recall,judge=local")
     assert [spec] == read(DESIGN).scorers
+    spec = ScorerSpec.parse('tool_call_match:match={"order":"any","args":{"only":["a","b"]}},as=loose')
+    text = '[[scorers]]\nname = "tool_call_match"\nas = "loose"\nmatch = {order = "any", args = {only = ["a", "b"]}}'
+    assert [spec] == read(text).scorers
+
+
+def test_tables_and_lists_are_options_like_others():
+    loose = asked('tool_call_match:match={"order":"any","extra":"allow"},as=loose')
+    assert (loose.match.order, loose.match.extra, loose.name) == ("any", "allow", "loose")
+    assert asked("tool_call_match:match=contains").match == loose.match
+    assert [one.n for one in asked(f"tool_constraints:{NEEDED['tool_constraints']}").constraints] == [3]
 
 
 @pytest.mark.parametrize(
@@ -330,9 +353,16 @@ def test_the_command_line_and_the_file_mean_the_same():
         ("topic_adherence:recall", "--scorer topic_adherence:recall: expected option=value behind the colon, found 'recall'"),
         ("topic_adherence:mode=f1,mode=recall", "--scorer topic_adherence:mode=f1,mode=recall: 'mode' is given twice; as= is what names this instance"),
         ("tool_call_f1:name=strict", "--scorer tool_call_f1:name=strict: 'name' is given twice; as= is what names this instance"),
-        ("topic_adherence:mode=1", "no mode of topic adherence is called 1, did you mean 'f1'? Known: precision, recall, f1, accuracy"),
-        ("topic_adherence:mode=null", "no mode of topic adherence is called None. Known: precision, recall, f1, accuracy"),
+        ("topic_adherence:mode=1", "topic_adherence: no mode of topic adherence is called 1, did you mean 'f1'? Known: precision, recall, f1, accuracy"),
+        ("topic_adherence:mode=null", "topic_adherence: no mode of topic adherence is called None. Known: precision, recall, f1, accuracy"),
         ("topic_adherence:as=5", "a [[scorers]] table: as: Input should be a valid string, found 5"),
+        ('s:a={"b":1', """--scorer s:a={"b":1: a begins like JSON and is none: Expecting ',' delimiter: line 1 column 7 (char 6)"""),
+        ("s:a=[x,y]", "--scorer s:a=[x,y]: a begins like JSON and is none: Expecting value: line 1 column 2 (char 1)"),
+        ('s:a="x" y,b=1', """--scorer s:a="x" y,b=1: a begins like JSON and is none: expected a comma behind it, found 'y,b=1'"""),
+        ("tool_call_match", "tool_call_match needs match=..., which is not given"),
+        ("tool_constraints:requestor=user", "tool_constraints needs constraints=..., which is not given"),
+        ("tool_call_accuracy:strict_order=no", "tool_call_accuracy: strict_order is true or false, found 'no'"),
+        ('tool_call_match:match={"order":"nay"}', "tool_call_match: match: order: Input should be 'sequence', 'in_order' or 'any', found 'nay'"),
         ("topic", f"no scorer is called 'topic'. Known: {', '.join(NAMES)}"),
         ("", f"no scorer is called ''. Known: {', '.join(NAMES)}"),
     ],
@@ -343,18 +373,43 @@ def test_a_scorer_that_cannot_be_is_an_error_that_says_what_can(text, message):
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (ValueError("odd"), "tool_call_f1: args, requestor: odd"),
+        (TypeError("no such thing"), "tool_call_f1: args, requestor: no such thing"),
+        (ConfigError("args: odd"), "tool_call_f1: args: odd"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_a_scorer_says_of_its_options_is_an_error_that_names_scorer_and_option(raised, said, monkeypatch):
+    def refuse(self):
+        raise raised
+
+    monkeypatch.setattr(ToolCallF1, "__post_init__", refuse, raising=False)
+    with pytest.raises(ConfigError) as caught:
+        asked("tool_call_f1:args=1,requestor=2")
+    assert str(caught.value) == said
+
+
+def test_a_record_that_does_not_fit_says_where(monkeypatch):
+    monkeypatch.setattr(ToolCallF1, "__post_init__", lambda self: Price.model_validate(self.args), raising=False)
+    with pytest.raises(ConfigError, match=r"^tool_call_f1: args: output: Field required, found \{'input': 1\}$"):
+        asked('tool_call_f1:args={"input":1}')
+
+
 # --- what there is
 
 
 def test_each_scorer_is_described_and_says_whether_it_asks():
     found = list(scorer_descriptions())
-    assert [(name, asks) for name, _, asks in found] == [(name, not name.startswith("tool_call")) for name in NAMES]
-    assert all(description.startswith("1 if ") for _, description, _ in found)
+    assert [(name, asks) for name, _, asks in found] == [(name, not name.startswith("tool_")) for name in NAMES]
+    assert all("1 if " in description for _, description, _ in found)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_scorer_is_called_as_it_is_asked_for(name):
-    found = asked(name, "openai/a")
+    found = asked(f"{name}:{NEEDED.get(name, '')}", "openai/a")
     assert found.name == name
     assert isinstance(found, Scorer)
     assert ("judge" in {one.name for one in fields(found)}) is hasattr(found, "judge")

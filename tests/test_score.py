@@ -1,12 +1,19 @@
 """The score, and the ledger of paid calls."""
 
 import asyncio
+import copy
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
 
+from judgekit.diff import DiffLine
+from judgekit.runs.results import Row
 from judgekit.score import JudgeCall, Score, current_draw, drawing, ledger, record
 from judgekit.traces.message import Usage
 
@@ -78,6 +85,177 @@ def test_details_are_copied_when_a_score_is_made():
     score = Score.scored("s", 1, details=details)
     details["tp"] = 2
     assert score.details == {"tp": 1}
+
+
+# --- a score that is explained when somebody asks
+
+
+REASON, DETAILS = "two of three", {"tp": 2, "missing": [{"name": "pay"}]}
+PLAIN = Score.scored("s", 0.5, label="l", reason=REASON, details=DETAILS, calls=[call()])
+
+
+class Explains:
+    """Gives the same each time, and counts how often it is asked."""
+
+    asked = 0
+
+    def __call__(self):
+        self.asked += 1
+        return REASON, DETAILS
+
+
+def unexplained(explain=lambda: (REASON, DETAILS)) -> Score:
+    return Score.scored("s", 0.5, label="l", calls=[call()], explain=explain)
+
+
+def row(score: Score) -> Row:
+    return Row(sample_id="1", index=0, score=score)
+
+
+LOOKS = {
+    "reason": lambda score: score.reason,
+    "details": lambda score: score.details,
+    "getattr": lambda score: getattr(score, "reason", "none"),
+    "model_dump": lambda score: score.model_dump(),
+    "a part of it": lambda score: score.model_dump(include={"details"}),
+    "without defaults": lambda score: score.model_dump(exclude_defaults=True),
+    "what was set": lambda score: score.model_dump(exclude_unset=True),
+    "model_dump_json": lambda score: score.model_dump_json(),
+    "a row": lambda score: row(score).model_dump_json(),
+    "a row as JSON values": lambda score: row(score).model_dump(mode="json"),
+    "a list of rows": lambda score: TypeAdapter(list[Row]).dump_json([row(score)]),
+    "to_json": lambda score: to_json({"score": score}),
+    "compared": lambda score: (score == PLAIN, score == PLAIN, score == unexplained(), score != PLAIN),
+    "compared in a row": lambda score: row(score) == row(PLAIN),
+    "repr": repr,
+    "str": str,
+    "repr of a row": lambda score: repr(row(score)),
+    "model_copy": lambda score: score.model_copy(),
+    "another name": lambda score: score.model_copy(update={"scorer": "t"}),
+    "another reason": lambda score: score.model_copy(update={"reason": "r"}),
+    "model_copy, deep": lambda score: score.model_copy(deep=True),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "dict": dict,
+    "vars": vars,
+    "fields in their order": lambda score: list(vars(score)),
+    "pickle": lambda score: pickle.loads(pickle.dumps(score)),  # noqa: S301 - written a moment ago
+    "a row without its words": lambda score: row(score).without_text(),
+    "validated": Score.model_validate,
+    "validated as a dictionary": lambda score: Score.model_validate(dict(score)),
+    "diff": lambda score: score.diff(),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_a_score_that_is_explained_late_looks_like_any_other(look):
+    assert look(unexplained()) == look(PLAIN)
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_it_is_explained_once_whatever_is_looked_at_first(name):
+    explain = Explains()
+    score = unexplained(explain)
+    for _ in range(2):
+        LOOKS[name](score)
+    assert (score.reason, score.details, explain.asked) == (REASON, DETAILS, 1)
+    assert vars(score) == vars(PLAIN)
+    assert list(vars(score)) == list(Score.model_fields)
+
+
+def test_until_then_nothing_is_explained():
+    explain = Explains()
+    score = unexplained(explain)
+    assert (score.scorer, score.status, score.value, score.label, score.error) == ("s", "scored", 0.5, "l", None)
+    assert (score.calls, score.aggregate, score.model_fields_set) == ((call(),), "mean", PLAIN.model_fields_set)
+    assert row(score).score is score
+    assert Score.model_validate(score) is score
+    assert not hasattr(score, "raeson")
+    assert explain.asked == 0
+
+
+def test_a_score_can_be_explained_by_nothing_but_its_own_function():
+    assert Score.scored("s", 1, explain=lambda: ("", {})) == Score.scored("s", 1)
+    for given_too in ({"reason": "r"}, {"details": {"tp": 1}}):
+        with pytest.raises(TypeError, match="a reason and details, or what explains it, and not both"):
+            Score.scored("s", 1, explain=Explains(), **given_too)
+
+
+@pytest.mark.parametrize("value", [-1e-9, 2, float("nan"), None])
+def test_its_value_is_checked_at_once(value):
+    with pytest.raises(ValidationError):
+        Score.scored("s", value, explain=Explains())
+
+
+@pytest.mark.parametrize("told", [(1, {}), ("r", {"a": object()}), ("r", {1: 2})], ids=str)
+def test_what_explains_it_is_validated_like_anything_else(told):
+    score = unexplained(lambda: told)
+    for look in (lambda: score.reason, lambda: score.details, score.model_dump):
+        with pytest.raises(ValidationError):
+            look()
+    with pytest.raises(PydanticSerializationError, match="ValidationError"):
+        score.model_dump_json()
+
+
+def test_the_details_of_the_explanation_are_copied():
+    told = dict(DETAILS)
+    score = unexplained(lambda: ("r", told))
+    assert score.details == told
+    told["tp"] = 3
+    assert score.details == DETAILS
+
+
+WRITES_JSON = {"model_dump_json", "a row", "a list of rows", "to_json"}
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(KeyError, KeyError), (TypeError, TypeError), (OSError, OSError), (AttributeError, RuntimeError)],
+)
+@pytest.mark.parametrize("name", [name for name in LOOKS if name != "validated"])
+def test_what_it_raises_reaches_whoever_looks_and_it_can_be_asked_again(name, error, raised):
+    """Pydantic says it in an error of its own where it writes JSON; an AttributeError would be taken for another one."""
+    told = [error("not now")]
+
+    def explain():
+        if told:
+            raise told[0]
+        return REASON, DETAILS
+
+    score = unexplained(explain)
+    with pytest.raises(PydanticSerializationError if name in WRITES_JSON else raised, match="not now"):
+        LOOKS[name](score)
+    told.clear()
+    assert LOOKS[name](score) == LOOKS[name](PLAIN)
+
+
+def test_several_threads_may_look_at_once():
+    at_once = threading.Barrier(4)
+
+    def look(score):
+        at_once.wait()
+        return score.reason, score.details, score.model_dump_json()
+
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(50):
+            score = unexplained()
+            assert list(threads.map(look, [score] * 4)) == [(REASON, DETAILS, PLAIN.model_dump_json())] * 4
+
+
+def test_the_schema_of_a_score_says_nothing_of_it():
+    for mode in ("validation", "serialization"):
+        described = Score.model_json_schema(mode=mode)
+        assert described["properties"].keys() == set(Score.model_fields)
+        assert described["additionalProperties"] is False
+
+
+# --- side by side: see test_diff.py
+
+
+def test_the_diff_of_a_score_is_that_of_its_details():
+    found = Score.scored("s", 1, details={"pairs": [], "missing": [{"expected": 0, "name": "pay"}], "extra": []}).diff()
+    assert found == (DiffLine("-", "pay", ""),)
+    assert Score.failed("s", "broken").diff() == ()
 
 
 text = st.text(max_size=10)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, field_serializer
+from pydantic import ConfigDict, Field, field_validator
 
 from judgekit.errors import ConfigError
 from judgekit.judges.budget import Limits
@@ -76,11 +76,10 @@ class JudgeSettings(Record):
     dry_run: bool = Field(default=False, exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
 
-    @field_serializer("redact")
-    def _redact_as_json(self, redact: Callable[[str], str] | tuple[str, ...]) -> list[str]:
-        if not callable(redact):
-            return sorted(redact)
-        return [getattr(redact, "__qualname__", type(redact).__qualname__), _version(redact)]
+    @field_validator("redact")
+    @classmethod
+    def _in_one_order(cls, redact: Callable[[str], str] | tuple[str, ...]) -> Callable[[str], str] | tuple[str, ...]:
+        return redact if callable(redact) else tuple(sorted(redact))
 
     def model_post_init(self, _context: object, /) -> None:
         """Checks the settings against each other."""
@@ -89,7 +88,7 @@ class JudgeSettings(Record):
         if self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
             raise ConfigError(f"{self.cache} is only read: use cache_mode='replay', or a SQLite file")
         if callable(self.redact):
-            _version(self.redact)
+            _must_have_a_version(self.redact)
         else:
             _must_be_known("pattern to redact", self.redact, PATTERNS)
         if ours := _OURS & self.params.keys():
@@ -143,11 +142,9 @@ def _must_be_known(kind: str, names: Iterable[str], choices: Iterable[str]) -> N
             raise ConfigError.unknown(kind, name, choices)
 
 
-def _version(redact: Callable[[str], str]) -> str:
-    version = getattr(redact, "version", None)
-    if not isinstance(version, str):
+def _must_have_a_version(redact: Callable[[str], str]) -> None:
+    if not isinstance(getattr(redact, "version", None), str):
         raise ConfigError(f"redact: {redact!r} needs a version (a text attribute) to tell its scores from older ones")
-    return version
 
 
 def _must_be_an_address(url: str) -> None:

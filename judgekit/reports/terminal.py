@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from judgekit.diff import Diff, DiffLine
 from judgekit.runs.results import Row
 from judgekit.runs.summary import OTHERS, Line, Summary, counted
 from judgekit.score import Status
@@ -21,6 +22,8 @@ from judgekit.score import Status
 _SECONDS_BETWEEN_LINES = 10
 _REASONS_SHOWN = 3
 _REASONS_COUNTED = 100
+_CALLS_SHOWN = 12
+_STYLES = {"=": "dim", "~": "yellow", "-": "red", "+": "green", "<>": "cyan"}
 _JOINERS = "\u200c\u200d"
 
 
@@ -115,6 +118,8 @@ def show_summary(summary: Summary, highlights: Highlights, on: Console) -> None:
                 grid.add_row(
                     f"{row.score.value:.2f}", *map(_text, (row.sample_id, row.score.reason or "no reason given"))
                 )
+                if calls := _side_by_side(row.score.diff()):
+                    grid.add_row("", "", calls)
             on.print(Padding(grid, (0, 0, 0, 2)))
 
 
@@ -168,6 +173,21 @@ def _asked(line: Line) -> tuple[str, str, str, str]:
     tokens = "unknown" if line.tokens is None else f"{line.tokens:,}"
     cost = "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
     return str(line.requests), str(line.cached), tokens, cost
+
+
+def _side_by_side(diff: Diff) -> RenderableType | None:
+    """The calls as they were expected and as they were made, unless all agree."""
+    different = [line for line in diff if line.mark != "="]
+    if not different:
+        return None
+    lines = diff if len(diff) <= _CALLS_SHOWN else different
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for _ in DiffLine._fields:
+        grid.add_column(min_width=1)  # an empty column would be measured as less than it takes
+    for line in lines[:_CALLS_SHOWN]:
+        grid.add_row(*map(_text, line), style=_STYLES[line.mark])
+    more = len(lines) - _CALLS_SHOWN
+    return Group(grid, f"and {more} more") if more > 0 else grid
 
 
 def _hanging(head: str, text: str) -> RenderableType:

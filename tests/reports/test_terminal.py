@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import JsonValue
 from rich.console import Console
 
 from judgekit.reports import terminal
@@ -99,7 +100,8 @@ def test_the_printable_text_is_one_line_without_control_characters(text):
 def test_a_report_prints_no_control_character_whatever_was_recorded(texts):
     rows = []
     for index, (name, sample_id, reason) in enumerate(texts):
-        rows.append(row(index, Score.scored(name, 0.5, reason=reason), sample_id))
+        details = calls([name], [reason], [sample_id])
+        rows.append(row(index, Score.scored(name, 0.5, reason=reason, details=details), sample_id))
         rows.append(row(index, Score.skipped(name, reason), sample_id))
     text = shown(rows, show=4)
     assert {char for char in text if not char.isprintable() and char not in JOINERS} <= {"\n"}
@@ -112,7 +114,7 @@ HARMLESS = r"[red]x[/red] [/] \x1b[2J \u202e :boom: [link=http://evil]y[/link]"
 @pytest.mark.parametrize("terminal_too", [False, True])
 def test_markup_escapes_and_overrides_are_shown_as_they_were_recorded(terminal_too):
     rows = [
-        row(0, Score.scored(NASTY, 0.25, reason=f"because {NASTY}"), f"id {NASTY}"),
+        row(0, Score.scored(NASTY, 0.25, reason=f"because {NASTY}", details=calls([], [NASTY])), f"id {NASTY}"),
         row(1, Score.skipped(NASTY, f"skipped {NASTY}"), "b"),
     ]
     on = console()
@@ -209,6 +211,66 @@ def test_the_lowest_rows_are_shown_with_their_reasons():
         ["0.25", "3", "no reason given"],
         ["0.50", "0", "half"],
     ]
+
+
+def calls(names: Iterable[str] = (), missing: Iterable[str] = (), extra: Iterable[str] = ()) -> dict[str, JsonValue]:
+    """Details of a score: names of calls that agree, and then others."""
+    told = list(names)
+    return {
+        "pairs": [{"expected": at, "made": at, "message": 2, "name": name} for at, name in enumerate(told)],
+        "missing": [{"expected": len(told) + at, "name": name} for at, name in enumerate(missing)],
+        "extra": [{"made": len(told) + at, "message": 4, "name": name} for at, name in enumerate(extra)],
+    }
+
+
+def below(text: str, reason: str) -> list[list[str]]:
+    """The lines behind the one that ends with a reason."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    at = next(index for index, line in enumerate(lines) if line.endswith(reason))
+    return [cells(line) for line in lines[at + 1 :]]
+
+
+def test_under_a_reason_stand_the_calls_side_by_side():
+    details = calls(["search"], ["send_email"], ["pay"])
+    text = shown([row(0, Score.scored("s", 0.5, reason="half", details=details))], show=1)
+    assert below(text, "half") == [["=", "search", "2: search"], ["-", "send_email"], ["+", "4: pay"]]
+
+
+def test_calls_take_no_more_lines_than_they_need():
+    text = shown([row(0, Score.scored("s", 0, reason="none", details=calls([], ["say it", "pay"])))], show=1)
+    assert below(text, "none") == [["-", '"say it"'], ["-", "pay"]]
+
+
+@pytest.mark.parametrize("details", [{}, calls(), calls(["search", "pay"]), {"pairs": [1]}], ids=range(4))
+def test_calls_that_all_agree_are_not_shown(details):
+    assert below(shown([row(0, Score.scored("s", 0.5, reason="half", details=details))], show=1), "half") == []
+
+
+@pytest.mark.parametrize(
+    ("details", "marks"),
+    [
+        (calls(["f"] * 11, ["g"]), ["="] * 11 + ["-"]),
+        (calls(["f"] * 12, ["g"]), ["-"]),
+        (calls(["f"] * 30, ["g"] * 4, ["h"] * 8), ["-"] * 4 + ["+"] * 8),
+        (calls(["f"] * 30, ["g"] * 20), ["-"] * 12 + ["and 8 more"]),
+    ],
+    ids=range(4),
+)
+def test_of_many_calls_those_that_agree_are_left_out_first(details, marks):
+    text = shown([row(0, Score.scored("s", 0.5, reason="half", details=details))], show=1)
+    assert [line[0] for line in below(text, "half")] == marks
+
+
+def test_on_a_terminal_calls_that_differ_have_colours():
+    on = Console(force_terminal=True, width=100, color_system="standard", markup=False, highlight=False)
+    details = calls(["search"], ["send_email"], ["pay"])
+    text = shown([row(0, Score.scored("s", 0.5, reason="half", details=details))], 1, on)
+    lines = {name: line for line in text.splitlines() for name in ("search", "send_email", "pay") if name in line}
+    assert {name: re.search(r"\x1b\[(\d+)m", line)[1] for name, line in lines.items()} == {
+        "search": "2",  # dim
+        "send_email": "31",  # red
+        "pay": "32",  # green
+    }
 
 
 def test_none_are_shown_unless_they_are_asked_for():

@@ -1,0 +1,124 @@
+"""Expected and made calls side by side, read out of the details of a tool-call score."""
+
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from pydantic import BaseModel, JsonValue
+
+from judgekit.traces.message import JsonObject
+from judgekit.traces.rendering import compact_json, plain_name
+
+_LONGEST_VALUE = 60
+_LONGEST_TEXT = 160
+
+
+class DiffLine(NamedTuple):
+    """A call as it was expected, and as it was made, with the number of its message in front.
+
+    ``mark`` is ``=`` where they agree, ``~`` where they differ, ``-`` for a call that is missing, ``+`` for one that was
+    not expected, and ``<>`` for one that was made out of order. What is not there is empty.
+    """
+
+    mark: str
+    expected: str
+    made: str
+
+
+class Diff(tuple[DiffLine, ...]):
+    """Lines in the order of the expected calls, and calls that were not expected where they were made."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, details: Mapping[str, JsonValue]) -> "Diff":
+        """Reads a score's details; empty where they tell of no calls."""
+        try:
+            return cls(_lines(_Calls.model_validate(details)))
+        except ValueError:  # they have another shape, or hold a number too long to be written
+            return cls()
+
+    def __str__(self) -> str:
+        width = max((len(line.expected) for line in self), default=0)
+        return "\n".join(f"{line.mark:<2}  {line.expected:<{width}}  {line.made}".rstrip() for line in self)
+
+
+class _Difference(BaseModel, defer_build=True):
+    path: str
+    expected: JsonValue = None
+    made: JsonValue = None
+
+    def text(self, side: str) -> str:
+        found = _cut(compact_json(getattr(self, side)), _LONGEST_VALUE) if side in self.model_fields_set else "nothing"
+        return f"{_plain(self.path.removeprefix('args.'))}: {found}".removeprefix(": ")
+
+
+class _Call(BaseModel, defer_build=True):
+    name: str
+    message: int | None = None
+    expected: int = 0
+    made: int = 0
+    score: float = 1.0
+    args: JsonObject = {}
+    args_raw: str | None = None
+    args_error: str | None = None
+    differences: list[_Difference] = []
+
+    def mark(self) -> str:
+        return "~" if self.differences or self.score < 1 else "="
+
+    def expected_text(self) -> str:
+        return self._text([*self._arguments(), *(one.text("expected") for one in self.differences)])
+
+    def made_text(self) -> str:
+        if self.args_error is not None:
+            said = [f"arguments that cannot be read: {_plain(self.args_raw or self.args_error)}"]
+        else:
+            said = [*self._arguments(), *(one.text("made") for one in self.differences)]
+            if self.score < 1 and not self.differences:
+                said.append(f"arguments score {self.score:.2f}")
+        return f"{'' if self.message is None else f'{self.message}: '}{self._text(said)}"
+
+    def _arguments(self) -> Iterator[str]:
+        return (f"{_plain(name)}: {_cut(compact_json(value), _LONGEST_VALUE)}" for name, value in self.args.items())
+
+    def _text(self, said: Sequence[str]) -> str:
+        name = plain_name(self.name) if self.name else "(no name)"
+        return _cut(f"{name}  {', '.join(said)}" if said else name, _LONGEST_TEXT)
+
+
+class _Calls(BaseModel, defer_build=True):
+    pairs: list[_Call]
+    missing: list[_Call]
+    extra: list[_Call]
+    out_of_order: list[_Call] = []
+
+
+def _lines(calls: _Calls) -> Iterator[DiffLine]:
+    """Each call that was made leads those missing before the next expected one, and those made next and not expected."""
+    expected = [
+        *((call, DiffLine(call.mark(), call.expected_text(), call.made_text())) for call in calls.pairs),
+        *((call, DiffLine("<>", call.expected_text(), call.made_text())) for call in calls.out_of_order),
+        *((call, DiffLine("-", call.expected_text(), "")) for call in calls.missing),
+    ]
+    groups: list[list[DiffLine]] = [[]]
+    starts: list[tuple[int, int]] = []
+    for call, line in sorted(expected, key=lambda one: one[0].expected):
+        if line.made:
+            starts.append((call.made, len(groups)))
+            groups.append([])
+        groups[-1].append(line)
+    starts.sort()
+    for call in sorted(calls.extra, key=lambda call: call.made):
+        before = bisect(starts, (call.made, 0))
+        groups[starts[before - 1][1] if before else 0].append(DiffLine("+", "", call.made_text()))
+    return chain.from_iterable(groups)
+
+
+def _plain(text: str) -> str:
+    return text if text.isprintable() else compact_json(text)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
