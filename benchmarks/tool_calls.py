@@ -1,10 +1,11 @@
-"""CPU and memory that tool-call scoring takes from a JSONL file, beside parsing the same file with pydantic alone.
+"""What tool-call scoring takes: by itself beside a loop by hand, with reading beside pydantic alone, and 200 x 200 calls.
 
 Each conversation has 8 messages and 3 calls. Every figure is a process of its own.
 
 python benchmarks/tool_calls.py
 """
 
+import functools
 import json
 import re
 import statistics
@@ -12,8 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from judgekit import Sample
 
 RUNS = 5
 SIZES = (2_000, 20_000, 100_000)
@@ -81,6 +86,96 @@ JOBS = {
 }
 
 
+def scored_by_hand(samples: "Sequence[Sample]") -> None:
+    """The least that can be done: a comparison of names and arguments, and neither types nor reasons."""
+    for sample in samples:
+        expected = sample.reference_tool_calls or ()
+        made = [call for message in sample.trace.messages if message.role == "assistant" for call in message.tool_calls]
+        same = sum(
+            one.name == other.name and one.args == other.args for one, other in zip(expected, made, strict=False)
+        )
+        assert same == len(expected) == len(made)
+
+
+def scored(samples: "Sequence[Sample]", *, told: bool = False) -> None:
+    import asyncio
+
+    from judgekit import ToolCallAccuracy, ToolCallF1
+
+    async def main() -> None:
+        for sample in samples:
+            for scorer in (accuracy, f1):
+                score = await scorer.ascore(sample)
+                assert score.value == 1
+                assert not told or score.details
+
+    accuracy, f1 = ToolCallAccuracy(), ToolCallF1()
+    asyncio.run(main())
+
+
+SCORING = {
+    "a loop by hand": scored_by_hand,
+    "ToolCallAccuracy + ToolCallF1": scored,
+    "the same, and every reason read": functools.partial(scored, told=True),
+}
+
+
+def scoring() -> None:
+    """Prints microseconds of CPU a conversation for each way, which take turns in one process."""
+    import gc
+
+    from judgekit import Sample
+
+    samples = [Sample.model_validate(conversation(number)) for number in range(SIZES[1])]
+    gc.freeze()
+    found: dict[str, list[float]] = {way: [] for way in SCORING}
+    for _ in range(RUNS):
+        for way, score in SCORING.items():
+            before = time.process_time()
+            score(samples)
+            found[way].append((time.process_time() - before) * 1e6 / len(samples))
+    print(json.dumps({way: statistics.median(times) for way, times in found.items()}))
+
+
+def large() -> None:
+    """Prints milliseconds for 200 expected calls and 200 made ones, which agree in half of their arguments' sets."""
+    import random
+
+    import numpy as np
+    import scipy.optimize
+
+    from judgekit import AIMessage, Sample, ToolCall, ToolCallAccuracy, ToolCallF1, ToolCallMatch, ToolMatch
+
+    def calls(tools: int, text: str) -> list[ToolCall]:
+        return [ToolCall(f"tool_{at % tools}", {"id": at, "page": at % 3, "text": text}) for at in range(200)]
+
+    partly = ToolMatch(order="in_order", credit="f1", args_credit="fraction")
+    scorers = [
+        ToolCallAccuracy(strict_order=False),
+        ToolCallF1(),
+        ToolCallMatch("exact", name="exact"),
+        ToolCallMatch("contains", name="contains"),
+        ToolCallMatch(partly, name="in order, by arguments"),
+    ]
+    assert np and scipy  # loaded before
+    found: dict[str, dict[str, float]] = {}
+    for tools in (1, 7):
+        for parallel in (1, 5):
+            made = calls(tools, "x")[:100] + calls(tools, "y")[100:]
+            random.Random(0).shuffle(made)
+            turns = [AIMessage(tool_calls=made[at : at + parallel]) for at in range(0, 200, parallel)]
+            sample = Sample.of(turns, reference_tool_calls=calls(tools, "x"))
+            for scorer in scorers:
+                times: list[float] = []
+                for _ in range(RUNS):
+                    before = time.perf_counter()
+                    assert scorer.score(sample).reason
+                    times.append((time.perf_counter() - before) * 1e3)
+                case = f"{tools} {'tool' if tools == 1 else 'tools'}, {parallel} a message"
+                found.setdefault(scorer.name, {})[case] = statistics.median(times)
+    print(json.dumps(found))
+
+
 def measure(job: str, path: Path) -> tuple[float, float]:
     """Microseconds of CPU in all, and MiB of memory at the most, in a process that has imported all before."""
     done = subprocess.run([sys.executable, __file__, job, str(path)], check=True, capture_output=True, text=True)
@@ -97,6 +192,19 @@ def inside(job: str, path: Path) -> None:
     status = Path("/proc/self/status").read_text()  # getrusage would count what the parent had before it started this
     (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", status)
     print(json.dumps([cpu, int(peak) / 1024]))
+
+
+def table(rows: dict[str, dict[str, float]], what: str) -> None:
+    columns = list(next(iter(rows.values())))
+    print(f"\n| {what} | {' | '.join(columns)} |")
+    print("|---" * (len(columns) + 1) + "|")
+    for name, cells in rows.items():
+        print(f"| {name} | {' | '.join(f'{cell:.1f}' for cell in cells.values())} |")
+
+
+def alone(part: str) -> dict[str, Any]:
+    done = subprocess.run([sys.executable, __file__, part], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
 
 
 def lines(size: int) -> Iterator[str]:
@@ -126,6 +234,14 @@ def main() -> None:
             ratio = statistics.median(cpu for cpu, _ in sizes[middle]) / base
             print(f"| {job} | {' | '.join(cells)} | {ratio:.2f}x |")
 
+    times = alone("scoring")
+    base = min(times.values())
+    table({way: {"us": cpu, "beside the loop": cpu / base} for way, cpu in times.items()}, "scoring alone")
+    table(alone("large"), "milliseconds for 200 x 200 calls")
+
 
 if __name__ == "__main__":
-    inside(sys.argv[1], Path(sys.argv[2])) if len(sys.argv) > 1 else main()
+    if len(sys.argv) == 3:
+        inside(sys.argv[1], Path(sys.argv[2]))
+    else:
+        {"scoring": scoring, "large": large}[sys.argv[1]]() if len(sys.argv) == 2 else main()

@@ -9,11 +9,14 @@ import os
 import signal
 import threading
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from enum import Enum
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ConfigDict, Field
 
 from judgekit.errors import ConfigError, OverloadError, ReplyError
 from judgekit.judges.judge import Judge
@@ -26,7 +29,7 @@ from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import Blocking, Scorer, attempt, scorer, signature, wait_for
-from judgekit.traces.message import HumanMessage
+from judgekit.traces.message import HumanMessage, Record
 from judgekit.traces.sample import Sample
 
 SAMPLE = Sample.of([HumanMessage("Hi, please.")], id="one")
@@ -270,6 +273,26 @@ def test_attempts_in_one_another_keep_their_cost_apart_and_together():
     assert [one.prompt for one in found.calls] == ["own", "member"]
 
 
+def test_a_score_that_is_explained_late_is_not_explained_by_an_attempt():
+    asked, kept = [], []
+
+    def explain():
+        asked.append("")
+        return "why", {}
+
+    def work():
+        record(call())
+        return Score.scored("given", 1, calls=[call()], explain=explain)
+
+    async def attempts():  # gives nothing back: asyncio prints the result of what it runs, into a message nobody sees
+        kept.append(await attempt(Given(work), SAMPLE))
+
+    asyncio.run(attempts())
+    assert asked == []
+    assert kept == [Score.scored("given", 1, reason="why", calls=[call()])]
+    assert tried(Given(work, name="another")) == Score.scored("another", 1, reason="why", calls=[call()])
+
+
 # --- the sync twin
 
 
@@ -365,8 +388,23 @@ def test_a_signature_is_the_same_for_the_same_scorer():
 
 def test_the_signature_of_a_shipped_scorer_stays_from_release_to_release():
     """Rows will be found by it: whoever changes it makes all of them unknown, and should mean to."""
-    identity = ["judgekit.scorers.tool_calls.f1.ToolCallF1", {"name": "tool_call_f1"}, None]
-    assert signature(ToolCallF1()) == hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+    rules = {
+        "mode": "equal",
+        "only": None,
+        "ignore": [],
+        "defaults": {},
+        "types": "strict",
+        "text": "exact",
+        "lists": "ordered",
+    }
+    options = {
+        "args": ["judgekit.scorers.tool_calls.arguments.ArgMatch", rules],
+        "include_failed": True,
+        "name": "tool_call_f1",
+        "requestor": "assistant",
+    }
+    identity = ["judgekit.scorers.tool_calls.f1.ToolCallF1", options, None]
+    assert signature(ToolCallF1()) == hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 BASE = TopicAdherence(Judge("openai/a"))
@@ -464,6 +502,13 @@ class WithOption:
         raise NotImplementedError
 
 
+class Mark(Enum):
+    """What is no JSON."""
+
+    FIRST = 1
+    SECOND = 2
+
+
 class Versioned:
     """A callable with a version."""
 
@@ -496,9 +541,50 @@ def test_options_of_all_kinds_stand_in_the_signature():
     assert signature(WithOption({"a": 1, "b": 2})) == signature(WithOption({"b": 2, "a": 1}))
 
 
+class Rules(Record):
+    """Options that belong together."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    compare: object = None
+    inner: "Rules | None" = None
+    shown: object = Field(default=None, exclude=True)
+
+
+def test_the_fields_of_a_record_stand_in_the_signature_one_by_one():
+    options = [
+        None,
+        1,
+        "1",
+        ("a",),
+        {"a": 1},
+        Versioned("1"),
+        Versioned("2"),
+        {"f": Versioned("1")},
+        Path("a"),
+        Path("b"),
+        datetime(2025, 1, 2, tzinfo=UTC),
+        date(2025, 1, 2),
+        Mark.FIRST,
+        Mark.SECOND,
+    ]
+    made = [Rules(compare=option) for option in options]
+    made += [Rules(inner=one) for one in made] + [Rules(compare=(one,)) for one in made]
+    signatures = [signature(WithOption(one)) for one in made]
+    assert len(set(signatures)) == len(made)
+    assert signatures == [signature(WithOption(one.model_copy(deep=True))) for one in made]
+
+
+def test_a_field_that_is_not_written_is_no_part_of_the_signature():
+    assert signature(WithOption(Rules(shown=len))) == signature(WithOption(Rules()))
+
+
 @pytest.mark.parametrize(
     ("option", "said"),
     [
+        (Rules(compare=len), "needs a version"),
+        (Rules(inner=Rules(compare=[len])), "needs a version"),
+        (Rules(compare=object()), "cannot be part of a scorer's signature"),
         (len, "needs a version"),
         (lambda: None, "needs a version"),
         ([len], "needs a version"),
@@ -507,7 +593,7 @@ def test_options_of_all_kinds_stand_in_the_signature():
         ({1, 2}, "cannot be part of a scorer's signature"),
         (object(), "cannot be part of a scorer's signature"),
     ],
-    ids=range(7),
+    ids=range(10),
 )
 def test_an_option_that_cannot_be_told_from_another_is_an_error(option, said):
     with pytest.raises(ConfigError, match=said):

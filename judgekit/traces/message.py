@@ -25,6 +25,8 @@ else:
 
 
 JsonObject: TypeAlias = dict[str, JsonValue]
+Requestor: TypeAlias = Literal["assistant", "user"]
+"""Who calls a tool: in some benchmarks the user does too."""
 
 
 class Record(BaseModel):
@@ -250,7 +252,9 @@ class ToolMessage(_Message):
     tool_call_id: str | None = None
     name: str | None = None
     is_error: bool | None = None
-    requestor: Literal["assistant", "user"] = "assistant"
+    requestor: Requestor = "assistant"
 
 
+CALLERS: dict[Requestor, type[AIMessage | HumanMessage]] = {"assistant": AIMessage, "user": HumanMessage}
+"""The messages in which each side calls tools."""
 Message: TypeAlias = Annotated[SystemMessage | HumanMessage | AIMessage | ToolMessage, Field(discriminator="role")]

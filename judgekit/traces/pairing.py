@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage
+from judgekit.traces.message import CALLERS, AIMessage, HumanMessage, Message, Requestor, ToolCall, ToolMessage
 
 
 class Caller(NamedTuple):
-    """A call, the index of the message that makes it, and that of the first message of its turn."""
+    """A call, the index of the message that makes it, its position there, and the index of its turn's first message."""
 
     message: int
+    position: int
     call: ToolCall
     requestor: str
     turn: int
@@ -42,7 +43,9 @@ def pair_results(messages: Sequence[Message]) -> Pairing:
             requestor = "assistant" if isinstance(message, AIMessage) else "user"
             if index == 0 or messages[index - 1].role != message.role:
                 turn = index
-            unanswered.extend(Caller(index, call, requestor, turn) for call in message.tool_calls)
+            unanswered.extend(
+                Caller(index, position, call, requestor, turn) for position, call in enumerate(message.tool_calls)
+            )
             if message.tool_calls:
                 last_turns[requestor] = turn
         elif isinstance(message, ToolMessage):
@@ -54,6 +57,21 @@ def pair_results(messages: Sequence[Message]) -> Pairing:
                 unanswered = [one for one in unanswered if one is not match]
                 calls[index] = match
     return Pairing(calls, tuple(orphans))
+
+
+def call_errors(messages: Sequence[Message], requestor: Requestor) -> tuple[bool | None, ...]:
+    """Whether each call of one side failed, in their order; ``None`` where it has no result or the format cannot say."""
+    results = {
+        (caller.message, caller.position): message.is_error
+        for index, caller in pair_results(messages).calls.items()
+        if isinstance(message := messages[index], ToolMessage)
+    }
+    return tuple(
+        results.get((index, position))
+        for index, message in enumerate(messages)
+        if isinstance(message, CALLERS[requestor])
+        for position in range(len(message.tool_calls))
+    )
 
 
 def _find(result: ToolMessage, unanswered: Sequence[Caller], last_turn: int | None) -> Caller | None:

@@ -77,8 +77,8 @@ def cut_middle(text: str, limit: int) -> str:
 def call_text(call: ToolCall) -> str:
     """A tool call on one line: its name and its arguments as compact JSON with sorted keys."""
     if call.args_error is None:
-        return f"{_name(call.name)} {compact_json(call.args)}"
-    return f"{_name(call.name)} with arguments that cannot be read: {compact_json(call.args_raw)}"
+        return f"{plain_name(call.name)} {compact_json(call.args)}"
+    return f"{plain_name(call.name)} with arguments that cannot be read: {compact_json(call.args_raw)}"
 
 
 def compact_json(value: object) -> str:
@@ -86,7 +86,8 @@ def compact_json(value: object) -> str:
     return _one_line(value).translate(_LINE_BREAKS)
 
 
-def _name(name: str) -> str:
+def plain_name(name: str) -> str:
+    """The name of a tool or of somebody, as JSON where it could be taken for more than a name."""
     return name if _PLAIN_NAME.fullmatch(name) else compact_json(name)
 
 
@@ -95,14 +96,14 @@ def _who(message: Message, answered: Caller | None) -> str:
         message.agent if isinstance(message, AIMessage) else message.name if isinstance(message, HumanMessage) else None
     )
     if name is not None:
-        return f"{message.role} {_name(name)}"
+        return f"{message.role} {plain_name(name)}"
     if not isinstance(message, ToolMessage):
         return message.role
     said = "tool result"
     if answered is not None:
-        said += f" of {_name(answered.call.name)} (called in {answered.message + 1})"
+        said += f" of {plain_name(answered.call.name)} (called in {answered.message + 1})"
     elif message.name is not None:
-        said += f" of {_name(message.name)}"
+        said += f" of {plain_name(message.name)}"
     if message.requestor == "user":
         said += ", for the user"
     return f"{said}, error" if message.is_error else said

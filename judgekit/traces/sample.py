@@ -7,17 +7,22 @@ from typing import Literal, TypedDict
 from pydantic import Field, FiniteFloat, model_validator
 from typing_extensions import Unpack
 
-from judgekit.traces.message import JsonObject, Many, Message, Record, ToolCall
+from judgekit.traces.message import JsonObject, Many, Message, Record, Requestor, ToolCall
 from judgekit.traces.trace import Trace
 
 
 class ExpectedCall(ToolCall):
     """A tool call that the agent should have made.
 
-    ``compare_args`` names the arguments that matter; ``None`` means all, and an empty list means the tool's name alone.
+    Attributes:
+        compare_args: The arguments that matter; ``None`` means all, and an empty list means the tool's name alone.
+        requestor: Who should have made it: the agent, or a user who calls tools too.
+        turn: After how many messages of the user it was to be made, for scorers that compare turn by turn.
     """
 
     compare_args: Many[str] | None = None
+    requestor: Requestor = "assistant"
+    turn: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="before")
     @classmethod

@@ -1,11 +1,11 @@
 """One recorded conversation with its envelope."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field, FiniteFloat, JsonValue
 
-from judgekit.traces.message import AIMessage, JsonObject, Many, Message, Record, ToolCall, Usage
+from judgekit.traces.message import JsonObject, Many, Message, Record, Requestor, ToolCall, Usage
 from judgekit.traces.rendering import content_mark, encodable, render_messages
 
 
@@ -43,6 +43,14 @@ class TraceWarning(Record):
     where: str | None = None
 
 
+class MadeCall(NamedTuple):
+    """A tool call in its place. Messages are numbered from 1; a turn's number is that of the user's messages so far."""
+
+    message: int
+    turn: int
+    call: ToolCall
+
+
 class Trace(Record):
     """One recorded conversation.
 
@@ -66,15 +74,18 @@ class Trace(Record):
     extra: JsonObject = Field(default_factory=dict)
     warnings: Many[TraceWarning] = ()
 
-    @property
-    def tool_calls(self) -> tuple[tuple[int, ToolCall], ...]:
-        """The agent's calls in order, each with the number of its message, from 1. Calls of the user are not among them."""
-        return tuple(
-            (number, call)
-            for number, message in enumerate(self.messages, 1)
-            if isinstance(message, AIMessage)
-            for call in message.tool_calls
-        )
+    def tool_calls(self, requestor: Requestor = "assistant") -> tuple[MadeCall, ...]:
+        """The calls of one side, in order."""
+        calls: list[MadeCall] = []
+        turn = 0
+        for number, message in enumerate(self.messages, 1):
+            if message.role == "user":
+                turn += 1
+            elif message.role != "assistant":
+                continue
+            if message.role == requestor:
+                calls += [MadeCall(number, turn, call) for call in message.tool_calls]
+        return tuple(calls)
 
     def render(self, *, tool_result_limit: int = 8_000) -> str:
         """The conversation as text for a judge: the one way it becomes text.

@@ -268,8 +268,15 @@ def test_show_prints_the_reasons_of_the_lowest(cli, conversations):
     ended = cli("run", conversations, "--scorer", "tool_call_f1", "--show", 2)
     lines = [line.strip() for line in ended.out.splitlines()]
     at = lines.index("tool_call_f1, the lowest 2:")
-    assert lines[at + 1].startswith("0.50  wrong_argument  1 of 2 expected calls made, 1 other: create_event in message 7 differs in duration_minutes: expected 45, found 30")  # fmt: skip
-    assert lines[at + 2].startswith("0.80  extra_call      2 of 2 expected calls made, 1 other: get_reviews ")
+    assert [re.sub(" +", " ", line) for line in lines[at + 1 : at + 8]] == [
+        "0.50 wrong_argument 1 of 2 expected calls matched; create_event: args.duration_minutes expected 45, got 30",
+        "= find_free_slots 3: find_free_slots",
+        "~ create_event duration_minutes: 45 7: create_event duration_minutes: 30",
+        "0.80 extra_call 2 of 2 expected calls matched; extra: get_reviews (message 7)",
+        "= search_restaurants 3: search_restaurants",
+        '+ 7: get_reviews restaurant_id: "r_118", limit: 5',
+        "= book_table 9: book_table",
+    ]
     assert "lowest" not in cli("run", conversations, "--scorer", "tool_call_f1").out
 
 
@@ -439,15 +446,15 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
     )
     ended = cli("run", write(sample), *TOOLS, "--show", 1)
     assert (ended.code, [cells[0] for cells in ended.table.values()]) == (0, ["0.000", "0.000"])
-    assert ended.out.count("has arguments that cannot be read") == 2
+    assert ended.out.count("0 of 1 expected calls matched; f: arguments cannot be read (not JSON: ") == 2
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--scorer", "tool_cal_f1"], "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: "),
-        (["--scorer", "tool_call_f1:mode=x"], "no option of tool_call_f1 is called 'mode'. Known: none"),
-        (["--scorer", "topic_adherence:mode=1", "--judge", "openai/a"], "no mode of topic adherence is called 1"),
+        (["--scorer", "tool_call_f1:mode=x"], "no option of tool_call_f1 is called 'mode'. Known: args, requestor, include_failed"),
+        (["--scorer", "topic_adherence:mode=1", "--judge", "openai/a"], "topic_adherence: no mode of topic adherence is called 1"),
         (["--scorer", "topic_adherence:mode"], "--scorer topic_adherence:mode: expected option=value"),
         (["--scorer", "topic_adherence"], "topic_adherence asks a judge: name one with --judge"),
         (["--scorer", "topic_adherence", "--judge", "gpt-4"], "no judge is called 'gpt-4'. Known: provider/model"),
@@ -747,7 +754,8 @@ def test_scorers_are_listed_with_what_1_means_and_whether_they_ask(cli):
     ended = cli("scorers")
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
-    assert lines[::2] == ["tool_call_accuracy", "tool_call_f1", *(f"{name} (asks a judge)" for name in JUDGED)]
+    tools = ["tool_call_accuracy", "tool_call_f1", "tool_call_match", "tool_constraints"]
+    assert lines[::2] == [*tools, *(f"{name} (asks a judge)" for name in JUDGED)]
     assert all(line.startswith("    1 if ") for line in lines[1::2])
 
 

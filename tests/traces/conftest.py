@@ -112,7 +112,16 @@ sample = st.builds(
     reference=maybe,
     references=st.none() | few(text),
     reference_tool_calls=st.none()
-    | few(st.builds(ExpectedCall, name=text, args=objects, compare_args=st.none() | few(text))),
+    | few(
+        st.builds(
+            ExpectedCall,
+            name=text,
+            args=objects,
+            compare_args=st.none() | few(text),
+            requestor=st.sampled_from(["assistant", "user"]),
+            turn=st.none() | st.integers(0, 10),
+        )
+    ),
     reference_topics=st.none() | few(text),
     label=maybe,
     prediction=maybe,

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
-from judgekit.traces.pairing import pair_results
+from judgekit.traces.pairing import call_errors, pair_results
+from judgekit.traces.trace import Trace
 
 
 def ai(*calls: tuple[str, str | None]) -> AIMessage:
@@ -84,8 +85,8 @@ CASES = {
 @pytest.mark.parametrize(("messages", "expected"), CASES.values(), ids=CASES)
 def test_pairs(messages, expected):
     found = pair_results(messages)
-    assert {index: caller[:3] for index, caller in found.calls.items()} == {
-        index: (message, messages[message].tool_calls[place], messages[message].role)
+    assert {index: caller[:4] for index, caller in found.calls.items()} == {
+        index: (message, place, messages[message].tool_calls[place], messages[message].role)
         for index, (message, place) in expected.items()
     }
     results = {index for index, message in enumerate(messages) if isinstance(message, ToolMessage)}
@@ -117,7 +118,7 @@ def test_in_any_conversation_no_call_is_answered_twice_and_no_result_is_forgotte
     assert sorted([*found.calls, *found.orphans]) == results
     for index, caller in found.calls.items():
         assert caller.message < index
-        assert any(caller.call is call for call in messages[caller.message].tool_calls)
+        assert caller.call is messages[caller.message].tool_calls[caller.position]
         assert caller.requestor == messages[caller.message].role == messages[index].requestor
         if messages[index].tool_call_id is None:
             assert messages[index].name in (None, caller.call.name)
@@ -141,3 +142,36 @@ def test_a_result_with_an_id_takes_the_nearest_call_that_is_open(messages):
             ]
             taken = found.calls.get(index)
             assert (taken.message if taken else None) == (max(still_open) if still_open else None)
+
+
+def test_whether_calls_failed_is_told_in_their_order_and_is_unknown_without_a_result_that_says():
+    f = ToolCall("f", id="1")
+    messages = [
+        HumanMessage(tool_calls=[f]),
+        ToolMessage(tool_call_id="1", is_error=True, requestor="user"),
+        AIMessage(tool_calls=[f, ToolCall("g", id="2"), ToolCall("h", id="3"), ToolCall("i", id="4")]),
+        ToolMessage(tool_call_id="2", is_error=True),
+        ToolMessage(tool_call_id="1", is_error=False),
+        ToolMessage(tool_call_id="4"),
+        ToolMessage(tool_call_id="5", is_error=True),
+        AIMessage(tool_calls=[f]),
+        ToolMessage(tool_call_id="1", is_error=True),
+    ]
+    assert call_errors(messages, "assistant") == (False, True, None, None, True)
+    assert call_errors(messages, "user") == (True,)
+    assert call_errors([], "assistant") == ()
+
+
+def test_each_of_the_same_calls_has_an_end_of_its_own():
+    """Also where one value stands twice in a message."""
+    f = ToolCall("f")
+    messages = [AIMessage(tool_calls=[f, f, f]), ToolMessage(is_error=True), ToolMessage(is_error=False)]
+    assert call_errors(messages, "assistant") == (True, False, None)
+
+
+@settings(deadline=None)
+@given(conversations)
+def test_in_any_conversation_there_is_a_word_for_each_call_of_a_side(messages):
+    trace = Trace(messages=messages)
+    for requestor in ("assistant", "user"):
+        assert len(call_errors(messages, requestor)) == len(trace.tool_calls(requestor))

@@ -313,7 +313,7 @@ def test_a_record_that_is_nested_deeply_is_read_or_reported(write, depth, escape
 def test_a_record_of_a_hundred_levels_is_read(write):
     deep = '{"a":' * 100 + "1" + "}" * 100
     [sample] = read(write("a.jsonl", calling(deep)))
-    assert sample.trace.tool_calls == ((1, ToolCall("f", json.loads(deep))),)
+    assert [made.call for made in sample.trace.tool_calls()] == [ToolCall("f", json.loads(deep))]
     assert Sample.model_validate_json(sample.model_dump_json()) == sample
 
 
@@ -357,7 +357,7 @@ def test_text_without_lone_surrogates_is_left_as_it_is(write):
 def test_broken_arguments_are_kept_and_the_record_is_read(write, recorded, raw, error):
     path = write("a.jsonl", calling(recorded, text="\\ud800"))
     [sample] = read(path)
-    [(_, call)] = sample.trace.tool_calls
+    [(_, _, call)] = sample.trace.tool_calls()
     assert (call.args, call.args_raw) == ({}, raw)
     assert call.args_error.startswith(error)
     assert sample.trace.warnings == (REPLACED,)
@@ -367,7 +367,7 @@ def test_broken_arguments_are_kept_and_the_record_is_read(write, recorded, raw, 
 def test_broken_arguments_of_our_own_format_are_kept_too(write):
     row = '{"id": "a", "trace": {"messages": [{"role": "assistant", "tool_calls": [{"name": "f", "args": %s}]}]}}'
     path = write("a.jsonl", "\n".join(row % args for args in ('{"q": NaN}', '{"q": "\\ud800"}', '"{oops"')))
-    calls = [sample.trace.tool_calls[0][1] for sample in read(path)]
+    calls = [sample.trace.tool_calls()[0].call for sample in read(path)]
     assert [call.args_raw for call in calls] == ['{"q": NaN}', '{"q": "\\ud800"}', "{oops"]
 
 

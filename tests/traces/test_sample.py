@@ -46,6 +46,14 @@ def test_a_call_that_was_made_may_be_expected():
     )
 
 
+def test_an_expected_call_is_the_agents_and_of_any_turn_unless_said_otherwise():
+    assert (ExpectedCall("f").requestor, ExpectedCall("f").turn) == ("assistant", None)
+    with pytest.raises(ValidationError, match=r"(?s)turn.*greater than or equal to 0"):
+        ExpectedCall("f", turn=-1)
+    with pytest.raises(ValidationError, match="requestor"):
+        ExpectedCall("f", requestor="agent")
+
+
 def test_no_arguments_to_compare_is_not_all_arguments():
     assert ExpectedCall("f", compare_args=[]).compare_args == ()
     assert ExpectedCall("f").compare_args is None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
-from judgekit.traces.trace import Label, Source, ToolDefinition, Trace, TraceWarning
+from judgekit.traces.trace import Label, MadeCall, Source, ToolDefinition, Trace, TraceWarning
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,24 @@ def test_any_trace_is_the_same_after_a_json_round_trip(trace):
     assert Trace.model_validate_json(trace.model_dump_json()) == trace
 
 
-def test_tool_calls_are_the_agents_with_the_numbers_of_their_messages():
-    f, g, h = ToolCall("f"), ToolCall("g"), ToolCall("h")
+def test_tool_calls_are_those_of_one_side_with_the_numbers_of_their_messages_and_turns():
+    f, g, h, i, j = map(ToolCall, "fghij")
     trace = Trace(
         messages=[
-            HumanMessage(tool_calls=[ToolCall("by_the_user")]),
-            AIMessage(tool_calls=[f, g]),
+            AIMessage(tool_calls=[f]),
+            HumanMessage(tool_calls=[i]),
+            AIMessage(tool_calls=[g, g]),
             ToolMessage(),
+            HumanMessage("x"),
+            HumanMessage(tool_calls=[j]),
             AIMessage("x"),
             AIMessage(tool_calls=[h]),
         ],
         children=[Trace(messages=[AIMessage(tool_calls=[ToolCall("of_a_child")])])],
     )
-    assert trace.tool_calls == ((2, f), (2, g), (5, h))
+    assert trace.tool_calls() == trace.tool_calls("assistant") == ((1, 0, f), (3, 1, g), (3, 1, g), (8, 3, h))
+    assert trace.tool_calls("user") == ((2, 1, i), (6, 3, j))
+    assert [type(call) for call in trace.tool_calls("user")] == [MadeCall, MadeCall]
 
 
 def test_a_rendering_stands_between_lines_with_the_hash_of_what_is_between_them():

@@ -6,6 +6,8 @@ from typing import assert_type
 from judgekit import (
     AgentGoalAccuracyWithoutReference,
     AIMessage,
+    ArgMatch,
+    Before,
     ExpectedCall,
     HumanMessage,
     Judge,
@@ -19,11 +21,15 @@ from judgekit import (
     ScriptedJudge,
     ToolCall,
     ToolCallF1,
+    ToolCallMatch,
+    ToolConstraints,
+    ToolMatch,
     ToolMessage,
     TopicAdherence,
     Trace,
     arun,
     attempt,
+    near,
     read,
     run,
     scorer,
@@ -45,7 +51,7 @@ async def explained(sample: Sample) -> tuple[float, str]:
 async def uses() -> None:
     sample = Sample.of(
         [HumanMessage("Hi"), AIMessage("Hello", tool_calls=[ToolCall("f", {"a": [1, None]})]), ToolMessage("12")],
-        reference_tool_calls=[ToolCall("f"), ExpectedCall("g", {}, compare_args=[])],
+        reference_tool_calls=[ToolCall("f", {"a": near(3, tolerance=1)}), ExpectedCall("g", {}, compare_args=[])],
         reference_topics=["weather"],
     )
     assert_type(sample.trace, Trace)
@@ -57,7 +63,10 @@ async def uses() -> None:
     scorers: list[Scorer] = [
         plain,
         explained,
-        ToolCallF1(),
+        ToolCallF1(args=lambda expected, made: expected == made),
+        ToolCallMatch("contains"),
+        ToolCallMatch(ToolMatch(order="any", args=ArgMatch(only=["a"], text=lambda expected, made: 0.5))),
+        ToolConstraints([Before("f", "g")]),
         TopicAdherence(judge, mode="recall"),
         AgentGoalAccuracyWithoutReference(ScriptedJudge([{"verdict": "achieved"}])),
         Repeat(TopicAdherence(limited), draws=3, by="mean"),
@@ -67,4 +76,5 @@ async def uses() -> None:
     score = await attempt(scorers[0], sample)
     assert_type(score, Score)
     assert_type(score.value, float | None)
+    assert_type(score.diff()[0].mark, str)
     assert_type(ToolCallF1().score(sample), Score)

@@ -1,46 +1,77 @@
-"""Tool-call accuracy: were the expected tools called in the expected order, with the expected arguments?"""
+"""Tool-call accuracy: were just the expected tools called, in the expected order, with the expected arguments?"""
 
-from dataclasses import dataclass
-from math import fsum
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 from judgekit.score import Score
-from judgekit.scorers.tool_calls.matching import pair_in_sequence
+from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, arg_compare
+from judgekit.scorers.tool_calls.explanation import explain
+from judgekit.scorers.tool_calls.matching import Match
+from judgekit.scorers.tool_calls.modes import ToolMatch, known_requestor
 from judgekit.scoring import Blocking
+from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.sample import Sample
 
 
 @dataclass(frozen=True)
 class ToolCallAccuracy(Blocking):
-    """1 if the agent made exactly the expected calls, in order and with equal arguments.
+    """1 if the agent made exactly the expected calls, in order and with the expected arguments.
 
-    The tools' names must be the same in sequence, or the value is 0. Then it is the mean over the calls of argument
-    accuracy: matched names over the union of argument names, compared as typed JSON. 1 if no call was expected and none
-    was made.
+    The tools' names must be the same in sequence, or the value is 0. Then it is the mean over the calls of the score of
+    their arguments: names whose values agree, by default as typed JSON, over the union of names. 1 if no call was
+    expected and none was made. With ``strict_order=False`` the order is free: each tool must be called as often as
+    expected, and the calls are paired so that the mean is highest.
 
-    Only the agent's own calls count. Skipped without ``sample.reference_tool_calls``. No judge. Details: ``matched``,
-    ``missing`` and ``extra`` calls. Source: tool call accuracy of ragas
+    Only the agent's own calls count, unless ``requestor="user"``. Calls that failed count as made, unless
+    ``include_failed=False``. Skipped without ``sample.reference_tool_calls``. No judge. Details: ``aligned``, whether the
+    names are as they must be, and those of `explain`. Source: tool call accuracy of ragas
     (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), arguments compared as JSON.
+
+    Raises:
+        ConfigError: There is no such way to compare arguments, or no such requestor.
     """
 
+    strict_order: bool = True
+    args: ArgCompare = PLAIN
+    requestor: Requestor = "assistant"
+    include_failed: bool = True
     name: str = "tool_call_accuracy"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "args", arg_compare(self.args))
+        known_requestor(self.requestor)
+
+    @cached_property
+    def _how(self) -> ToolMatch:
+        return ToolMatch(
+            order="sequence" if self.strict_order else "any",
+            parallel="ordered",
+            args=self.args,
+            credit="recall",
+            args_credit="fraction",
+        )
+
     async def ascore(self, sample: Sample, /) -> Score:
-        """Compares the calls one by one."""
-        expected = sample.reference_tool_calls
-        if expected is None:
-            return Score.skipped(self.name, "the sample has no reference_tool_calls")
-        match = pair_in_sequence(expected, sample.trace.tool_calls)
-        if match.missing or match.extra:
-            names, found = [call.name for call in expected], [call.name for _, call in match.made]
-            if sorted(names) == sorted(found):
-                reason = f"the expected calls in another order: expected {', '.join(names)}; made {', '.join(found)}"
-            else:
-                reason = f"the sequence of calls is not the expected one: {match.in_words()}"
-            return Score.scored(self.name, 0.0, reason=reason, details=match.details())
-        if not match.pairs:
-            return Score.scored(
-                self.name, 1.0, reason="no call was expected and none was made", details=match.details()
-            )
-        value = fsum(pair.arguments.accuracy for pair in match.pairs) / len(match.pairs)
-        reason = match.in_words() or f"all {len(match.pairs)} calls as expected, in order"
-        return Score.scored(self.name, value, reason=reason, details=match.details())
+        """Compares the names, then the arguments."""
+        match = Match.of(self._how, sample, self.requestor, include_failed=self.include_failed)
+        if isinstance(match, str):
+            return Score.skipped(self.name, match)
+        expected, made = [call.name for call in match.expected], [one.call.name for one in match.made]
+        if not self.strict_order:
+            expected, made = sorted(expected), sorted(made)
+        aligned = expected == made
+        return Score.scored(self.name, match.value if aligned else 0.0, explain=partial(_explain, match, aligned))
+
+
+def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FBT001 - a function of two words
+    if not aligned and match.how.order == "sequence":  # what came between is told better than what stands where
+        in_order = match.how.model_copy(update={"order": "in_order"})
+        match = replace(match, how=in_order)
+    reason, details = explain(match)
+    if not aligned:
+        expected, made = (call.name for call in match.expected), (one.call.name for one in match.made)
+        what = (
+            "the expected tools in another order" if sorted(expected) == sorted(made) else "other tools than expected"
+        )
+        reason = f"{what}: {reason}"
+    return reason, {"aligned": aligned, **details}

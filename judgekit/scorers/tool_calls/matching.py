@@ -1,171 +1,249 @@
 """Which call that was made answers which call that was expected."""
 
-from collections import deque
-from collections.abc import Sequence
-from difflib import SequenceMatcher
-from typing import NamedTuple, TypeAlias
-
-from pydantic import JsonValue
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, groupby, pairwise
+from math import fsum
+from typing import NamedTuple
 
 from judgekit.errors import listed
-from judgekit.scorers.tool_calls.arguments import Comparison, compare_arguments
-from judgekit.traces.message import JsonObject, ToolCall
-from judgekit.traces.rendering import call_text, compact_json
-from judgekit.traces.sample import ExpectedCall
-
-Made: TypeAlias = tuple[int, ToolCall]
-"""The number of a message, and a call in it."""
+from judgekit.scorers.tool_calls.arguments import ArgCompare, ArgMatch, Comparison, compare_arguments
+from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs
+from judgekit.scorers.tool_calls.equality import canonical_json, same_json
+from judgekit.scorers.tool_calls.matchers import holds_matcher
+from judgekit.scorers.tool_calls.modes import ToolMatch
+from judgekit.traces.message import JsonObject, Requestor
+from judgekit.traces.pairing import call_errors
+from judgekit.traces.rendering import plain_name
+from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import MadeCall, ToolDefinition
 
 
 class Pair(NamedTuple):
-    """Positions of an expected call and of the call made for it, and how their arguments compare."""
+    """Positions of an expected call and of the call made for it, and what the pair is worth, in [0, 1]."""
 
     expected: int
     made: int
-    arguments: Comparison
+    credit: float
 
 
-class Match(NamedTuple):
-    """Calls expected and made, the pairs among them, and the positions of those that are in no pair."""
+class _Items(NamedTuple):
+    """Arguments as a set that is quickly compared: equal sets are equal arguments."""
 
-    expected: Sequence[ExpectedCall]
-    made: Sequence[Made]
-    pairs: tuple[Pair, ...]
-    missing: tuple[int, ...]
-    extra: tuple[int, ...]
+    values: frozenset[tuple[str, str]]
+    names: frozenset[str]
 
     @classmethod
-    def of(cls, expected: Sequence[ExpectedCall], made: Sequence[Made], pairs: Sequence[Pair]) -> "Match":
-        """Finds what is in no pair."""
-        lefts, rights = {pair.expected for pair in pairs}, {pair.made for pair in pairs}
-        missing = tuple(index for index in range(len(expected)) if index not in lefts)
-        extra = tuple(index for index in range(len(made)) if index not in rights)
-        return cls(expected, made, tuple(pairs), missing, extra)
-
-    def details(self) -> dict[str, JsonValue]:
-        """All of it as JSON: ``matched``, ``missing`` and ``extra``; messages are numbered from 1, calls from 0."""
-        return {
-            "matched": [self._pair_as_json(pair) for pair in self.pairs],
-            "missing": [{"expected": index, **_call_as_json(self.expected[index])} for index in self.missing],
-            "extra": [
-                {"message": message, **_call_as_json(call)}
-                for message, call in (self.made[index] for index in self.extra)
-            ],
-        }
-
-    def _pair_as_json(self, pair: Pair) -> JsonObject:
-        message, call = self.made[pair.made]
-        shown: JsonObject = {"expected": pair.expected, "message": message, "name": call.name}
-        if pair.arguments.different:
-            shown["different"] = list(pair.arguments.different)
-        if call.args_error is not None:
-            shown["args_error"] = call.args_error
-        return shown
-
-    def in_words(self) -> str:
-        """What did not match, call by call; empty if all did."""
-        wrong = [self._pair_in_words(pair) for pair in self.pairs if pair.arguments.different]
-        missing: list[str] = []
-        extra = list(self.extra)
-        for index in self.missing:
-            expected = self.expected[index]
-            near = next((made for made in extra if self.made[made][1].name == expected.name), None)
-            if near is None:
-                missing.append(f"{_short(expected)} was expected and not made")
-            else:
-                extra.remove(near)
-                wrong.append(self._pair_in_words(Pair(index, near, compare_arguments(expected, self.made[near][1]))))
-        surplus = [
-            f"{_short(call)} in message {number} was not expected" for number, call in map(self.made.__getitem__, extra)
-        ]
-        return listed(wrong + missing + surplus, 10)
-
-    def _pair_in_words(self, pair: Pair) -> str:
-        expected = self.expected[pair.expected]
-        message, call = self.made[pair.made]
-        where = f"{call.name} in message {message}"
-        if call.args_error is not None:
-            return f"{where} has arguments that cannot be read ({call.args_error})"
-        differences = ", ".join(
-            f"{name}: expected {_value(expected.args, name)}, found {_value(call.args, name)}"
-            for name in pair.arguments.different
+    def of(cls, args: JsonObject) -> "_Items":
+        return cls(
+            frozenset((name, canonical_json(value)) for name, value in args.items()),
+            frozenset(args),
         )
-        return f"{where} differs in {differences}"
 
 
-def pair_in_sequence(expected: Sequence[ExpectedCall], made: Sequence[Made]) -> Match:
-    """Pairs calls of one name that stand in the same order, as many as a longest run of matches allows."""
-    names, found = [call.name for call in expected], [call.name for _, call in made]
-    if names == found:
-        aligned = [(index, index) for index in range(len(names))]
-    else:
-        blocks = SequenceMatcher(None, names, found, autojunk=False).get_matching_blocks()
-        aligned = [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
-    pairs = [Pair(left, right, compare_arguments(expected[left], made[right][1])) for left, right in aligned]
-    return Match.of(expected, made, pairs)
+@dataclass(frozen=True)
+class Match:
+    """Calls expected and made, each known by its position from 0, and the best pairs of them.
 
-
-def pair_equal(expected: Sequence[ExpectedCall], made: Sequence[Made]) -> Match:
-    """Pairs calls with equal names and arguments, in any order: as many pairs as there can be.
-
-    ``compare_args`` lets one call match several expected ones, so that taking the first match may cost a later one. The
-    pairs are therefore moved along augmenting paths (a maximum matching; Kuhn 1955, Berge 1957).
+    What is worked out when it is first asked for raises a ``ValueError`` where arguments cannot be compared, see
+    `compare_arguments`.
     """
-    matches = [
-        [index for index, (_, call) in enumerate(made) if call.name == one.name and _equal(one, call)]
-        for one in expected
-    ]
-    pairs = [Pair(left, right, Comparison((), ())) for left, right in sorted(_maximum_matching(matches).items())]
-    return Match.of(expected, made, pairs)
 
+    how: ToolMatch
+    expected: Sequence[ExpectedCall]
+    made: Sequence[MadeCall]
+    tools: Sequence[ToolDefinition] = ()
 
-def _equal(expected: ExpectedCall, made: ToolCall) -> bool:
-    return not compare_arguments(expected, made).different
+    @classmethod
+    def of(cls, how: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> "Match | str":
+        """The calls of one side of a sample; or why they cannot be matched.
 
+        ``include_failed=False`` leaves out those that gave an error.
+        """
+        if sample.reference_tool_calls is None:
+            return "the sample has no reference_tool_calls"
+        expected = [call for call in sample.reference_tool_calls if call.requestor == requestor]
+        if how.scope == "turn" and (lost := [plain_name(call.name) for call in expected if call.turn is None]):
+            return f"turns are compared, and expected calls name none: {listed(lost, 5, ', ')}"
+        made: Sequence[MadeCall] = sample.trace.tool_calls(requestor)
+        if not include_failed:
+            errors = call_errors(sample.trace.messages, requestor)
+            made = [call for call, error in zip(made, errors, strict=True) if not error]
+        return cls(how, expected, made, sample.trace.tools)
 
-def _maximum_matching(matches: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Gives as many of the left as possible a right of their own, from those that match it."""
-    right_of: dict[int, int] = {}
-    left_of: dict[int, int] = {}
-    for start in range(len(matches)):
-        reached_from: dict[int, int] = {}
-        waiting = deque([start])
-        while waiting:
-            left = waiting.popleft()
-            for right in matches[left]:
-                if right not in reached_from:
-                    reached_from[right] = left
-                    if right in left_of:
-                        waiting.append(left_of[right])
-                    else:
-                        waiting.clear()
-                        _shift(right, reached_from, right_of, left_of)
-                        break
-    return right_of
+    @cached_property
+    def tp(self) -> float:
+        """What the pairs are worth together."""
+        return fsum(pair.credit for pair in self.pairs)
 
+    @property
+    def fp(self) -> float:
+        """Calls made beyond TP, where they are forbidden."""
+        return len(self.made) - self.tp if self.how.extra == "forbid" else 0.0
 
-def _shift(free: int, reached_from: dict[int, int], right_of: dict[int, int], left_of: dict[int, int]) -> None:
-    """Moves every left on the path to the free right one step along."""
-    right: int | None = free
-    while right is not None:
-        left = reached_from[right]
-        left_of[right] = left
-        right_of[left], right = right, right_of.get(left)
+    @property
+    def fn(self) -> float:
+        """Calls expected beyond TP, where they may not be missing."""
+        return len(self.expected) - self.tp if self.how.missing == "forbid" else 0.0
 
+    @property
+    def precision(self) -> float | None:
+        """TP / (TP + FP); ``None`` for 0 / 0."""
+        return self.tp / (self.tp + self.fp) if self.tp + self.fp else None
 
-def _call_as_json(call: ToolCall) -> JsonObject:
-    if call.args_error is None:
-        return {"name": call.name, "args": call.args}
-    return {"name": call.name, "args_raw": call.args_raw, "args_error": call.args_error}
+    @property
+    def recall(self) -> float | None:
+        """TP / (TP + FN); ``None`` for 0 / 0."""
+        return self.tp / (self.tp + self.fn) if self.tp + self.fn else None
 
+    @property
+    def f1(self) -> float | None:
+        """2 TP / (2 TP + FP + FN); ``None`` for 0 / 0."""
+        whole = 2 * self.tp + self.fp + self.fn
+        return 2 * self.tp / whole if whole else None
 
-def _value(args: JsonObject, name: str) -> str:
-    return _cut(compact_json(args[name])) if name in args else "nothing"
+    @property
+    def value(self) -> float:
+        """What ``how.credit`` makes of it, in [0, 1]."""
+        if self.agrees:
+            return 1.0
+        credit = self.how.credit
+        ratio = None if credit == "all_or_nothing" else getattr(self, credit)
+        return float(not self.fp + self.fn) if ratio is None else ratio
 
+    @cached_property
+    def pairs(self) -> Sequence[Pair]:
+        """The pairs that are worth the most together, of those that the order allows; none is worth nothing."""
+        if self.agrees:
+            return [Pair(index, index, 1.0) for index in range(len(self.made))]
+        return sorted(self._best())
 
-def _short(call: ToolCall) -> str:
-    return _cut(call_text(call))
+    @cached_property
+    def agrees(self) -> bool:
+        """Whether each call made is the one that was expected at its position."""
+        if len(self.expected) != len(self.made):
+            return False
+        for index, (wanted, (_, turn, call)) in enumerate(zip(self.expected, self.made, strict=True)):
+            if wanted.name != call.name or (self.how.scope == "turn" and wanted.turn != turn):
+                return False
+            if self._is_plain(wanted):
+                if call.args_error is not None or not same_json(wanted.args, call.args):
+                    return False
+            elif self.compare(index, index).score < 1:
+                return False
+        return True
 
+    def same_turn(self, expected: int, made: int) -> bool:
+        """Whether two calls belong to one turn, where that matters."""
+        return self.how.scope != "turn" or self.expected[expected].turn == self.made[made].turn
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    def compare(self, expected: int, made: int) -> Comparison:
+        """How the arguments of two calls of one tool agree."""
+        wanted = self.expected[expected]
+        return compare_arguments(self._rules[wanted.name], wanted, self.made[made].call, self.tools)
+
+    def score(self, expected: int, made: int) -> float:
+        """The score of the arguments of two calls of one tool."""
+        wanted, found = self._wanted[expected], self._found[made]
+        if wanted is None:
+            return self.compare(expected, made).score
+        if found is None:
+            return 0.0
+        return 1.0 if wanted == found else len(wanted.values & found.values) / len(wanted.names | found.names)
+
+    def credit(self, expected: int, made: int) -> float:
+        """What a pair of calls of one tool is worth."""
+        score = self.score(expected, made)
+        return score if self.how.args_credit == "fraction" else float(score == 1)
+
+    def _best(self) -> Iterator[Pair]:
+        for expected, made in self._parts():
+            pairs = (
+                self.free_pairs(expected, made, self.credit)
+                if self.how.order == "any"
+                else self._ordered_pairs(expected, made)
+            )
+            for one, other in pairs:
+                if credit := self.credit(one, other):
+                    yield Pair(one, other, credit)
+
+    def _parts(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+        """The positions of calls that may answer each other: all, or turn by turn."""
+        if self.how.scope == "conversation":
+            yield range(len(self.expected)), range(len(self.made))
+            return
+        for turn in dict.fromkeys(call.turn for call in self.made):
+            expected = [index for index, call in enumerate(self.expected) if call.turn == turn]
+            yield expected, [index for index, call in enumerate(self.made) if call.turn == turn]
+
+    def free_pairs(
+        self, expected: Iterable[int], made: Iterable[int], worth: Callable[[int, int], float]
+    ) -> Iterator[tuple[int, int]]:
+        """Pairs of calls of one tool, as many as there can be, worth as much as can be, in any order."""
+        for wanted, found in self._by_tool(expected, made):
+            pairs: dict[int, int] = {}
+            if all(self._wanted[one] for one in wanted):
+                # The scores of plain arguments are a metric, so that some best assignment pairs all that are equal.
+                waiting = defaultdict[_Items | None, deque[int]](deque)
+                for other in found:
+                    waiting[self._found[other]].append(other)
+                pairs = {one: waiting[key].popleft() for one in wanted if waiting[key := self._wanted[one]]}
+            rest, others = [one for one in wanted if one not in pairs], sorted({*found}.difference(pairs.values()))
+            weights = [[worth(one, other) for other in others] for one in rest]
+            best = best_pairs(weights) if any(map(any, weights)) else [*enumerate(range(min(len(rest), len(others))))]
+            yield from (*pairs.items(), *((rest[row], others[column]) for row, column in best))
+
+    def _ordered_pairs(self, expected: Sequence[int], made: Sequence[int]) -> Iterator[tuple[int, int]]:
+        import numpy as np  # noqa: PLC0415 - slow to import, and only needed where calls do not agree as they stand
+
+        how = self.how
+        weights = np.zeros((len(expected), len(made)))
+        rows, columns = ({index: at for at, index in enumerate(side)} for side in (expected, made))
+        for wanted, found in self._by_tool(expected, made):
+            for one in wanted:
+                weights[rows[one], [columns[other] for other in found]] = [self.credit(one, other) for other in found]
+        ends = [0, *accumulate(len([*block]) for _, block in groupby(made, self.block))]
+        # Where no call may be left over, being in place and being in order are one, and the latter shows what came between.
+        none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
+        best = best_in_order if how.order == "in_order" or none_left else best_in_place
+        pairs = best(weights, [*pairwise(ends)])
+        return ((expected[row], made[column]) for row, column in pairs if weights[row, column])  # some are of two tools
+
+    def block(self, made: int) -> int:
+        """Calls of one block have no order among themselves; blocks are numbered in their order."""
+        return self.made[made].message if self.how.parallel == "unordered" else made
+
+    def _by_tool(self, expected: Iterable[int], made: Iterable[int]) -> Iterator[tuple[list[int], list[int]]]:
+        """The calls of each tool that was both expected and called."""
+        calls = defaultdict[str, tuple[list[int], list[int]]](lambda: ([], []))
+        for index in expected:
+            calls[self.expected[index].name][0].append(index)
+        for index in made:
+            calls[self.made[index].call.name][1].append(index)
+        return (both for both in calls.values() if all(both))
+
+    @cached_property
+    def _rules(self) -> dict[str, ArgCompare]:
+        """How the arguments of each tool that is expected are compared."""
+        return {call.name: self.how.args_of(call.name) for call in self.expected}
+
+    @cached_property
+    def _wanted(self) -> Sequence[_Items | None]:
+        """The arguments of each expected call, where they are compared as typed JSON and as nothing else."""
+        return [_Items.of(call.args) if self._is_plain(call) else None for call in self.expected]
+
+    @cached_property
+    def _found(self) -> Sequence[_Items | None]:
+        """The arguments of each call made, where they could be read."""
+        return [_Items.of(call.args) if call.args_error is None else None for _, _, call in self.made]
+
+    def _is_plain(self, expected: ExpectedCall) -> bool:
+        rule = self._rules[expected.name] if self.how.tools else self.how.args
+        return (
+            isinstance(rule, ArgMatch)
+            and rule.is_plain
+            and expected.compare_args is None
+            and not holds_matcher(expected.args)
+        )

@@ -15,6 +15,7 @@ from judgekit.traces.message import (
     HumanMessage,
     JsonObject,
     Message,
+    Requestor,
     SystemMessage,
     ToolCall,
     ToolMessage,
@@ -39,7 +40,7 @@ class _Message(Foreign):
     tool_calls: list[_Call] | None = None
     timestamp: datetime | None = None
     usage: JsonObject | None = None
-    requestor: Literal["assistant", "user"] = "assistant"
+    requestor: Requestor = "assistant"
     error: bool | None = None
 
 
@@ -47,7 +48,7 @@ class _Action(Foreign):
     action_id: Identity | None = None
     name: str
     arguments: JsonObject
-    requestor: str = "assistant"
+    requestor: Requestor = "assistant"
     compare_args: list[str] | None = None
 
 
@@ -97,8 +98,8 @@ class _Record(Foreign):
 class Tau2Reader:
     """Result files of tau2-bench.
 
-    The expected calls are the agent's; what the user was expected to do stands in the sample's metadata with the rest
-    of the task, and the agent's policy and settings in the trace's. Rewards and the benchmark's verdict on each action are labels.
+    The expected calls are the agent's and the user's. The rest of the task stands in the sample's metadata, the agent's
+    policy and settings in the trace's. Rewards and the benchmark's verdict on each action are labels.
     """
 
     name = "tau2"
@@ -169,17 +170,16 @@ def _sample(record: _Record) -> Sample:
                 action.arguments,
                 id=action.action_id,
                 compare_args=action.compare_args,
+                requestor=action.requestor,
                 extra=action.unknown,
             )
             for action in actions
-            if action.requestor == "assistant"
         ],
         group=simulation.task_id,
         domain=environment.domain_name,
         metadata={
             "task": {} if task is None else task.unknown,
             "criteria": {} if criteria is None else criteria.unknown,
-            "user_actions": [action.model_dump() for action in actions or () if action.requestor == "user"],
         },
     )
 

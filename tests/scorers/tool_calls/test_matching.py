@@ -1,208 +1,389 @@
-"""Which call answers which."""
+"""Which call answers which, and what is made of it."""
 
-from collections import Counter
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from judgekit.scorers.tool_calls.arguments import Comparison
-from judgekit.scorers.tool_calls.matching import Match, pair_equal, pair_in_sequence
-from judgekit.traces.message import ToolCall
-from judgekit.traces.sample import ExpectedCall
+from judgekit.scorers.tool_calls.arguments import ArgMatch, compare_arguments
+from judgekit.scorers.tool_calls.explanation import explain
+from judgekit.scorers.tool_calls.matchers import anything, near, one_of, regex
+from judgekit.scorers.tool_calls.matching import Match
+from judgekit.scorers.tool_calls.modes import PRESETS, ToolMatch
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolCall, ToolMessage
+from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import MadeCall
+
+CREDITS = ("all_or_nothing", "precision", "recall", "f1")
+AXES: dict[str, Sequence[str]] = {  # from the strictest to the loosest
+    "order": ("sequence", "in_order", "any"),
+    "extra": ("forbid", "allow"),
+    "missing": ("forbid", "allow"),
+    "parallel": ("ordered", "unordered"),
+    "args_credit": ("all", "fraction"),
+}
+MODES = [
+    ToolMatch(scope=scope, credit=credit, **dict(zip(AXES, point, strict=True)))
+    for scope, credit, *point in product(("conversation", "turn"), CREDITS, *AXES.values())
+]
+"""Every way to match, but for how arguments are compared."""
 
 
-def made(*calls: ToolCall) -> list[tuple[int, ToolCall]]:
-    """Calls, each in a message of its own, from number 2 on."""
-    return list(enumerate(calls, 2))
+def share_of_longer(expected: JsonObject, made: JsonObject) -> float:
+    """A comparer of arguments that looks at their number alone."""
+    most = max(len(expected), len(made))
+    return min(len(expected), len(made)) / most if most else 1.0
 
 
-def graph(edges: list[set[int]], rights: int) -> tuple[list[ExpectedCall], list[tuple[int, ToolCall]]]:
-    """Expected calls and made ones that match just where the graph has an edge, which ``compare_args`` makes possible."""
-    expected = [ExpectedCall("f", {f"k{left}": True}, compare_args=[f"k{left}"]) for left in range(len(edges))]
-    calls = [
-        ToolCall("f", {f"k{left}": True for left, found in enumerate(edges) if right in found})
-        for right in range(rights)
-    ]
-    return expected, made(*calls)
-
-
-def most_pairs(edges: list[set[int]]) -> int:
-    """The size of a maximum matching, by trying all of them."""
-    taken = {frozenset[int]()}
-    for rights in edges:
-        taken |= {one | {right} for one in taken for right in rights - one}
-    return max(map(len, taken))
-
-
-graphs = st.integers(0, 5).flatmap(
-    lambda rights: st.tuples(
-        st.lists(st.sets(st.integers(0, rights - 1)) if rights else st.just(set()), max_size=5), st.just(rights)
-    )
+values = st.integers(0, 2)
+names = st.sampled_from(["f", "f", "g"])
+args = st.dictionaries(st.sampled_from("abc"), values, max_size=3)
+wanted_args = st.dictionaries(
+    st.sampled_from("abc"),
+    values | st.sampled_from([anything(), one_of(0, 1), near(1, tolerance=1), regex("x")]),
+    max_size=3,
 )
+compared = st.none() | st.none() | st.sampled_from([[], ["a"], ["a", "b"]])
+turns = st.integers(0, 2)
+plain_calls = st.builds(ExpectedCall, names, args, turn=turns)
+any_calls = plain_calls | st.builds(ExpectedCall, names, wanted_args, turn=turns, compare_args=compared)
+BROKEN = ToolCall("f", '{"a": 1')  # type: ignore[arg-type]
+comparisons = st.sampled_from([ArgMatch(), ArgMatch(), ArgMatch(mode="at_least"), share_of_longer])
 
 
-@settings(max_examples=100)
-@given(graphs)
-def test_there_are_as_many_pairs_as_there_can_be(found):
-    edges, rights = found
-    match = pair_equal(*graph(edges, rights))
-    assert len(match.pairs) == most_pairs(edges)
+@st.composite
+def made_calls(draw: st.DrawFn, most: int = 6) -> list[MadeCall]:
+    """Calls in messages of one or several, and messages in turns."""
+    found: list[MadeCall] = []
+    message = turn = 0
+    for call in draw(st.lists(st.builds(ToolCall, names, args) | st.just(BROKEN), max_size=most)):
+        step = draw(st.sampled_from(["beside", "message", "turn"]))
+        message += step != "beside" or not found
+        turn += step == "turn"
+        found.append(MadeCall(message, turn, call))
+    return found
 
 
-@settings(max_examples=100)
-@given(graphs)
-def test_each_call_is_in_one_pair_or_left_over_and_pairs_are_equal(found):
-    edges, rights = found
-    match = pair_equal(*graph(edges, rights))
-    assert all(pair.made in edges[pair.expected] for pair in match.pairs)
-    assert all(pair.arguments == Comparison((), ()) for pair in match.pairs)
-    assert sorted([*(pair.expected for pair in match.pairs), *match.missing]) == list(range(len(edges)))
-    assert sorted([*(pair.made for pair in match.pairs), *match.extra]) == list(range(rights))
+@st.composite
+def both_sides(draw: st.DrawFn, most: int = 6) -> tuple[list[ExpectedCall], list[MadeCall]]:
+    return draw(st.lists(draw(st.sampled_from([plain_calls, any_calls])), max_size=most)), draw(made_calls(most))
 
 
-def test_taking_the_first_match_would_lose_a_pair():
+def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
+    """What a pair is worth, whatever the order."""
+    score = compare_arguments(how.args_of(expected.name), expected, made).score if expected.name == made.name else 0.0
+    return score if how.args_credit == "fraction" else float(score == 1)
+
+
+def allowed(how: ToolMatch, calls: Match) -> Callable[[Sequence[tuple[int, int]]], bool]:
+    """Whether the order that is asked for allows these pairs, told from its definition alone."""
+    by_turn = how.scope == "turn"
+
+    def positions(of: Sequence[int | None]) -> list[int]:
+        """Where each call stands among those it is put in order with."""
+        return [[other for other in range(len(of)) if not by_turn or of[other] == turn].index(index) for index, turn in enumerate(of)]  # fmt: skip
+
+    wanted_at, made_at = positions([one.turn for one in calls.expected]), positions([one.turn for one in calls.made])
+    places = [
+        {made_at[other] for other, beside in enumerate(calls.made) if beside.message == one.message}
+        if how.parallel == "unordered"
+        else {made_at[index]}
+        for index, one in enumerate(calls.made)
+    ]
+    rank = [one.message if how.parallel == "unordered" else index for index, one in enumerate(calls.made)]
+
+    def allows(pairs: Sequence[tuple[int, int]]) -> bool:
+        if by_turn and any(calls.expected[one].turn != calls.made[other].turn for one, other in pairs):
+            return False
+        if how.order == "sequence":
+            return all(wanted_at[one] in places[other] for one, other in pairs)
+        if how.order == "in_order":
+            return all(
+                rank[other] <= rank[later]
+                for one, other in pairs
+                for then, later in pairs
+                if one < then and (not by_turn or calls.expected[one].turn == calls.expected[then].turn)
+            )
+        return True
+
+    return allows
+
+
+def all_pairings(calls: Match, weights: Sequence[Sequence[float]]) -> Iterator[list[tuple[int, int]]]:
+    """Every one-to-one pairing of calls that are worth something together."""
+
+    def go(one: int, taken: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+        if one == len(calls.expected):
+            yield taken
+            return
+        yield from go(one + 1, taken)
+        used = {other for _, other in taken}
+        for other in range(len(calls.made)):
+            if weights[one][other] and other not in used:
+                yield from go(one + 1, [*taken, (one, other)])
+
+    return go(0, [])
+
+
+def best_by_trying_all(calls: Match) -> float:
+    how = calls.how
+    weights = [[credit(how, one, other.call) for other in calls.made] for one in calls.expected]
+    allows = allowed(how, calls)
+    return max(
+        sum(weights[one][other] for one, other in taken) for taken in all_pairings(calls, weights) if allows(taken)
+    )
+
+
+def value_of(how: ToolMatch, tp: float, made: int, expected: int) -> float:
+    """What the definition of ``credit`` makes of the counts."""
+    fp = made - tp if how.extra == "forbid" else 0
+    fn = expected - tp if how.missing == "forbid" else 0
+    parts = {"precision": (tp, tp + fp), "recall": (tp, tp + fn), "f1": (2 * tp, 2 * tp + fp + fn)}
+    above, below = parts.get(how.credit, (0, 0))
+    return above / below if below > 1e-9 else float(fp + fn < 1e-9)
+
+
+@settings(max_examples=300, deadline=None)
+@given(both_sides(), st.sampled_from(MODES), comparisons)
+def test_no_other_pairing_that_the_order_allows_is_worth_more(sides, mode, comparison):
+    calls = Match(mode.model_copy(update={"args": comparison}), *sides)
+    assert calls.value == pytest.approx(value_of(calls.how, best_by_trying_all(calls), len(sides[1]), len(sides[0])))
+
+
+@settings(max_examples=300, deadline=None)
+@given(both_sides(), st.sampled_from(MODES), comparisons)
+def test_pairs_are_one_to_one_worth_what_they_say_and_as_many_as_can_be(sides, mode, comparison):
+    how = mode.model_copy(update={"args": comparison})
+    if how.order == "sequence" and how.credit == "all_or_nothing" and how.extra == how.missing == "forbid":
+        how = how.model_copy(update={"order": "in_order"})  # no call may be left over: being in place is being in order
+    calls = Match(how, *sides)
+    match = Match(mode.model_copy(update={"args": comparison}), *sides)
+    pairs = [(one, other) for one, other, _ in match.pairs]
+    assert len({one for one, _ in pairs}) == len({other for _, other in pairs}) == len(pairs)
+    assert allowed(how, calls)(pairs)
+    assert [pair.credit for pair in match.pairs] == [
+        credit(how, calls.expected[one], calls.made[other].call) for one, other in pairs
+    ]
+    assert match.tp == pytest.approx(best_by_trying_all(calls))
+
+
+@settings(max_examples=300, deadline=None)
+@given(both_sides(), st.sampled_from(MODES), comparisons)
+def test_a_looser_mode_never_scores_below_a_stricter_one(sides, mode, comparison):
+    strict = mode.model_copy(update={"args": comparison})
+    value = Match(strict, *sides).value
+    for axis, points in AXES.items():
+        for looser in points[points.index(getattr(strict, axis)) + 1 :]:
+            loose = strict.model_copy(update={axis: looser})
+            assert Match(loose, *sides).value >= value - 1e-12, axis
+    if strict.scope == "turn" and strict.order == "any":
+        loose = strict.model_copy(update={"scope": "conversation"})
+        assert Match(loose, *sides).value >= value - 1e-12
+
+
+@settings(max_examples=200, deadline=None)
+@given(both_sides(), st.sampled_from([mode for mode in MODES if mode.order == "any"]), comparisons, st.data())
+def test_where_the_order_is_free_it_changes_nothing(sides, mode, comparison, data):
+    how = mode.model_copy(update={"args": comparison})
+    expected, made = sides
+    value = Match(how, expected, made).value
+    others = data.draw(st.permutations(expected)), data.draw(st.permutations(made))
+    assert Match(how, *others).value == pytest.approx(value, abs=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(made_calls(), st.sampled_from(MODES))
+def test_making_just_what_was_expected_is_a_1(made, mode):
+    sound = [one for one in made if one.call.args_error is None]
+    expected = [ExpectedCall(one.call.name, one.call.args, turn=one.turn) for one in sound]
+    assert Match(mode, expected, sound).value == 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(names, max_size=6), st.lists(names, max_size=6))
+def test_calls_match_as_often_as_both_sides_have_them(expected, found):
+    made = [MadeCall(index, 0, ToolCall(name)) for index, name in enumerate(found)]
+    match = Match(ToolMatch(order="any", credit="f1"), [ExpectedCall(name) for name in expected], made)
+    assert match.tp == sum(min(expected.count(name), found.count(name)) for name in "fg")
+
+
+@settings(max_examples=100, deadline=None)
+@given(made_calls(2), st.sampled_from([mode for mode in MODES if mode.extra == "forbid"]))
+def test_where_no_call_was_expected_and_more_are_forbidden_it_is_1_if_and_only_if_none_was_made(made, mode):
+    assert Match(mode, [], made).value == (not made)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(plain_calls, max_size=4), st.sampled_from([mode for mode in MODES if mode.missing == "forbid"]))
+def test_where_none_was_made_and_none_may_be_missing_it_is_1_if_and_only_if_none_was_expected(expected, mode):
+    assert Match(mode, expected, []).value == (not expected)
+
+
+@settings(max_examples=300, deadline=None)
+@given(both_sides(), st.sampled_from(MODES), comparisons)
+@example(([ExpectedCall("f")], [MadeCall(1, 0, BROKEN)]), PRESETS["exact"], ArgMatch())
+def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, comparison):
+    expected, made = sides
+    how = mode.model_copy(update={"args": comparison})
+    match = Match(how, expected, made)
+    _, details = explain(match)
+    assert json.loads(json.dumps(details, allow_nan=False)) == details
+    scores = [pair["score"] for pair in details["pairs"]]
+    tp = sum(scores) if how.args_credit == "fraction" else scores.count(1)
+    assert details["tp"] == pytest.approx(tp)
+    assert details["fp"] == pytest.approx(len(made) - tp if how.extra == "forbid" else 0)
+    assert details["fn"] == pytest.approx(len(expected) - tp if how.missing == "forbid" else 0)
+    assert value_of(how, details["tp"], len(made), len(expected)) == pytest.approx(match.value)
+    both = [*details["pairs"], *details["out_of_order"]]
+    assert sorted(one["expected"] for one in [*both, *details["missing"]]) == list(range(len(expected)))
+    assert sorted(one["made"] for one in [*both, *details["extra"]]) == list(range(len(made)))
+    for one in [*both, *details["extra"]]:
+        assert (one["message"], one["name"]) == (made[one["made"]].message, made[one["made"]].call.name)
+    for one in [*both, *details["missing"]]:
+        assert one["name"] == expected[one["expected"]].name
+    assert all((one["score"] < 1) == ("differences" in one) for one in both)
+    left = [{call["name"] for call in details[side]} for side in ("missing", "extra")]
+    assert left[0].isdisjoint(left[1])
+
+
+def in_messages(*calls: ToolCall) -> list[MadeCall]:
+    """Calls, each in a message of its own, from number 2 on."""
+    return [MadeCall(number, 1, call) for number, call in enumerate(calls, 2)]
+
+
+def pairs_of(how: ToolMatch, expected: Sequence[ExpectedCall], made: Sequence[MadeCall]) -> list[tuple[int, int]]:
+    return [(one, other) for one, other, _ in Match(how, expected, made).pairs]
+
+
+@pytest.mark.parametrize("order", ["in_order", "any"])
+def test_taking_the_first_match_would_lose_a_pair(order):
     """The call to Rome alone fits the second expected call, though the first would take it too."""
     expected = [ExpectedCall("f", compare_args=[]), ExpectedCall("f", {"city": "Rome"})]
-    match = pair_equal(expected, made(ToolCall("f", {"city": "Rome"}), ToolCall("f", {"city": "Paris"})))
-    assert [(pair.expected, pair.made) for pair in match.pairs] == [(0, 1), (1, 0)]
-    assert (match.missing, match.extra) == ((), ())
+    rome, paris = ToolCall("f", {"city": "Rome"}), ToolCall("f", {"city": "Paris"})
+    how = ToolMatch(order=order)
+    beside = [MadeCall(2, 1, rome), MadeCall(2, 1, paris)]
+    assert pairs_of(how, expected, beside) == [(0, 1), (1, 0)]
+    assert len(pairs_of(how, expected, in_messages(rome, paris))) == (2 if order == "any" else 1)
 
 
-def test_a_pair_may_move_all_others_along_without_recursion():
-    """Each call fits the next expected one too, and the last expected one fits the first call alone."""
-    size = 1_100
-    edges = [*({left, left + 1} for left in range(size - 1)), {0}]
-    match = pair_equal(*graph(edges, size))
-    assert [(pair.expected, pair.made) for pair in match.pairs] == [*((left, left + 1) for left in range(size - 1)), (size - 1, 0)]  # fmt: skip
+def test_calls_of_one_message_are_in_order_in_any_order_unless_parallel_is_ordered():
+    expected = [ExpectedCall(name) for name in "abcd"]
+    made = [MadeCall(2 if name in "ba" else 3, 1, ToolCall(name)) for name in "badc"]
+    for order in ("sequence", "in_order"):
+        assert pairs_of(ToolMatch(order=order), expected, made) == [(0, 1), (1, 0), (2, 3), (3, 2)]
+        ordered = Match(ToolMatch(order=order, parallel="ordered"), expected, made)
+        assert ordered.value == 0
+    across = [replace_message(one, number) for one, number in zip(made, (2, 3, 3, 4), strict=True)]
+    assert Match(ToolMatch(), expected, across).value == 0
 
 
-def test_two_thousand_equal_calls_are_paired_in_their_order():
-    size = 2_000
-    match = pair_equal([ExpectedCall("f")] * size, made(*[ToolCall("f")] * size))
-    assert [(pair.expected, pair.made) for pair in match.pairs] == [(index, index) for index in range(size)]
-    assert (match.missing, match.extra) == ((), ())
-
-
-names = st.lists(st.sampled_from(["f", "g", "h"]), max_size=8)
-
-
-@settings(max_examples=100)
-@given(names, names)
-def test_repeated_calls_match_as_often_as_both_sides_have_them(expected, found):
-    match = pair_equal([ExpectedCall(name) for name in expected], made(*map(ToolCall, found)))
-    assert Counter(expected[pair.expected] for pair in match.pairs) == Counter(expected) & Counter(found)
-    assert Counter(expected[index] for index in match.missing) == Counter(expected) - Counter(found)
-    assert Counter(found[index] for index in match.extra) == Counter(found) - Counter(expected)
+def replace_message(one: MadeCall, message: int) -> MadeCall:
+    return one._replace(message=message)
 
 
 @pytest.mark.parametrize(
-    ("expected", "found", "pairs", "missing", "extra"),
+    ("expected", "found", "pairs"),
     [
-        ("", "", [], (), ()),
-        ("ab", "ab", [(0, 0), (1, 1)], (), ()),
-        ("ab", "", [], (0, 1), ()),
-        ("", "ab", [], (), (0, 1)),
-        ("ab", "aab", [(0, 1), (1, 2)], (), (0,)),
-        ("abc", "ac", [(0, 0), (2, 1)], (1,), ()),
-        ("abc", "abxc", [(0, 0), (1, 1), (2, 3)], (), (2,)),
-        ("abcd", "cdab", [(0, 2), (1, 3)], (2, 3), (0, 1)),
-        ("aa", "a", [(0, 0)], (1,), ()),
-        ("a", "b", [], (0,), (0,)),
+        ("", "", []),
+        ("ab", "ab", [(0, 0), (1, 1)]),
+        ("ab", "", []),
+        ("", "ab", []),
+        ("ab", "aab", [(0, 0), (1, 2)]),
+        ("abc", "ac", [(0, 0), (2, 1)]),
+        ("abc", "abxc", [(0, 0), (1, 1), (2, 3)]),
+        ("aa", "a", [(0, 0)]),
+        ("a", "b", []),
     ],
 )
-def test_in_sequence_a_longest_run_of_names_is_aligned(expected, found, pairs, missing, extra):
-    match = pair_in_sequence([ExpectedCall(name) for name in expected], made(*map(ToolCall, found)))
-    assert [(pair.expected, pair.made) for pair in match.pairs] == pairs
-    assert (match.missing, match.extra) == (missing, extra)
+def test_in_order_a_longest_run_is_aligned(expected, found, pairs):
+    made = in_messages(*map(ToolCall, found))
+    assert pairs_of(ToolMatch(order="in_order"), [ExpectedCall(name) for name in expected], made) == pairs
 
 
-def test_in_sequence_a_tool_that_is_called_again_and_again_is_aligned_as_well():
-    """Python's `difflib` leaves out what is common in long sequences, unless it is told not to."""
-    expected, found = [ExpectedCall("f")] * 300, made(ToolCall("g"), *[ToolCall("f")] * 299)
-    match = pair_in_sequence(expected, found)
-    assert (len(match.pairs), match.missing, match.extra) == (299, (299,), (0,))
+def test_in_sequence_a_call_answers_the_one_at_its_own_position():
+    how = ToolMatch(order="sequence", credit="f1")
+    expected = [ExpectedCall(name) for name in "abcd"]
+    assert pairs_of(how, expected, in_messages(*map(ToolCall, "xbdc"))) == [(1, 1)]
 
 
-@settings(max_examples=100)
-@given(names, names)
-def test_in_sequence_pairs_bear_one_name_and_never_cross(expected, found):
-    match = pair_in_sequence([ExpectedCall(name) for name in expected], made(*map(ToolCall, found)))
-    pairs = [(pair.expected, pair.made) for pair in match.pairs]
-    assert all(expected[left] == found[right] for left, right in pairs)
-    assert pairs == sorted(pairs)
-    assert [right for _, right in pairs] == sorted({right for _, right in pairs})
-    assert (not match.missing and not match.extra) is (expected == found)
-    assert sorted([*(left for left, _ in pairs), *match.missing]) == list(range(len(expected)))
-    assert sorted([*(right for _, right in pairs), *match.extra]) == list(range(len(found)))
+def test_in_turns_a_call_answers_only_what_was_expected_in_its_turn():
+    expected = [ExpectedCall("f", turn=1), ExpectedCall("g", turn=2), ExpectedCall("h", turn=2)]
+    made = [MadeCall(2, 1, ToolCall("f")), MadeCall(2, 1, ToolCall("g")), MadeCall(4, 2, ToolCall("h"))]
+    match = Match(ToolMatch(order="any", scope="turn", credit="f1"), expected, made)
+    assert [pair[:2] for pair in match.pairs] == [(0, 0), (2, 2)]
+    assert match.value == 2 / 3
+    assert replace(match, how=ToolMatch(order="any")).value == 1
 
 
-def test_in_sequence_arguments_are_compared_pair_by_pair():
-    expected = [ExpectedCall("f", {"a": 1, "b": 2}), ExpectedCall("g", {"x": 1, "y": 2}, compare_args=["x"])]
-    match = pair_in_sequence(expected, made(ToolCall("f", {"a": 1}), ToolCall("g", {"x": 1})))
-    assert [pair.arguments for pair in match.pairs] == [Comparison(("a",), ("b",)), Comparison(("x",), ())]
+def test_in_turns_positions_begin_anew():
+    """The turns are in place each, though a call is missing before the second."""
+    expected = [ExpectedCall("f", turn=1), ExpectedCall("g", turn=1), ExpectedCall("h", turn=2)]
+    made = [MadeCall(2, 1, ToolCall("f")), MadeCall(4, 2, ToolCall("h"))]
+    how = ToolMatch(order="sequence", credit="recall")
+    assert pairs_of(how, expected, made) == [(0, 0)]
+    assert pairs_of(how.model_copy(update={"scope": "turn"}), expected, made) == [(0, 0), (2, 1)]
 
 
-BROKEN = ToolCall("g", '{"b": 1')  # type: ignore[arg-type]
-EXPECTED = [ExpectedCall("f", {"a": 1}), ExpectedCall("g", {"b": 1}), ExpectedCall("h", {"c": [1, 2]})]
-MADE = made(ToolCall("f", {"a": 2}), BROKEN, ToolCall("i", {"d": "é"}))
+@pytest.mark.parametrize("mode", [PRESETS["exact"], PRESETS["same_calls"], ToolMatch(order="in_order", credit="f1")])
+@pytest.mark.parametrize("extra", [0, 1])
+def test_two_thousand_equal_calls_are_paired_in_their_order(mode, extra):
+    size = 2_000
+    expected = [ExpectedCall("f", {"a": 1})] * size
+    made = in_messages(*[ToolCall("f", {"a": 1})] * (size + extra))
+    match = Match(mode, expected, made)
+    assert match.tp == size
+    assert sorted(pair[:2] for pair in match.pairs) == [(index, index) for index in range(size)]
 
 
-def test_details_name_the_message_of_each_call():
-    match = pair_in_sequence(EXPECTED, MADE)
-    assert match.details() == {
-        "matched": [
-            {"expected": 0, "message": 2, "name": "f", "different": ["a"]},
-            {"expected": 1, "message": 3, "name": "g", "different": ["b"], "args_error": BROKEN.args_error},
-        ],
-        "missing": [{"expected": 2, "name": "h", "args": {"c": [1, 2]}}],
-        "extra": [{"message": 4, "name": "i", "args": {"d": "é"}}],
-    }
+@pytest.mark.parametrize("order", ["in_order", "any"])
+@pytest.mark.parametrize("parallel", ["unordered", "ordered"])
+def test_two_hundred_mixed_calls_are_paired_as_well_as_can_be(order, parallel):
+    """Every tenth call has another argument, and each message holds four; the rest is as expected."""
+    expected = [ExpectedCall(f"tool_{index % 7}", {"n": index, "same": True}) for index in range(200)]
+    calls = [ToolCall(one.name, {**one.args, "n": -1} if at % 10 == 5 else one.args) for at, one in enumerate(expected)]
+    made = [MadeCall(2 + index // 4, 1, call) for index, call in enumerate(calls)]
+    for args_credit, tp in {"all": 180, "fraction": 190}.items():
+        how = ToolMatch(order=order, parallel=parallel, args_credit=args_credit, credit="f1")
+        assert Match(how, expected, made).tp == tp
 
 
-def test_details_keep_arguments_that_cannot_be_read():
-    match = pair_equal(EXPECTED, MADE)
-    assert match.details()["extra"][1] == {
-        "message": 3,
-        "name": "g",
-        "args_raw": '{"b": 1',
-        "args_error": BROKEN.args_error,
-    }
+def test_two_thousand_calls_of_one_message_in_another_order_are_paired():
+    size = 2_000
+    expected = [ExpectedCall("f", {"n": index}) for index in range(size)]
+    made = [MadeCall(2, 1, ToolCall("f", {"n": index})) for index in reversed(range(size))]
+    for order in ("sequence", "in_order", "any"):
+        assert pairs_of(ToolMatch(order=order), expected, made) == [(at, size - 1 - at) for at in range(size)]
 
 
-@pytest.mark.parametrize("pair", [pair_equal, pair_in_sequence])
-def test_in_words_each_difference_is_told_once_also_where_calls_are_in_no_pair(pair):
-    assert pair(EXPECTED, MADE).in_words() == "; ".join(
-        [
-            "f in message 2 differs in a: expected 1, found 2",
-            f"g in message 3 has arguments that cannot be read ({BROKEN.args_error})",
-            'h {"c":[1,2]} was expected and not made',
-            'i {"d":"é"} in message 4 was not expected',
-        ]
+def sample(*messages: AIMessage | HumanMessage | ToolMessage, expected: Sequence[ToolCall]) -> Sample:
+    return Sample.of(messages, id="one", reference_tool_calls=expected)
+
+
+def test_of_a_sample_the_calls_of_one_side_are_taken_on_both():
+    f, g = ToolCall("f"), ToolCall("g")
+    both = sample(
+        HumanMessage(tool_calls=[g]),
+        AIMessage(tool_calls=[f]),
+        expected=[ExpectedCall("f"), ExpectedCall("g", requestor="user")],
     )
+    for requestor, name in (("assistant", "f"), ("user", "g")):
+        calls = Match.of(PRESETS["exact"], both, requestor, include_failed=True)
+        assert [call.name for call in calls.expected] == [one.call.name for one in calls.made] == [name]
 
 
-def test_in_words_missing_and_unexpected_arguments_are_nothing():
-    match = pair_in_sequence([ExpectedCall("f", {"a": 1, "n": None})], made(ToolCall("f", {"b": True})))
-    assert match.in_words() == (
-        "f in message 2 differs in a: expected 1, found nothing, n: expected null, found nothing, "
-        "b: expected nothing, found true"
+def test_of_a_sample_failed_calls_are_left_out_if_asked_and_those_of_unknown_end_are_not():
+    calls = [ToolCall(name, id=name) for name in "abcd"]
+    recorded = sample(
+        AIMessage(tool_calls=calls),
+        ToolMessage("no", tool_call_id="a", is_error=True),
+        ToolMessage("yes", tool_call_id="b", is_error=False),
+        ToolMessage("who knows", tool_call_id="c"),
+        expected=[],
     )
-
-
-def test_in_words_long_values_are_cut():
-    match = pair_equal([], made(ToolCall("f", {"a": "x" * 200})))
-    shown = 'f {"a":"' + "x" * 200 + '"}'
-    assert match.in_words() == f"{shown[:117]}... in message 2 was not expected"
-
-
-def test_in_words_nothing_is_said_where_all_match():
-    assert pair_equal([ExpectedCall("f")], made(ToolCall("f"))).in_words() == ""
-    assert Match.of([], [], []).in_words() == ""
-
-
-def test_the_reason_of_a_long_way_off_stays_short():
-    made = [(number, ToolCall(f"extra_{number}")) for number in range(1, 501)]
-    words = pair_equal([], made).in_words()
-    assert words.startswith("extra_1 {} in message 1 was not expected; ")
-    assert words.endswith("; extra_10 {} in message 10 was not expected; and 490 more")
+    for include_failed, names in ((True, "abcd"), (False, "bcd")):
+        found = Match.of(PRESETS["exact"], recorded, "assistant", include_failed=include_failed)
+        assert "".join(one.call.name for one in found.made) == names

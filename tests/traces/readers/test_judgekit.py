@@ -37,8 +37,9 @@ def test_a_record_is_a_sample_or_a_trace_and_without_an_id_is_named_by_its_index
 def test_broken_arguments_of_a_call_are_kept():
     call = {"name": "f", "args": '{"a": '}
     sample = READER.sample({"trace": {"messages": [{"role": "assistant", "tool_calls": [call]}]}}, 0)
-    assert sample.trace.tool_calls == ((1, ToolCall("f", '{"a": ')),)
-    assert sample.trace.tool_calls[0][1].args_raw == '{"a": '
+    [made] = sample.trace.tool_calls()
+    assert made == (1, 0, ToolCall("f", '{"a": '))
+    assert made.call.args_raw == '{"a": '
 
 
 @pytest.mark.parametrize(

@@ -384,7 +384,7 @@ def test_recorded_requests_are_read_without_a_loss(shared_data, lost):
             for message in request["messages"]
             for call in message.get("tool_calls") or ()
         ]
-        assert [call.args for _, call in sample.trace.tool_calls] == recorded
+        assert [made.call.args for made in sample.trace.tool_calls()] == recorded
         for message, found in zip(sample.trace.messages, request["messages"], strict=True):
             if isinstance(found["content"], str):
                 assert message.text == found["content"]

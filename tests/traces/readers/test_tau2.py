@@ -90,13 +90,10 @@ def test_a_simulation_becomes_a_sample():
         domain="airline",
         reference_tool_calls=[
             ExpectedCall("f", {"a": 1}, id="a0", extra={"info": "i"}),
+            ExpectedCall("toggle", id="u0", requestor="user", extra={"info": None}),
             ExpectedCall("g", {"b": 2, "c": 3}, id="a1", compare_args=["b"]),
         ],
-        metadata={
-            "task": {"ticket": "t"},
-            "criteria": {"reward_basis": ["DB"]},
-            "user_actions": [{**USER_ACTION, "compare_args": None}],
-        },
+        metadata={"task": {"ticket": "t"}, "criteria": {"reward_basis": ["DB"]}},
         trace=Trace(
             id="s",
             started_at=datetime.fromisoformat(simulation["start_time"]),
@@ -143,9 +140,9 @@ def test_a_simulation_becomes_a_sample():
 @pytest.mark.parametrize(
     ("simulation", "expected"),
     [
-        ({"task_id": "4", "messages": []}, ("4", "4", (), 2)),
-        ({"task_id": "4", "trial": 0, "id": "s", "messages": [], "reward_info": None}, ("4#0", "s", (), 2)),
-        ({"task_id": "4", "messages": [], "reward_info": {"reward": None, "action_checks": None}}, ("4", "4", (), 2)),
+        ({"task_id": "4", "messages": []}, ("4", "4", (), 3)),
+        ({"task_id": "4", "trial": 0, "id": "s", "messages": [], "reward_info": None}, ("4#0", "s", (), 3)),
+        ({"task_id": "4", "messages": [], "reward_info": {"reward": None, "action_checks": None}}, ("4", "4", (), 3)),
         ({"task_id": "unknown", "messages": []}, ("unknown", "unknown", (), None)),
     ],
     ids=["bare", "no reward info", "no reward", "no task"],
@@ -215,11 +212,7 @@ def test_the_benchmarks_verdict_on_every_expected_call_is_reproduced(recorded):
     document, samples = recorded
     judged = Counter()
     for simulation, sample in zip(document["simulations"], samples, strict=True):
-        messages = sample.trace.messages
-        calls = {
-            "assistant": [call for _, call in sample.trace.tool_calls],
-            "user": [call for message in messages if isinstance(message, HumanMessage) for call in message.tool_calls],
-        }
+        calls = {side: [one.call for one in sample.trace.tool_calls(side)] for side in ("assistant", "user")}
         labels = [(label.name, label.value) for label in sample.trace.labels if label.name != "reward"]
         checks = simulation["reward_info"]["action_checks"] or []
         assert labels == [(f"action_match:{check['action']['action_id']}", check["action_match"]) for check in checks]
@@ -235,15 +228,16 @@ def test_expected_calls_and_rewards_are_those_of_the_file(recorded):
     tasks = {task["id"]: task for task in document["tasks"]}
     for simulation, sample in zip(document["simulations"], samples, strict=True):
         actions = tasks[simulation["task_id"]]["evaluation_criteria"]["actions"]
-        assert [(one.id, one.name, one.args, one.compare_args) for one in sample.reference_tool_calls or ()] == [
+        references = sample.reference_tool_calls or ()
+        assert [(one.id, one.name, one.args, one.requestor, one.compare_args) for one in references] == [
             (
                 one["action_id"],
                 one["name"],
                 one["arguments"],
+                one["requestor"],
                 None if one["compare_args"] is None else tuple(one["compare_args"]),
             )
             for one in actions or ()
-            if one["requestor"] == "assistant"
         ]
         rewards = [label.value for label in sample.trace.labels if label.name == "reward"]
         assert rewards == [simulation["reward_info"]["reward"]]
@@ -257,14 +251,8 @@ def test_the_calls_of_the_agent_and_of_the_user_are_told_apart(recorded):
         for message in simulation["messages"]
         for call in message.get("tool_calls") or ()
     )
-    found = Counter(
-        message.role
-        for sample in samples
-        for message in sample.trace.messages
-        for _ in getattr(message, "tool_calls", ())
-    )
-    assert found == raw
-    assert sum(len(sample.trace.tool_calls) for sample in samples) == raw["assistant"]
+    for side in ("assistant", "user"):
+        assert sum(len(sample.trace.tool_calls(side)) for sample in samples) == raw[side]
     if samples[0].domain == "telecom":
         assert raw == {"assistant": 207, "user": 482}  # as counted in the notes on formats
 

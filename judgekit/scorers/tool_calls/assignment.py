@@ -1,0 +1,113 @@
+"""One-to-one pairs of the greatest total weight: rows are what was expected, columns what was made.
+
+Weights lie in [0, 1]. Where several choices weigh the same, it depends on the weights alone which of them is taken.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from numpy import float64, intp
+    from numpy.typing import NDArray
+
+    Weights: TypeAlias = NDArray[float64]
+
+Pair: TypeAlias = tuple[int, int]
+Blocks: TypeAlias = Sequence[tuple[int, int]]
+"""Runs of columns that have no order among themselves: the first column of each, and the one behind its last."""
+
+
+def best_pairs(weights: "Sequence[Sequence[float]] | Weights") -> list[Pair]:
+    """As many pairs as there can be, in any order, with the greatest total weight (linear sum assignment).
+
+    Source: Crouse 2016, "On implementing 2D rectangular assignment algorithms", as implemented in SciPy.
+    """
+    if len(weights) == 0 or len(weights[0]) == 0:
+        return []
+    if len(weights) == 1:
+        row = list(weights[0])
+        return [(0, row.index(max(row)))]
+    if len(weights[0]) == 1:
+        column = [row[0] for row in weights]
+        return [(column.index(max(column)), 0)]
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import, and seldom needed
+
+    rows, columns = linear_sum_assignment(weights, maximize=True)
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+def best_in_place(weights: "Weights", blocks: Blocks) -> list[Pair]:
+    """The best pairs of a weight where a row belongs to the column at its own position, or to another of that one's block."""
+    return [
+        (first + row, first + column)
+        for first, end in blocks
+        for row, column in best_pairs(weights[first:end, first:end])
+        if weights[first + row, first + column]
+    ]
+
+
+def best_in_order(weights: "Weights", blocks: Blocks) -> list[Pair]:
+    """The best pairs of a weight that do not cross: no row has its partner in an earlier block than a row before it has.
+
+    The rows are split into runs, one for each block, by dynamic programming over the blocks. What the first ``end`` rows
+    weigh at best is the maximum over ``start`` of what the first ``start`` rows do with the blocks before, and rows
+    ``start`` to ``end`` with this block.
+    """
+    import numpy as np  # noqa: PLC0415 - slow to import, and seldom needed
+
+    if len(blocks) == 1:
+        return [pair for pair in best_pairs(weights) if weights[pair]]
+    best = np.zeros(len(weights) + 1)
+    steps: list[tuple[Weights, Weights, NDArray[intp], NDArray[intp]]] = []
+    for first, end in blocks:
+        block = weights[:, first:end]
+        rows = np.flatnonzero(block.any(axis=1))
+        totals, starts = _best_runs(best[rows], block[rows])
+        after = best.copy()
+        after[rows + 1] = np.maximum(after[rows + 1], totals)
+        after = np.maximum.accumulate(after)
+        steps.append((best, after, rows, starts))
+        best = after
+    pairs: list[Pair] = []
+    last = len(weights)
+    for (first, end), (before, after, rows, starts) in zip(reversed(blocks), reversed(steps), strict=True):
+        if after[last] > before[last]:
+            fewest = int(np.flatnonzero(after == after[last])[0])  # rows that weigh as much together
+            stop = int(np.searchsorted(rows, fewest))
+            run = rows[starts[stop - 1] : stop]
+            pairs += [(int(run[row]), first + column) for row, column in best_pairs(weights[run, first:end])]
+            last = int(run[0])
+    return sorted(pair for pair in pairs if weights[pair])
+
+
+def _best_runs(before: "Weights", block: "Weights") -> "tuple[Weights, NDArray[intp]]":
+    """For each row, the best total of a run that ends with it, and the row where that run starts.
+
+    A run that starts at a row adds what the rows before that one weigh. What a run weighs is submodular in its rows, so
+    that the best start never falls as the end grows, and the search divides (Aggarwal et al. 1987, on Monge arrays).
+    """
+    import numpy as np  # noqa: PLC0415 - slow to import, and seldom needed
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - as slow
+
+    if block.shape[1] == 1:
+        return before + block[:, 0], np.arange(len(block))
+    totals, starts = np.zeros(len(block)), np.zeros(len(block), dtype=np.intp)
+    most = float(block.max(axis=0, initial=0).sum())
+
+    def search(ends: range, first: int, last: int) -> None:
+        if not ends:
+            return
+        end = ends[len(ends) // 2]
+        best, total = first, -1.0
+        for start in range(first, min(last, end) + 1):
+            if before[start] + min(most, end + 1 - start) > total:
+                run = block[start : end + 1]
+                found = before[start] + run[linear_sum_assignment(run, maximize=True)].sum()
+                if found > total:
+                    best, total = start, found
+        totals[end], starts[end] = total, best
+        search(range(ends.start, end), first, best)
+        search(range(end + 1, ends.stop), best, last)
+
+    search(range(len(block)), 0, len(block) - 1)
+    return totals, starts

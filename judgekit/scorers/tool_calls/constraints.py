@@ -1,0 +1,381 @@
+"""What tool calls must be like, whichever ones were expected."""
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError, model_validator
+
+from judgekit.errors import ConfigError, explain, listed
+from judgekit.score import Score
+from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_arguments
+from judgekit.scorers.tool_calls.equality import canonical_json
+from judgekit.scorers.tool_calls.matchers import with_sound_matchers
+from judgekit.scorers.tool_calls.modes import known_requestor
+from judgekit.scorers.tool_calls.schemas import schema_problems
+from judgekit.scoring import Blocking
+from judgekit.traces.message import CALLERS, JsonObject, Record, Requestor, ToolCall
+from judgekit.traces.pairing import call_errors
+from judgekit.traces.rendering import compact_json, plain_name
+from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import MadeCall, Trace
+
+_AT_LEAST = ArgMatch(mode="at_least")
+
+
+class Verdict(NamedTuple):
+    """Whether a constraint holds, and why; ``None`` where that cannot be said."""
+
+    holds: bool | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """What one side did in a trace."""
+
+    trace: Trace
+    requestor: Requestor
+
+    @cached_property
+    def calls(self) -> tuple[MadeCall, ...]:
+        """Its calls, in order."""
+        return self.trace.tool_calls(self.requestor)
+
+    @cached_property
+    def errors(self) -> tuple[bool | None, ...]:
+        """Whether each of the calls failed, where that is known."""
+        return call_errors(self.trace.messages, self.requestor)
+
+    def calls_of(self, tool: str) -> list[MadeCall]:
+        """Its calls of the tools that a pattern fits."""
+        fits = any_glob([tool])
+        return [made for made in self.calls if fits(made.call.name)]
+
+
+class Constraint(Record, ABC):
+    """Something that must be so. Tools are named by patterns, in which ``*`` stands for anything."""
+
+    @abstractmethod
+    def check(self, conduct: Conduct, /) -> Verdict:
+        """Whether it is so."""
+
+    def __str__(self) -> str:
+        """As it is written in Python, with the name that it has in a config file: ``count(search, max=3)``."""
+        fields = type(self).model_fields
+        given: list[str] = []
+        for name, field in fields.items():
+            value = getattr(self, name)
+            if value != field.default:
+                text = plain_name(value) if isinstance(value, str) else compact_json(value)
+                given.append(text if field.kw_only is False else f"{name}={text}")
+        return f"{fields['type'].default}({', '.join(given)})"
+
+
+_Args: TypeAlias = Annotated[JsonObject, AfterValidator(with_sound_matchers)]
+
+
+class Require(Constraint):
+    """The tool is called, with at least these arguments if they are given; their values may be value matchers.
+
+    Arguments that cannot be read are not these.
+
+    Example:
+        ``Require("search", {"query": contains("Paris")})``
+    """
+
+    type: Literal["require"] = "require"
+    tool: str = Field(kw_only=False)
+    args: _Args | None = Field(default=None, kw_only=False)
+
+    def check(self, conduct: Conduct, /) -> Verdict:
+        """Holds if one call is such."""
+        calls = conduct.calls_of(self.tool)
+        for made in calls:
+            if _has(made.call, self.args):
+                return Verdict(holds=True, reason=_place(made))
+        return Verdict(holds=False, reason="not called with these arguments" if calls else "not called")
+
+
+class Forbid(Constraint):
+    """The tool is not called, or not with at least these arguments; their values may be value matchers.
+
+    Not decided where arguments matter and cannot be read.
+
+    Example:
+        ``Forbid("refund", {"amount": between(100, None)})``
+    """
+
+    type: Literal["forbid"] = "forbid"
+    tool: str = Field(kw_only=False)
+    args: _Args | None = Field(default=None, kw_only=False)
+
+    def check(self, conduct: Conduct, /) -> Verdict:
+        """Holds if no call is such."""
+        calls = conduct.calls_of(self.tool)
+        if forbidden := [made for made in calls if _has(made.call, self.args)]:
+            return Verdict(holds=False, reason=_told(map(_place, forbidden)))
+        if unread := [made for made in calls if made.call.args_error is not None]:
+            return Verdict(holds=None, reason=f"arguments that cannot be read: {_told(map(_place, unread))}")
+        return Verdict(holds=True, reason="not called with these arguments" if calls else "not called")
+
+
+class Count(Constraint):
+    """The tool is called at least ``min`` times and at most ``max`` times."""
+
+    type: Literal["count"] = "count"
+    tool: str = Field(kw_only=False)
+    min: int = Field(default=0, ge=0)
+    max: int | None = None
+
+    @model_validator(mode="after")
+    def _must_bound(self) -> "Count":
+        if self.min == 0 and self.max is None:
+            raise ValueError("any number of calls would do: give min or max")
+        if self.max is not None and self.max < self.min:
+            raise ValueError(f"no number of calls is at least {self.min} and at most {self.max}")
+        return self
+
+    def check(self, conduct: Conduct, /) -> Verdict:
+        """Holds if the number of calls is within its bounds."""
+        number = len(conduct.calls_of(self.tool))
+        holds = self.min <= number and (self.max is None or number <= self.max)
+        return Verdict(holds, _number(number, "call"))
+
+
+class Before(Constraint):
+    """Each call of ``then`` has a call of ``first`` in an earlier message, since those of one message go out together.
+
+    Holds where ``then`` is not called.
+    """
+
+    type: Literal["before"] = "before"
+    first: str = Field(kw_only=False)
+    then: str = Field(kw_only=False)
+
+    def check(self, conduct: Conduct, /) -> Verdict:
+        """Holds if no call of ``then`` comes too early."""
+        calls = conduct.calls_of(self.then)
+        start = min((made.message for made in conduct.calls_of(self.first)), default=len(conduct.trace.messages))
+        early = [made for made in calls if made.message <= start]
+        if early:
+            reason = f"{_told(map(_place, early))} without {_name(self.first)} before it"
+            return Verdict(holds=False, reason=reason)
+        return Verdict(holds=True, reason=_place(calls[0]) if calls else f"{_name(self.then)} is not called")
+
+
+class NoRepeat(Constraint):
+    """No call is made again with equal arguments, unless the one before is known to have failed: that is a retry.
+
+    Calls of one message go out together, so that none of them retries another. Arguments that cannot be read are equal
+    if their text is.
+    """
+
+    type: Literal["no_repeat"] = "no_repeat"
+    tool: str = Field(default="*", kw_only=False)
+
+    def check(self, conduct: Conduct, /) -> Verdict:
+        """Holds if no call is a repeat."""
+        fits = any_glob([self.tool])
+        before: dict[str, tuple[int, bool]] = {}
+        repeats: list[str] = []
+        for made, failed in zip(conduct.calls, conduct.errors, strict=True):
+            if not fits(made.call.name):
+                continue
+            key = _canonical(made.call)
+            message, may_retry = before.get(key, (0, True))
+            if message == made.message or not may_retry:
+                repeats.append(f"{_place(made)} repeats message {message}")
+            if may_retry:
+                before[key] = made.message, failed is True
+        return Verdict(not repeats, _told(repeats) or "no repeats")
+
+
+class Status(Constraint):
+    """How the calls of the tool ended; where a pattern fits several tools, those of each of them.
+
+    ``ok``: none failed. ``recovered``: some failed, and the last one did not. ``error``: the last one failed. Not decided
+    where the tool is not called, or where it hangs on calls of which nobody knows whether they failed.
+    """
+
+    type: Literal["status"] = "status"
+    tool: str = Field(kw_only=False)
+    status: Literal["ok", "error", "recovered"] = Field(kw_only=False)
+
+    def check(self, conduct: Conduct, /) -> Verdict:
+        """Holds if the calls of each tool ended so."""
+        fits = any_glob([self.tool])
+        outcomes = defaultdict[str, list[bool | None]](list)
+        for made, failed in zip(conduct.calls, conduct.errors, strict=True):
+            if fits(made.call.name):
+                outcomes[made.call.name].append(_not(failed))
+        if not outcomes:
+            return Verdict(holds=None, reason="not called")
+        verdicts = {tool: self._ended_so(successes) for tool, successes in outcomes.items()}
+        holds = _all(verdicts.values())
+        told = (_ending(tool, outcomes[tool]) for tool, verdict in verdicts.items() if verdict is holds)
+        return Verdict(holds, _told(told))
+
+    def _ended_so(self, successes: Sequence[bool | None]) -> bool | None:
+        if self.status == "ok":
+            return _all(successes)
+        if self.status == "error":
+            return _not(successes[-1])
+        return _all([_not(_all(successes[:-1])), successes[-1]])
+
+
+class MaxSteps(Constraint):
+    """The side whose calls are looked at sends at most ``n`` messages, with calls or without."""
+
+    type: Literal["max_steps"] = "max_steps"
+    n: int = Field(ge=0, kw_only=False)
+
+    def check(self, conduct: Conduct, /) -> Verdict:
+        """Holds if there are no more messages."""
+        steps = sum(isinstance(message, CALLERS[conduct.requestor]) for message in conduct.trace.messages)
+        return Verdict(steps <= self.n, _number(steps, "message"))
+
+
+class SchemaValid(Constraint):
+    """The arguments of each call fit the JSON Schema of the tool, as the trace defines it.
+
+    A tool that is not defined breaks this, and so do arguments that cannot be read. Not decided where the trace defines
+    no tools, or where a schema is of no use (`schema_problems`).
+    """
+
+    type: Literal["schema_valid"] = "schema_valid"
+
+    def check(self, conduct: Conduct, /) -> Verdict:
+        """Holds if there is no problem with any call."""
+        if not conduct.trace.tools:
+            return Verdict(holds=None, reason="the trace defines no tools")
+        problems: list[str] = []
+        undecided: list[str] = []
+        for made in conduct.calls:
+            try:
+                problems += [f"{_place(made)}: {one}" for one in schema_problems(made.call, conduct.trace.tools)]
+            except ValueError as error:
+                undecided.append(f"{_place(made)}: {error}")
+        if problems:
+            return Verdict(holds=False, reason=_told(problems))
+        return Verdict(
+            None if undecided else True, _told(undecided) or f"{_number(len(conduct.calls), 'call')}, all fit"
+        )
+
+
+_CONSTRAINTS = TypeAdapter(
+    tuple[
+        Annotated[
+            Require | Forbid | Count | Before | NoRepeat | Status | MaxSteps | SchemaValid, Field(discriminator="type")
+        ],
+        ...,
+    ]
+)
+
+
+@dataclass(frozen=True)
+class ToolConstraints(Blocking):
+    """The share of constraints that hold, of those that can be decided; 1 if all of them do.
+
+    Constraints need no reference. In a config file each is a table with its ``type``, such as
+    ``{type = "before", first = "verify", then = "refund"}``.
+
+    Skipped where none can be decided. No judge. Details: ``constraints``, each with whether it ``holds`` (``null``: not
+    decided) and its ``reason``; ``held`` and ``broken``, how many do and do not.
+
+    Args:
+        constraints: What must be so.
+        requestor: Whose calls are looked at.
+        name: What the scores are called.
+
+    Raises:
+        ConfigError: There are no constraints, one does not fit, or there is no such requestor.
+
+    Example:
+        ``ToolConstraints([Require("search"), Before("verify", "refund"), MaxSteps(10)])``
+    """
+
+    constraints: Sequence[Constraint]
+    requestor: Requestor = "assistant"
+    name: str = "tool_constraints"
+
+    def __post_init__(self) -> None:
+        known_requestor(self.requestor)
+        try:
+            constraints = _CONSTRAINTS.validate_python(self.constraints)
+        except ValidationError as error:
+            raise ConfigError(f"constraints: {explain(error, self.constraints)}") from error
+        if not constraints:
+            raise ConfigError("constraints: found none; give one or more, such as Require('search')")
+        object.__setattr__(self, "constraints", constraints)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Checks the constraints one by one."""
+        conduct = Conduct(sample.trace, self.requestor)
+        verdicts = [(str(constraint), constraint.check(conduct)) for constraint in self.constraints]
+        held, broken, undecided = (sum(one.holds is what for _, one in verdicts) for what in (True, False, None))
+        told = [
+            f"{constraint}{' is not decided' if one.holds is None else ''}: {one.reason}"
+            for constraint, one in sorted(verdicts, key=lambda verdict: verdict[1].holds is None)
+            if not one.holds
+        ]
+        details: dict[str, JsonValue] = {
+            "constraints": [
+                {"constraint": constraint, "holds": one.holds, "reason": one.reason} for constraint, one in verdicts
+            ],
+            "held": held,
+            "broken": broken,
+        }
+        if undecided == len(verdicts):
+            return Score.skipped(self.name, listed(told), details=details)
+        reason = listed([f"{held} of {held + broken} constraints hold", *told])
+        return Score.scored(self.name, held / (held + broken), reason=reason, details=details)
+
+
+def _has(call: ToolCall, args: JsonObject | None) -> bool:
+    return args is None or compare_arguments(_AT_LEAST, ExpectedCall(call.name, args), call).score == 1
+
+
+def _canonical(call: ToolCall) -> str:
+    """A text that is the same for equal calls."""
+    return canonical_json([call.name, call.args_raw if call.args_error else call.args])
+
+
+def _all(verdicts: Iterable[bool | None]) -> bool | None:
+    """Whether all are so, in the logic of three values."""
+    found = set(verdicts)
+    return False if False in found else None if None in found else True
+
+
+def _not(verdict: bool | None) -> bool | None:  # noqa: FBT001 - it is all there is
+    return None if verdict is None else not verdict
+
+
+def _name(tool: str) -> str:
+    return plain_name(tool if len(tool) <= 80 else f"{tool[:77]}...")
+
+
+def _place(made: MadeCall) -> str:
+    return f"{_name(made.call.name)} in message {made.message}"
+
+
+def _ending(tool: str, successes: Sequence[bool | None]) -> str:
+    told = [f"{successes.count(False)} of {_number(len(successes), 'call')} failed"]
+    if unknown := successes.count(None):
+        told.append(f"{unknown} may have")
+    if len(successes) > 1 and successes[-1] is not None:
+        told.append(f"the last one {'succeeded' if successes[-1] else 'failed'}")
+    return f"{_name(tool)}: {', '.join(told)}"
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _told(items: Iterable[str], most: int = 3) -> str:
+    told = list(items)
+    more = f" and {len(told) - most} more" if len(told) > most else ""
+    return ", ".join(told[:most]) + more

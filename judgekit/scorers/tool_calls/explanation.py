@@ -1,0 +1,172 @@
+"""What a match of tool calls says for itself: the gist of it in one line, and all of it as JSON."""
+
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from judgekit.errors import listed
+from judgekit.scorers.tool_calls.arguments import AGREED, Absent, Comparison, Difference, Side
+from judgekit.scorers.tool_calls.matching import Match
+from judgekit.traces.message import JsonObject, ToolCall
+from judgekit.traces.rendering import compact_json, plain_name
+
+_MOST = 10
+"""How many things of a kind are told in words; the details have them all."""
+_LONGEST = 120
+"""Characters of a name, path or value that are told."""
+
+
+class _Aligned(NamedTuple):
+    expected: int
+    made: int
+    comparison: Comparison
+
+
+def explain(match: Match) -> tuple[str, JsonObject]:
+    """The reason and the details of a score.
+
+    The details have ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as they went into the value; ``pairs``, each
+    with the score of its arguments and their differences by path; ``out_of_order``, pairs that the order does not
+    allow; and the calls that are ``missing`` or ``extra``. Expected calls and those made are numbered from 0, messages
+    from 1.
+    """
+    pairs, displaced = _align(match)
+    both = [*pairs, *displaced]
+    missing = sorted(set(range(len(match.expected))).difference(pair.expected for pair in both))
+    extra = sorted(set(range(len(match.made))).difference(pair.made for pair in both))
+    return (
+        _in_words(match, pairs, displaced, missing, extra),
+        {
+            **_counts(match),
+            "pairs": [_pair_as_json(match, pair) for pair in pairs],
+            "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
+            "extra": [
+                {"made": at, "message": made.message, **_as_json(made.call)}
+                for at, made in ((at, match.made[at]) for at in extra)
+            ],
+            "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
+        },
+    )
+
+
+def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
+    """The pairs, and those that the order does not allow.
+
+    What no pair is made of is paired by tools' names, so that it can be told how arguments differ; these pairs are
+    worth nothing.
+    """
+    pairs = [
+        _Aligned(one, other, AGREED if credit == 1 else match.compare(one, other)) for one, other, credit in match.pairs
+    ]
+    places = [(one, match.block(other)) for one, other, _ in match.pairs]
+    displaced: list[_Aligned] = []
+    wanted = set(range(len(match.expected))).difference(pair.expected for pair in pairs)
+    found = set(range(len(match.made))).difference(pair.made for pair in pairs)
+    for one, other in sorted(match.free_pairs(sorted(wanted), sorted(found), match.score)):
+        at, block = bisect(places, (one, 0)), match.block(other)
+        in_order = match.how.order == "any" or (
+            all(before <= block for _, before in places[at - 1 : at])
+            and all(block <= behind for _, behind in places[at : at + 1])
+        )
+        if in_order and match.same_turn(one, other) and not match.credit(one, other):
+            places.insert(at, (one, block))
+            pairs.append(_Aligned(one, other, match.compare(one, other)))
+        else:
+            displaced.append(_Aligned(one, other, match.compare(one, other)))
+    return sorted(pairs), displaced
+
+
+def _counts(match: Match) -> JsonObject:
+    counts = {"tp": match.tp, "fp": match.fp, "fn": match.fn}
+    whole = match.how.args_credit == "all"
+    return {
+        **{name: int(count) if whole else count for name, count in counts.items()},
+        "precision": match.precision,
+        "recall": match.recall,
+    }
+
+
+def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
+    message, _, call = match.made[pair.made]
+    shown: JsonObject = {
+        "expected": pair.expected,
+        "made": pair.made,
+        "message": message,
+        "name": call.name,
+        "score": pair.comparison.score,
+    }
+    if pair.comparison.differences:
+        shown["differences"] = [_difference_as_json(one) for one in pair.comparison.differences]
+    if call.args_error is not None:
+        shown["args_error"] = call.args_error
+    return shown
+
+
+def _difference_as_json(difference: Difference) -> JsonObject:
+    sides = {"expected": difference.expected, "made": difference.made}
+    return {"path": difference.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
+
+
+def _as_json(call: ToolCall) -> JsonObject:
+    if call.args_error is None:
+        return {"name": call.name, "args": call.args}
+    return {"name": call.name, "args_raw": call.args_raw, "args_error": call.args_error}
+
+
+def _in_words(
+    match: Match, pairs: Sequence[_Aligned], displaced: Sequence[_Aligned], missing: Sequence[int], extra: Sequence[int]
+) -> str:
+    if match.expected:
+        matched = sum(pair.comparison.score == 1 for pair in pairs)
+        head = f"{matched} of {len(match.expected)} expected calls matched"
+    else:
+        head = f"no call was expected{'' if match.made else ' and none was made'}"
+    allowed = {name: ", allowed" if getattr(match.how, name) == "allow" else "" for name in ("missing", "extra")}
+    lists = {
+        f"missing{allowed['missing']}": ((match.expected[at].name, None) for at in missing),
+        "out of order": ((match.made[pair.made].call.name, match.made[pair.made].message) for pair in displaced),
+        f"extra{allowed['extra']}": ((match.made[at].call.name, match.made[at].message) for at in extra),
+    }
+    return "; ".join(
+        [
+            head,
+            *filter(
+                None, [listed((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)]
+            ),
+            *(f"{what}: {names}" for what, named in lists.items() if (names := _named(named))),
+        ]
+    )
+
+
+def _pair_in_words(match: Match, pair: _Aligned) -> str:
+    call = match.made[pair.made].call
+    if call.args_error is not None:
+        return f"{_cut(plain_name(call.name))}: arguments cannot be read ({call.args_error})"
+    differences = [
+        f"{_cut(one.path)} expected {_shown(one.expected)}, got {_shown(one.made)}"
+        for one in pair.comparison.differences
+    ]
+    return f"{_cut(plain_name(call.name))}: {listed(differences, _MOST, ', ')}"
+
+
+def _named(calls: Iterable[tuple[str, int | None]]) -> str:
+    """Tools with how often and in which messages they were called: ``search x2 (messages 4, 8)``."""
+    messages = defaultdict[str, list[int | None]](list)
+    for name, message in calls:
+        messages[name].append(message)
+    return listed((_called(name, where) for name, where in messages.items()), _MOST, ", ")
+
+
+def _called(name: str, messages: Sequence[int | None]) -> str:
+    where = list(dict.fromkeys(str(message) for message in messages if message is not None))
+    said = f"{_cut(plain_name(name))}{'' if len(messages) == 1 else f' x{len(messages)}'}"
+    return f"{said} (message{'s' if len(where) > 1 else ''} {listed(where, _MOST, ', ')})" if where else said
+
+
+def _shown(side: Side) -> str:
+    return _cut(side.value if isinstance(side, Absent) else compact_json(side))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

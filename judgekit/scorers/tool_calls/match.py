@@ -1,0 +1,51 @@
+"""Tool-call match: are the calls made those that were expected, in the sense of a mode?"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from judgekit.score import Score
+from judgekit.scorers.tool_calls.explanation import explain
+from judgekit.scorers.tool_calls.matching import Match
+from judgekit.scorers.tool_calls.modes import ToolMatch, known_requestor, tool_match
+from judgekit.scoring import Blocking
+from judgekit.traces.message import Requestor
+from judgekit.traces.sample import Sample
+
+
+@dataclass(frozen=True)
+class ToolCallMatch(Blocking):
+    """1 if the agent's tool calls are the expected ones, as far as the mode asks for it.
+
+    The mode is a `ToolMatch`, or the name of one of `PRESETS`: ``exact``, ``same_calls``, ``contains_in_order``,
+    ``contains``, ``only_these``, ``no_detours``.
+
+    Only the agent's own calls count, unless ``requestor="user"``. Calls that failed count as made, unless
+    ``include_failed=False``. Skipped without ``sample.reference_tool_calls``, and where turns are compared and expected
+    calls name none. No judge. Details: see `explain`.
+
+    Raises:
+        ConfigError: There is no such mode or requestor.
+    """
+
+    match: ToolMatch | str
+    requestor: Requestor = "assistant"
+    include_failed: bool = True
+    name: str = "tool_call_match"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "match", tool_match(self.match))
+        known_requestor(self.requestor)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Pairs the calls, and gives credit for the pairs."""
+        return score_calls(
+            self.name, tool_match(self.match), sample, self.requestor, include_failed=self.include_failed
+        )
+
+
+def score_calls(name: str, how: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> Score:
+    """The score of a sample's calls under a mode."""
+    match = Match.of(how, sample, requestor, include_failed=include_failed)
+    if isinstance(match, str):
+        return Score.skipped(name, match)
+    return Score.scored(name, match.value, explain=partial(explain, match))

@@ -1,0 +1,307 @@
+"""Values in the arguments of an expected call that stand for more than themselves, such as any number near 3.
+
+Each function gives plain JSON, so that what is expected can be kept in a data file: an object whose key ``$judgekit``
+names the matcher. Every other object is literal, whatever its keys. Matchers compare values as typed JSON.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from fractions import Fraction
+from types import NoneType
+from typing import Annotated, Literal, TypeAlias, TypeGuard
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from judgekit.errors import ConfigError, explain
+from judgekit.scorers.tool_calls.equality import same_json
+from judgekit.traces.message import JsonObject, Record
+
+JsonType: TypeAlias = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
+
+_KEY = "$judgekit"
+_PYTHON_TYPES: dict[JsonType, type | tuple[type, ...]] = {
+    "string": str,
+    "number": (int, float),
+    "integer": int,
+    "boolean": bool,
+    "object": dict,
+    "array": list,
+    "null": NoneType,
+}
+
+
+def _inner(value: JsonValue) -> Iterable[JsonValue]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def with_sound_matchers(value: JsonValue) -> JsonValue:
+    """The value itself.
+
+    Raises:
+        ValueError: A matcher in it is malformed.
+    """
+    if matcher_in(value) is None:
+        for inner in _inner(value):
+            with_sound_matchers(inner)
+    return value
+
+
+_Number: TypeAlias = int | FiniteFloat
+_Pattern: TypeAlias = Annotated[JsonValue, AfterValidator(with_sound_matchers)]
+
+
+def anything() -> JsonObject:
+    """Any value, also null, as long as there is one.
+
+    Example:
+        ``{"note": anything()}``
+    """
+    return _checked({_KEY: "anything"})
+
+
+def of_type(type: JsonType) -> JsonObject:
+    """Any value of a JSON type, where 3.0 is an integer too.
+
+    Example:
+        ``{"id": of_type("integer")}``
+    """
+    return _checked({_KEY: "of_type", "type": type})
+
+
+def regex(pattern: str) -> JsonObject:
+    r"""A text in which `re.search` finds the pattern: anywhere, unless it is anchored.
+
+    It is searched for in what an agent wrote, and for as long as it takes: a repeat within a repeat, as in ``(a+)+$``,
+    can take for ever on a text of a few dozen characters.
+
+    Example:
+        ``{"order": regex(r"^#W\d{7}$")}``
+    """
+    return _checked({_KEY: "regex", "pattern": pattern})
+
+
+def contains(part: JsonValue) -> JsonObject:
+    """A text with this text in it, or a list with this element, which may hold matchers.
+
+    Example:
+        ``{"tags": contains("new")}``
+    """
+    return _checked({_KEY: "contains", "part": part})
+
+
+def one_of(*values: JsonValue) -> JsonObject:
+    """One of these values, which may hold matchers.
+
+    Example:
+        ``{"unit": one_of("C", "celsius", None)}``
+    """
+    return _checked({_KEY: "one_of", "values": list(values)})
+
+
+def near(value: float, *, tolerance: float) -> JsonObject:
+    """A number at most so far away, counted in decimals as written: 3.1 is within 0.1 of 3.0.
+
+    Example:
+        ``{"price": near(3.0, tolerance=0.1)}``
+    """
+    return _checked({_KEY: "near", "value": value, "tolerance": tolerance})
+
+
+def between(low: float | str | None, high: float | str | None) -> JsonObject:
+    """A number, or a text such as an ISO date, from one end to the other, both within; ``None`` leaves one open.
+
+    Texts are in the order of their characters.
+
+    Example:
+        ``{"day": between("2025-01-01", None)}``
+    """
+    return _checked({_KEY: "between", "low": low, "high": high})
+
+
+def similar(text: str, *, at_least: float = 0.8) -> JsonObject:
+    """A text whose similarity to this one, in [0, 1], is at least that.
+
+    It is the normalized similarity of rapidfuzz's `Indel`: the share of the characters of both texts that neither have
+    to be inserted nor deleted to get from one to the other.
+
+    Example:
+        ``{"query": similar("hotels in Paris", at_least=0.9)}``
+    """
+    return _checked({_KEY: "similar", "text": text, "at_least": at_least})
+
+
+class Matcher(Record, ABC):
+    """What a value in an expected call stands for."""
+
+    model_config = ConfigDict(strict=True)
+
+    @abstractmethod
+    def matches(self, found: JsonValue) -> bool:
+        """Whether the value that was found is one of those meant."""
+
+
+class _Anything(Matcher):
+    def matches(self, found: JsonValue) -> bool:  # noqa: ARG002 - any will do
+        return True
+
+
+class _OfType(Matcher):
+    type: JsonType
+
+    def matches(self, found: JsonValue) -> bool:
+        if isinstance(found, bool):
+            return self.type == "boolean"
+        whole = int(found) if isinstance(found, float) and found.is_integer() else found
+        return isinstance(whole, _PYTHON_TYPES[self.type])
+
+
+class _Regex(Matcher):
+    pattern: str
+
+    @field_validator("pattern")
+    @classmethod
+    def _must_compile(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(f"not a regular expression: {error}") from error
+        return pattern
+
+    def matches(self, found: JsonValue) -> bool:
+        return isinstance(found, str) and re.search(self.pattern, found) is not None
+
+
+class _Contains(Matcher):
+    part: _Pattern
+
+    def matches(self, found: JsonValue) -> bool:
+        if isinstance(found, str):
+            return isinstance(self.part, str) and self.part in found
+        return isinstance(found, list) and any(_fits(self.part, one) for one in found)
+
+
+class _OneOf(Matcher):
+    values: Annotated[list[_Pattern], Field(min_length=1)]
+
+    def matches(self, found: JsonValue) -> bool:
+        return any(_fits(value, found) for value in self.values)
+
+
+class _Near(Matcher):
+    value: _Number
+    tolerance: Annotated[_Number, Field(ge=0)]
+
+    def matches(self, found: JsonValue) -> bool:
+        return _is_number(found) and abs(_exact(found) - _exact(self.value)) <= _exact(self.tolerance)
+
+
+class _Between(Matcher):
+    low: _Number | str | None = None
+    high: _Number | str | None = None
+
+    @model_validator(mode="after")
+    def _must_be_a_range(self) -> "_Between":
+        if self.low is None and self.high is None:
+            raise ValueError("low and high are both open: use anything() or of_type()")
+        if self.low is not None and self.high is not None and not _in_order(self.low, self.high):
+            raise ValueError("low and high must be two numbers or two texts, and low not above high")
+        return self
+
+    def matches(self, found: JsonValue) -> bool:
+        above = self.low is None or _in_order(self.low, found)
+        return above and (self.high is None or _in_order(found, self.high))
+
+
+class _Similar(Matcher):
+    text: str
+    at_least: Annotated[_Number, Field(ge=0, le=1)] = 0.8
+
+    def matches(self, found: JsonValue) -> bool:
+        from rapidfuzz.distance import Indel  # noqa: PLC0415 - a compiled library that few matchers need
+
+        if not isinstance(found, str):
+            return False
+        most = (1 - _exact(self.at_least)) * (len(self.text) + len(found))
+        return Indel.distance(self.text, found, score_cutoff=int(most)) <= most
+
+
+_MATCHERS: dict[str, type[Matcher]] = {
+    "anything": _Anything,
+    "of_type": _OfType,
+    "regex": _Regex,
+    "contains": _Contains,
+    "one_of": _OneOf,
+    "near": _Near,
+    "between": _Between,
+    "similar": _Similar,
+}
+
+
+def matcher_in(value: JsonValue) -> Matcher | None:
+    """The matcher that a value is, or ``None`` where it is a literal.
+
+    Raises:
+        ValueError: It names no matcher, or one that its other keys do not fit.
+    """
+    if not isinstance(value, dict) or _KEY not in value:
+        return None
+    name = value[_KEY]
+    if not isinstance(name, str) or name not in _MATCHERS:
+        raise ValueError(str(ConfigError.unknown("value matcher", name, _MATCHERS)))
+    settings = {key: inner for key, inner in value.items() if key != _KEY}
+    try:
+        return _MATCHERS[name].model_validate(settings)
+    except ValidationError as error:
+        raise ValueError(f"value matcher {name!r}: {explain(error, settings)}") from error
+
+
+def holds_matcher(value: JsonValue) -> bool:
+    """Whether a matcher stands anywhere in a value, sound or not."""
+    if isinstance(value, dict) and _KEY in value:
+        return True
+    for inner in _inner(value):  # noqa: SIM110 - takes half the time of any(), and is asked of every expected call
+        if isinstance(inner, (dict, list)) and holds_matcher(inner):
+            return True
+    return False
+
+
+def _checked(matcher: JsonObject) -> JsonObject:
+    matcher_in(matcher)
+    return matcher
+
+
+def _fits(expected: JsonValue, found: JsonValue) -> bool:
+    """Whether two values are the same JSON, up to matchers in the expected one."""
+    if matcher := matcher_in(expected):
+        return matcher.matches(found)
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return expected.keys() == found.keys() and all(_fits(inner, found[name]) for name, inner in expected.items())
+    if isinstance(expected, list) and isinstance(found, list):
+        return len(expected) == len(found) and all(map(_fits, expected, found))
+    return same_json(expected, found)
+
+
+def _is_number(value: JsonValue) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _in_order(low: JsonValue, high: JsonValue) -> bool:
+    """Whether two values are of one kind, and the first is not above the second."""
+    if isinstance(low, str) and isinstance(high, str):
+        return low <= high
+    return _is_number(low) and _is_number(high) and low <= high
+
+
+def _exact(number: float) -> Fraction:
+    """A number as its decimals say: 0.1 is a tenth."""
+    return Fraction(number if isinstance(number, int) else float.__repr__(number))

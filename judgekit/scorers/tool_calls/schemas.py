@@ -1,0 +1,140 @@
+"""Whether the arguments of a call fit the JSON Schema of its tool."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from pydantic import JsonValue
+from pydantic_core import SchemaValidator, core_schema
+
+from judgekit.traces.message import JsonObject, ToolCall
+from judgekit.traces.trace import ToolDefinition
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
+
+    Errors: TypeAlias = Iterator[ValidationError]
+    Keyword: TypeAlias = Callable[[Any, Any, JsonValue, JsonObject], Errors]
+
+_MOST_PROBLEMS = 20
+_MOST_STEPS = 100_000
+_steps: ContextVar[Iterator[int]] = ContextVar("judgekit_schema_steps")
+
+
+def schema_problems(call: ToolCall, tools: Sequence[ToolDefinition]) -> tuple[str, ...]:
+    """What keeps the arguments of a call from fitting its tool, at most twenty things; none if they fit.
+
+    The schema is read as the draft that its ``$schema`` names, else as 2020-12. Nothing is fetched, and ``format`` says
+    nothing. A tool defined without parameters takes any object; of two definitions of one name the first counts.
+    Arguments that could not be read fit nothing, nor do those of a tool that is not defined.
+
+    Schemas are recorded too, and cannot be trusted to come to an end: patterns are searched for in linear time, which
+    leaves out those that look around or back, and after 100,000 keywords a schema is given up.
+
+    Args:
+        call: The call.
+        tools: The definitions of the tools.
+
+    Raises:
+        ValueError: No tool is defined, or the schema is of no use: it is not valid, refers to what is not in it, or
+            does not come to an end.
+    """
+    if not tools:
+        raise ValueError("the trace defines no tools, and so no schema that arguments could fit")
+    tool = next((tool for tool in tools if tool.name == call.name), None)
+    if tool is None:
+        return (f"no tool {call.name!r} is defined",)
+    if call.args_error is not None:
+        return (f"args: {call.args_error}",)
+    if tool.parameters is None:
+        return ()
+    token = _steps.set(iter(range(_MOST_STEPS)))
+    try:
+        found = _validator(json.dumps(tool.parameters)).iter_errors(cast("Any", call.args))
+        return tuple(f"args{error.json_path[1:]}: {_cut(error.message)}" for error in islice(found, _MOST_PROBLEMS))
+    except Exception as error:  # a reference to what is no schema makes jsonschema raise anything
+        raise ValueError(f"the JSON Schema of the tool {call.name!r} is of no use: {_cut(str(error))}") from error
+    finally:
+        _steps.reset(token)
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text[:1_000].split())
+    return line if len(line) <= 200 else f"{line[:197]}..."
+
+
+@lru_cache(maxsize=256)
+def _validator(text: str) -> "Validator":
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - takes longer to import than all scorers
+    from referencing.jsonschema import EMPTY_REGISTRY  # noqa: PLC0415
+
+    draft = validators.validator_for(json.loads(text), default=Draft202012Validator)
+    # Wherever a draft is named, jsonschema would go back to its own keywords.
+    schema = json.loads(text, object_hook=_without_draft)
+    for flaw in draft(draft.META_SCHEMA, registry=EMPTY_REGISTRY).iter_errors(schema):
+        raise ValueError(f"{flaw.json_path}: {flaw.message}")
+    if "unevaluatedProperties" in text and "patternProperties" in text:
+        raise ValueError("patternProperties beside unevaluatedProperties are not searched for in linear time")
+    keywords = {
+        **draft.VALIDATORS,
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+    }
+    counted = {name: _counted(keyword) for name, keyword in keywords.items()}
+    extended = cast("type[Validator]", cast("Any", validators).extend(draft, counted))  # has no types
+    return extended(schema, registry=EMPTY_REGISTRY)
+
+
+def _without_draft(schema: JsonObject) -> JsonObject:
+    return {key: value for key, value in schema.items() if key != "$schema" or not isinstance(value, str)}
+
+
+def _counted(keyword: "Keyword") -> "Keyword":
+    def check(validator: Any, said: Any, value: JsonValue, schema: JsonObject) -> "Errors":
+        if next(_steps.get(), None) is None:
+            raise ValueError(f"it takes more than {_MOST_STEPS:,} steps")
+        return keyword(validator, said, value, schema)
+
+    return check
+
+
+def _pattern(_: Any, pattern: str, value: JsonValue, _schema: JsonObject) -> "Errors":
+    if isinstance(value, str) and not _search(pattern)(value):
+        yield _error(f"{value!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Any, patterns: JsonObject, value: JsonValue, _: JsonObject) -> "Errors":
+    if isinstance(value, dict):
+        for pattern, inner in patterns.items():
+            for name in filter(_search(pattern), value):
+                yield from validator.descend(value[name], inner, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, allowed: JsonValue, value: JsonValue, schema: JsonObject) -> "Errors":
+    if isinstance(value, dict):
+        known = cast("JsonObject", schema.get("properties", {}))
+        searches = [_search(pattern) for pattern in cast("JsonObject", schema.get("patternProperties", {}))]
+        for name in value:
+            if name in known or any(search(name) for search in searches):
+                continue
+            if allowed is False:
+                yield _error(f"{name!r} is none of the properties")
+            else:
+                yield from validator.descend(value[name], allowed, path=name)
+
+
+def _error(found: str) -> "ValidationError":
+    from jsonschema import ValidationError  # noqa: PLC0415 - as above
+
+    return ValidationError(found)
+
+
+@lru_cache(maxsize=256)
+def _search(pattern: str) -> Callable[[str], bool]:
+    """Whether a text holds the pattern, by the engine of pydantic, which does not backtrack."""
+    return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")).isinstance_python

@@ -1,0 +1,206 @@
+"""Pairs of the greatest total weight."""
+
+from itertools import accumulate, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs
+
+WEIGHTS = [0, 0, 1 / 3, 1 / 2, 2 / 3, 1]
+
+
+@st.composite
+def problems(draw, most=6):
+    """Weights, and blocks of any widths that the columns are cut into."""
+    rows, columns = draw(st.integers(0, most)), draw(st.integers(0, most))
+    size = rows * columns
+    weights = draw(st.lists(st.sampled_from(WEIGHTS), min_size=size, max_size=size))
+    inner = draw(st.sets(st.integers(1, columns - 1))) if columns > 1 else set()
+    ends = sorted({0, *inner, columns})
+    return np.array(weights, dtype=float).reshape(rows, columns), list(pairwise(ends))
+
+
+def block_of(blocks):
+    return {column: block for block, (first, end) in enumerate(blocks) for column in range(first, end)}
+
+
+def anywhere(row, column, last):
+    return True
+
+
+def in_place(blocks):
+    """Whether a row's own column is in the block of the column it is paired with."""
+    number = block_of(blocks)
+    return lambda row, column, last: row in number and number[row] == number[column]
+
+
+def in_order(blocks):
+    """Whether a row's partner is in no earlier block than the partner of the last paired row before it."""
+    number = block_of(blocks)
+    return lambda row, column, last: last is None or number[column] >= number[last]
+
+
+def greatest(weights, allowed, row=0, last=None, used=frozenset()):
+    """The greatest total that there is, by trying all choices of pairs."""
+    if row == len(weights):
+        return 0.0
+    taken = [
+        weights[row, column] + greatest(weights, allowed, row + 1, column, used | {column})
+        for column in range(weights.shape[1])
+        if weights[row, column] and column not in used and allowed(row, column, last)
+    ]
+    return max([greatest(weights, allowed, row + 1, last, used), *taken])
+
+
+def total(weights, pairs):
+    return sum(weights[pair] for pair in pairs)
+
+
+def is_one_to_one(weights, pairs):
+    rows, columns = weights.shape
+    return len({row for row, _ in pairs} & {*range(rows)}) == len(pairs) == len(
+        {column for _, column in pairs} & {*range(columns)}
+    )  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems())
+def test_in_any_order_as_many_are_paired_as_there_can_be_for_the_greatest_total(problem):
+    weights, _ = problem
+    pairs = best_pairs(weights)
+    assert is_one_to_one(weights, pairs)
+    assert len(pairs) == min(weights.shape)
+    assert total(weights, pairs) == pytest.approx(greatest(weights, anywhere))
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems())
+def test_in_place_no_pairs_within_the_own_blocks_weigh_more(problem):
+    weights, blocks = problem
+    pairs, fits = best_in_place(weights, blocks), in_place(blocks)
+    assert is_one_to_one(weights, pairs)
+    assert all(weights[pair] and fits(*pair, None) for pair in pairs)
+    assert total(weights, pairs) == pytest.approx(greatest(weights, fits))
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems())
+def test_in_order_no_pairs_that_do_not_cross_weigh_more(problem):
+    weights, blocks = problem
+    pairs, number = best_in_order(weights, blocks), block_of(blocks)
+    assert is_one_to_one(weights, pairs)
+    assert all(weights[pair] for pair in pairs)
+    assert [number[column] for _, column in sorted(pairs)] == sorted(number[column] for _, column in pairs)
+    assert total(weights, pairs) == pytest.approx(greatest(weights, in_order(blocks)))
+
+
+def aligned(weights):
+    """The greatest total of pairs in strict order, by the textbook's table over both sides (Needleman and Wunsch 1970)."""
+    best = [0.0] * (weights.shape[1] + 1)
+    for row in weights:
+        before, best = best, [0.0]
+        for column, weight in enumerate(row):
+            best.append(max(before[column + 1], best[column], before[column] + weight))
+    return best[-1]
+
+
+@st.composite
+def single_columns(draw):
+    size = draw(st.tuples(st.integers(0, 30), st.integers(0, 30)))
+    seed, share = draw(st.integers(0, 10**6)), draw(st.sampled_from([0.1, 0.5, 1.0]))
+    numbers = np.random.default_rng(seed)
+    return numbers.choice(WEIGHTS, size) * (numbers.random(size) < share)
+
+
+@settings(max_examples=100, deadline=None)
+@given(single_columns())
+def test_in_order_and_one_by_one_the_total_is_that_of_sequence_alignment(weights):
+    pairs = best_in_order(weights, [(column, column + 1) for column in range(weights.shape[1])])
+    assert [column for _, column in sorted(pairs)] == sorted({column for _, column in pairs})
+    assert total(weights, pairs) == pytest.approx(aligned(weights))
+
+
+def split(weights, blocks):
+    """The greatest total in order, by trying all rows where the run of each block may start."""
+    best = [0.0] * (len(weights) + 1)
+    for first, end in blocks:
+        best = [
+            max(
+                best[start] + total(weights, ((start + row, first + column) for row, column in best_pairs(run)))
+                for start in range(stop + 1)
+                for run in [weights[start:stop, first:end]]
+            )
+            for stop in range(len(weights) + 1)
+        ]
+    return best[-1]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.lists(st.integers(1, 5), min_size=1, max_size=4), st.sampled_from([0.3, 1.0]))
+def test_in_order_longer_runs_are_split_where_it_is_best(seed, widths, share):
+    ends = [0, *accumulate(widths)]
+    numbers = np.random.default_rng(seed)
+    size = (12, ends[-1])
+    weights = numbers.choice(WEIGHTS, size) * (numbers.random(size) < share)
+    blocks = list(pairwise(ends))
+    assert total(weights, best_in_order(weights, blocks)) == pytest.approx(split(weights, blocks))
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems())
+def test_the_same_weights_give_the_same_pairs_of_plain_numbers(problem):
+    weights, blocks = problem
+    for pairs, again in (
+        (best_pairs(weights), best_pairs(weights.tolist())),
+        (best_in_place(weights, blocks), best_in_place(weights.copy(), tuple(blocks))),
+        (best_in_order(weights, blocks), best_in_order(weights.copy(), tuple(blocks))),
+    ):
+        assert pairs == again
+        assert {type(position) for pair in pairs for position in pair} <= {int}
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
+def test_where_one_side_is_empty_there_are_no_pairs(shape):
+    weights, columns = np.zeros(shape), shape[1]
+    assert best_pairs(weights) == best_pairs(weights.tolist()) == []
+    for blocks in ([(0, columns)] if columns else [], [(column, column + 1) for column in range(columns)]):
+        assert best_in_place(weights, blocks) == best_in_order(weights, blocks) == []
+
+
+def test_taking_the_best_pair_first_would_lose_weight():
+    weights = np.array([[1, 2 / 3], [2 / 3, 0]])
+    assert sorted(best_pairs(weights)) == [(0, 1), (1, 0)]
+    assert best_in_place(weights, [(0, 2)]) == [(0, 1), (1, 0)]
+
+
+def test_in_order_one_heavy_pair_does_not_stand_in_the_way_of_two_lighter_ones():
+    weights = np.array([[0, 0, 1], [2 / 3, 0, 0], [0, 2 / 3, 0]])
+    assert best_in_order(weights, [(0, 1), (1, 2), (2, 3)]) == [(1, 0), (2, 1)]
+    assert best_in_order(weights, [(0, 3)]) == [(0, 2), (1, 0), (2, 1)]
+
+
+def test_in_place_a_block_longer_than_the_rows_and_rows_longer_than_the_blocks_are_cut():
+    weights = np.ones((3, 3))
+    assert [row for row, _ in best_in_place(weights, [(0, 1)])] == [0]
+    assert sorted(row for row, _ in best_in_place(weights[:2], [(0, 1), (1, 3)])) == [0, 1]
+
+
+@pytest.mark.parametrize("width", [1, 5, 200])
+def test_two_hundred_by_two_hundred_are_paired(width):
+    size = 200
+    blocks = [(first, first + width) for first in range(0, size, width)]
+    number = block_of(blocks)
+    shuffled = np.concatenate([first + np.random.default_rng(first).permutation(width) for first, _ in blocks])
+    assert best_in_order(np.eye(size)[shuffled], blocks) == list(enumerate(shuffled))
+    assert best_in_place(np.eye(size)[shuffled], blocks) == list(enumerate(shuffled))
+
+    weights = np.random.default_rng(0).choice(WEIGHTS, (size, size))
+    pairs = best_in_order(weights, blocks)
+    assert is_one_to_one(weights, pairs)
+    assert [number[column] for _, column in sorted(pairs)] == sorted(number[column] for _, column in pairs)
+    least, most = aligned(weights), total(weights, best_pairs(weights))
+    bounds = {1: (least, least), 5: (least, most), 200: (most, most)}[width]
+    assert bounds[0] - 1e-9 <= total(weights, pairs) <= bounds[1] + 1e-9

@@ -1,0 +1,133 @@
+"""When two JSON values are the same."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.scorers.tool_calls.equality import same_json
+
+EQUAL = [
+    (75, 75.0),
+    (0, -0.0),
+    (100, 1e2),
+    (10**30, 10**30),
+    ("é", "é"),
+    ("", ""),
+    (None, None),
+    (True, True),
+    (False, False),
+    ([], []),
+    ({}, {}),
+    ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}),
+    ({"o": {"p": 1, "q": [{}]}}, {"o": {"q": [{}], "p": 1.0}}),
+    ([1, [2, {"x": None}]], [1.0, [2, {"x": None}]]),
+]
+DIFFERENT = [
+    (True, 1),
+    (True, 1.0),
+    (False, 0),
+    (False, -0.0),
+    ("75", 75),
+    ("75", 75.0),
+    ("true", True),
+    ("null", None),
+    ("None", None),
+    ("", None),
+    (0, None),
+    (False, None),
+    ([], None),
+    ({}, None),
+    ([], {}),
+    ([1, 2], [2, 1]),
+    ([1], [1, 1]),
+    ([1], 1),
+    ([True], [1]),
+    (["a", 0], ["a", False]),
+    ("[]", []),
+    ({"a": None}, {}),
+    ({"a": True}, {"a": 1}),
+    ({"a": "x", "b": [{"c": 1}]}, {"a": "x", "b": [{"c": True}]}),
+    ({"a": 1}, {"b": 1}),
+    ({"a": 1}, {"a": 1, "b": 1}),
+    ({"a": {"b": "1"}}, {"a": {"b": 1}}),
+    ("a", "A"),
+    ("a", "a "),
+    ("é", "e\u0301"),
+    (0.1 + 0.2, 0.3),
+    (2**53 + 1, float(2**53)),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), EQUAL)
+def test_equal_json_is_the_same_either_way_round(left, right):
+    assert same_json(left, right) is True
+    assert same_json(right, left) is True
+
+
+@pytest.mark.parametrize(("left", "right"), DIFFERENT)
+def test_other_types_and_other_values_are_not_the_same_either_way_round(left, right):
+    assert same_json(left, right) is False
+    assert same_json(right, left) is False
+
+
+def canonical(value: object) -> object:
+    """A value that is equal for equal JSON: a second implementation."""
+    if isinstance(value, list):
+        return "list", tuple(map(canonical, value))
+    if isinstance(value, dict):
+        return "object", frozenset((key, canonical(inner)) for key, inner in value.items())
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return type(value).__name__, value
+    return "number", Fraction(value)
+
+
+scalars = st.sampled_from([None, True, False, 0, 1, 1.0, 0.0, 0.5, "", "1", "0", "null", "true", 75, 75.0, "75"])
+keys = st.sampled_from(["a", "b", "1", ""])
+json_values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(keys, inner, max_size=2), max_leaves=4
+)
+
+
+@settings(max_examples=100)
+@given(json_values, json_values)
+def test_two_values_are_the_same_just_if_their_canonical_forms_are(left, right):
+    assert same_json(left, right) is (canonical(left) == canonical(right))
+    assert same_json(right, left) is same_json(left, right)
+
+
+def rewritten(value: object) -> object:
+    """The same JSON, written in another way: keys turned round, whole numbers with a point."""
+    if isinstance(value, list):
+        return [rewritten(inner) for inner in value]
+    if isinstance(value, dict):
+        return {key: rewritten(inner) for key, inner in reversed(value.items())}
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+@settings(max_examples=100)
+@given(json_values)
+def test_a_value_is_the_same_as_itself_however_it_is_written(value):
+    assert same_json(value, value)
+    assert same_json(value, rewritten(value))
+    assert same_json(rewritten(value), value)
+
+
+def confused(value: object) -> object:
+    """What Python takes for the same: each 1 and 0 in place of true and false, and the other way round."""
+    if isinstance(value, list):
+        return [confused(inner) for inner in value]
+    if isinstance(value, dict):
+        return {key: confused(inner) for key, inner in value.items()}
+    if isinstance(value, bool):
+        return int(value)
+    return bool(value) if value in (0, 1) else value
+
+
+@settings(max_examples=100)
+@given(json_values)
+def test_ones_and_zeros_for_true_and_false_are_never_the_same_however_deep(value):
+    other = confused(value)
+    assert other == value
+    assert same_json(value, other) is (repr(other) == repr(value))
