@@ -6,25 +6,32 @@ import inspect
 import json
 import re
 import shutil
+import typing
 from pathlib import Path
 
 import httpx
 import pytest
 
+import judgekit.scorers.tool_calls.matchers
 from judgekit import (
     AgentGoalAccuracyWithReference,
     AIMessage,
+    ArgMatch,
     HumanMessage,
     Judge,
     Sample,
     ToolCall,
+    ToolMatch,
     errors,
 )
 from judgekit.config import Config, ScorerSpec
+from judgekit.scorers.tool_calls.constraints import Constraint
+from judgekit.scorers.tool_calls.modes import PRESETS
 from judgekit.traces.reading import read
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TOOL_CALLS = (ROOT / "docs" / "tool-calls.md").read_text(encoding="utf-8")
 JUDGES = (ROOT / "docs" / "judges.md").read_text(encoding="utf-8")
 
 
@@ -224,3 +231,62 @@ def test_the_python_snippets_of_the_documentation_run_as_written():
     with pytest.raises(errors.ConfigError, match="no more lines"):
         AgentGoalAccuracyWithReference(judge).score(sample)
     assert len(judge.requests) == 5 + 3  # five draws; a rate limit, no JSON at all, and the end of the script
+
+
+def rows_of(text: str, head: str) -> list[list[str]]:
+    """The cells of a table's rows, found by how its first line begins."""
+    table = text[text.index(head) :].partition("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()[2:]]
+
+
+def test_the_first_snippet_on_tool_calls_prints_what_stands_below_it(capsys):
+    execute(snippets(TOOL_CALLS, "python")[0])
+    assert capsys.readouterr().out == snippets(TOOL_CALLS, "text")[0]
+
+
+def test_the_other_snippets_on_tool_calls_make_scorers():
+    _, fuzzy, rules = snippets(TOOL_CALLS, "python")
+    call, other = ToolCall("f", {"city": "Paris", "request_id": 1}), ToolCall("f", {"city": "Pari", "request_id": 2})
+    sample = Sample.of([AIMessage(tool_calls=[call])], reference_tool_calls=[other])
+    assert execute(fuzzy)["fuzzy"].score(sample).details["pairs"][0]["score"] == pytest.approx(0.96, abs=0.01)
+    assert execute(rules)["rules"].score(sample).details["broken"] == 1  # find_order is not called
+
+
+def test_the_config_on_tool_calls_loads_as_written(tmp_path):
+    (tmp_path / "judgekit.toml").write_text(snippets(TOOL_CALLS, "toml")[0], encoding="utf-8")
+    config = Config(tmp_path / "judgekit.toml", None, {})
+    match, f1, constraints = map(config.build, config.scorers)
+    assert (match.name, match.match.order, match.match.tools["search*"].mode) == (
+        "refunds_in_order",
+        "in_order",
+        "ignore",
+    )
+    assert (f1.args.text, f1.args.ignore) == ("casefold", ("request_id",))
+    assert [one.type for one in constraints.constraints] == ["before", "forbid"]
+
+
+def test_the_tables_on_tool_calls_name_every_preset_field_matcher_and_rule():
+    code = re.compile(r"`([^`]+)`")
+    presets = {row[0].strip("`"): [cell.strip("`") for cell in row[1:4]] for row in rows_of(TOOL_CALLS, "| preset")}
+    assert presets == {name: [one.order, one.extra, one.missing] for name, one in PRESETS.items()}
+    for kind in (ToolMatch, ArgMatch):
+        rows = rows_of(TOOL_CALLS, f"| field of `{kind.__name__}`")
+        assert [name for row in rows for name in code.findall(row[0])] == list(kind.model_fields)
+        for names, told in rows:
+            for name in code.findall(names):
+                values = typing.get_args(kind.model_fields[name].annotation)
+                words = {one for value in values for one in (value, *typing.get_args(value)) if isinstance(one, str)}
+                assert words <= set(code.findall(told)), name
+    matchers = rows_of(TOOL_CALLS, "| function | is")
+    assert len(matchers) == 8
+    for function, is_, _ in matchers:
+        assert eval(function.strip("`"), vars(judgekit.scorers.tool_calls.matchers)) == json.loads(is_.strip("`"))  # noqa: S307 - our own documentation
+    rules = {row[0].strip("`").partition("(")[0] for row in rows_of(TOOL_CALLS, "| rule")}
+    assert rules == {kind.__name__ for kind in Constraint.__subclasses__()}
+
+
+def test_what_other_tools_call_it_names_presets_that_there_are():
+    peers = rows_of(TOOL_CALLS, "| tool, mode")
+    named = {name for row in peers for name in re.findall(r'`"(\w+)"`', row[1])}
+    assert {"exact", "same_calls", "contains", "contains_in_order", "only_these"} == named
+    assert all(len(row) == 3 for row in peers)

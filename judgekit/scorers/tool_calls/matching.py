@@ -208,8 +208,7 @@ class Match:
         # Where no call may be left over, being in place and being in order are one, and the latter shows what came between.
         none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
         best = best_in_order if how.order == "in_order" or none_left else best_in_place
-        pairs = best(weights, [*pairwise(ends)])
-        return ((expected[row], made[column]) for row, column in pairs if weights[row, column])  # some are of two tools
+        return ((expected[row], made[column]) for row, column in best(weights, [*pairwise(ends)]))
 
     def block(self, made: int) -> int:
         """Calls of one block have no order among themselves; blocks are numbered in their order."""

@@ -129,6 +129,7 @@ CASES = {
     "default given": ({"a": 1}, {"a": 1, "u": "C"}, {"defaults": {"u": "C"}}, 1, []),
     "default on neither side": ({"a": 1}, {"a": 2}, {"defaults": {"u": "C"}}, 0, [("args.a", 1, 2)]),
     "another than the default": ({}, {"u": "F"}, {"defaults": {"u": "C"}}, 0, [("args.u", "C", "F")]),
+    "another than the default was expected": ({"u": "F"}, {}, {"defaults": {"u": "C"}}, 0, [("args.u", "F", "C")]),
     "null as a default": ({"a": None}, {}, {"defaults": {"a": None}}, 1, []),
     "a default is compared as others": ({"u": "c"}, {}, {"defaults": {"u": "C"}, "text": "casefold"}, 1, []),
     "a default for a matcher": ({"n": near(5, tolerance=1)}, {}, {"defaults": {"n": 5.5}}, 1, []),
@@ -151,6 +152,7 @@ CASES = {
     "contains: none": ({"a": []}, {"a": [1]}, CONTAINS, 1, []),
     "contains: as often": ({"a": [1, 1]}, {"a": [1, 2]}, CONTAINS, 0, [("args.a[1]", 1, 2)]),
     "contains: not less": ({"a": [1, 2]}, {"a": [2]}, CONTAINS, 0, [("args.a[0]", 1, ABSENT)]),
+    "contains: nothing of what is asked for": ({"a": [{"n": 1}]}, {"a": [{"i": 1}, {"n": 2}]}, {"only": ["a[*].i"], **CONTAINS}, 1, []),
     "not greedy": ({"a": [regex("a"), "ab"]}, {"a": ["ab", "ac"]}, UNORDERED, 1, []),
     "contains, not greedy": ({"a": [regex("a"), "ab"]}, {"a": ["x", "ab", "ac"]}, CONTAINS, 1, []),
     # value matchers

@@ -182,6 +182,12 @@ def test_in_order_one_heavy_pair_does_not_stand_in_the_way_of_two_lighter_ones()
     assert best_in_order(weights, [(0, 3)]) == [(0, 2), (1, 0), (2, 1)]
 
 
+def test_what_is_worth_nothing_is_not_paired_in_order_or_in_place():
+    weights = np.array([[1 / 2, 0, 0], [1, 0, 0]])
+    assert best_in_order(weights, [(0, 2), (2, 3)]) == best_in_order(weights, [(0, 3)]) == [(1, 0)]
+    assert best_in_place(weights, [(0, 2), (2, 3)]) == [(1, 0)]
+
+
 def test_in_place_a_block_longer_than_the_rows_and_rows_longer_than_the_blocks_are_cut():
     weights = np.ones((3, 3))
     assert [row for row, _ in best_in_place(weights, [(0, 1)])] == [0]
