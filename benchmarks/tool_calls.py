@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,18 +86,22 @@ JOBS = {
 }
 
 
-def scored_by_hand(samples: "Sequence[Sample]") -> None:
+def by_hand(samples: "Sequence[Sample]") -> Callable[[], object]:
     """The least that can be done: a comparison of names and arguments, and neither types nor reasons."""
-    for sample in samples:
-        expected = sample.reference_tool_calls or ()
-        made = [call for message in sample.trace.messages if message.role == "assistant" for call in message.tool_calls]
-        same = sum(
-            one.name == other.name and one.args == other.args for one, other in zip(expected, made, strict=False)
-        )
-        assert same == len(expected) == len(made)
+
+    def loop() -> None:
+        for sample in samples:
+            expected = sample.reference_tool_calls or ()
+            made = [call for one in sample.trace.messages if one.role == "assistant" for call in one.tool_calls]
+            same = sum(
+                one.name == other.name and one.args == other.args for one, other in zip(expected, made, strict=False)
+            )
+            assert same == len(expected) == len(made)
+
+    return loop
 
 
-def scored(samples: "Sequence[Sample]", *, told: bool = False) -> None:
+def judgekit(samples: "Sequence[Sample]", *, told: bool = False) -> Callable[[], object]:
     import asyncio
 
     from judgekit import ToolCallAccuracy, ToolCallF1
@@ -110,30 +114,105 @@ def scored(samples: "Sequence[Sample]", *, told: bool = False) -> None:
                 assert not told or score.details
 
     accuracy, f1 = ToolCallAccuracy(), ToolCallF1()
-    asyncio.run(main())
+    return lambda: asyncio.run(main())
+
+
+def ragas(samples: "Sequence[Sample]") -> Callable[[], object]:
+    import asyncio
+
+    from ragas.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
+    from ragas.metrics.collections import ToolCallAccuracy, ToolCallF1
+
+    def calls(of: Any) -> list[ToolCall]:
+        return [ToolCall(name=one.name, args=dict(one.args)) for one in of or ()]
+
+    def message(one: Any) -> Any:
+        if one.role == "assistant":
+            return AIMessage(content=one.text, tool_calls=calls(one.tool_calls))
+        return {"user": HumanMessage, "tool": ToolMessage}[one.role](content=one.text)
+
+    async def main() -> None:
+        for messages, expected in prepared:
+            for metric in (accuracy, f1):
+                assert (await metric.ascore(user_input=messages, reference_tool_calls=expected)).value == 1
+
+    prepared = [([*map(message, one.trace.messages)], calls(one.reference_tool_calls)) for one in samples]
+    accuracy, f1 = ToolCallAccuracy(), ToolCallF1()
+    return lambda: asyncio.run(main())
+
+
+def agentevals(samples: "Sequence[Sample]") -> Callable[[], object]:
+    from agentevals.trajectory.match import create_trajectory_match_evaluator
+
+    def message(one: Any) -> dict[str, Any]:
+        calls = [] if one.role != "assistant" else one.tool_calls
+        return {"role": one.role, "content": one.text} | ({"tool_calls": [*map(call, calls)]} if calls else {})
+
+    def call(one: Any) -> dict[str, Any]:
+        return {"type": "function", "function": {"name": one.name, "arguments": json.dumps(one.args)}}
+
+    def main() -> None:
+        for messages in prepared:
+            assert matches(outputs=messages, reference_outputs=messages)["score"] is True
+
+    matches = create_trajectory_match_evaluator(trajectory_match_mode="strict")
+    prepared = [[*map(message, one.trace.messages)] for one in samples]
+    return main
+
+
+def deepeval(samples: "Sequence[Sample]") -> Callable[[], object]:
+    from deepeval.metrics import ToolCorrectnessMetric
+    from deepeval.test_case import LLMTestCase, ToolCall, ToolCallParams
+
+    def calls(of: Any) -> list[ToolCall]:
+        return [ToolCall(name=one.name, input_parameters=dict(one.args)) for one in of]
+
+    def main() -> None:
+        for case in prepared:
+            assert metric.measure(case, _show_indicator=False) == 1
+
+    metric = ToolCorrectnessMetric(
+        evaluation_params=[ToolCallParams.INPUT_PARAMETERS], model="none", include_reason=False, async_mode=False
+    )
+    prepared = [
+        LLMTestCase(
+            input="",
+            actual_output="",
+            tools_called=calls(call for _, _, call in one.trace.tool_calls()),
+            expected_tools=calls(one.reference_tool_calls),
+        )
+        for one in samples
+    ]
+    return main
 
 
 SCORING = {
-    "a loop by hand": scored_by_hand,
-    "ToolCallAccuracy + ToolCallF1": scored,
-    "the same, and every reason read": functools.partial(scored, told=True),
+    "a loop by hand": by_hand,
+    "ToolCallAccuracy + ToolCallF1": judgekit,
+    "the same, and every reason read": functools.partial(judgekit, told=True),
 }
+PEERS = {"ragas": ragas, "agentevals": agentevals, "deepeval": deepeval}
+"""What is measured too where it is installed: accuracy and F1, one strict match, one tool correctness."""
 
 
 def scoring() -> None:
     """Prints microseconds of CPU a conversation for each way, which take turns in one process."""
     import gc
+    import importlib.util
 
     from judgekit import Sample
 
     samples = [Sample.model_validate(conversation(number)) for number in range(SIZES[1])]
+    ways = {way: (prepare(samples), len(samples)) for way, prepare in SCORING.items()}
+    some = samples[: SIZES[0]]
+    ways |= {peer: (prepare(some), len(some)) for peer, prepare in PEERS.items() if importlib.util.find_spec(peer)}
     gc.freeze()
-    found: dict[str, list[float]] = {way: [] for way in SCORING}
+    found: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(RUNS):
-        for way, score in SCORING.items():
+        for way, (score, size) in ways.items():
             before = time.process_time()
-            score(samples)
-            found[way].append((time.process_time() - before) * 1e6 / len(samples))
+            score()
+            found[way].append((time.process_time() - before) * 1e6 / size)
     print(json.dumps({way: statistics.median(times) for way, times in found.items()}))
 
 
@@ -141,8 +220,7 @@ def large() -> None:
     """Prints milliseconds for 200 expected calls and 200 made ones, which agree in half of their arguments' sets."""
     import random
 
-    import numpy as np
-    import scipy.optimize
+    import scipy.optimize  # noqa: F401 - so that no figure holds its import
 
     from judgekit import AIMessage, Sample, ToolCall, ToolCallAccuracy, ToolCallF1, ToolCallMatch, ToolMatch
 
@@ -157,12 +235,11 @@ def large() -> None:
         ToolCallMatch("contains", name="contains"),
         ToolCallMatch(partly, name="in order, by arguments"),
     ]
-    assert np and scipy  # loaded before
     found: dict[str, dict[str, float]] = {}
     for tools in (1, 7):
         for parallel in (1, 5):
             made = calls(tools, "x")[:100] + calls(tools, "y")[100:]
-            random.Random(0).shuffle(made)
+            random.Random(0).shuffle(made)  # noqa: S311 - no secret
             turns = [AIMessage(tool_calls=made[at : at + parallel]) for at in range(0, 200, parallel)]
             sample = Sample.of(turns, reference_tool_calls=calls(tools, "x"))
             for scorer in scorers:

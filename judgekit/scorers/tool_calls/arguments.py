@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
@@ -13,9 +14,9 @@ from pydantic import Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
 from judgekit.errors import ConfigError, explain
-from judgekit.scorers.tool_calls.assignment import best_pairs
-from judgekit.scorers.tool_calls.equality import same_json
-from judgekit.scorers.tool_calls.matchers import matcher_in
+from judgekit.scorers.tool_calls.assignment import evenest_pairs
+from judgekit.scorers.tool_calls.equality import canonical_json, same_json
+from judgekit.scorers.tool_calls.matchers import holds_matcher, matcher_in
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.traces.message import JsonObject, Many, Record, ToolCall, parse_arguments
 from judgekit.traces.rendering import compact_json
@@ -72,7 +73,8 @@ class ArgMatch(Record):
         defaults: What an argument is where it is left out.
         types: ``coerce``: a text also equals the JSON that it spells, as ``"75"`` does 75 and ``"True"`` true.
         text: ``casefold``: upper and lower case are one. ``normalized``: so are forms of one character (NFKC) and runs
-            of white space. Or a function of the expected text and the one found that gives a similarity in [0, 1].
+            of white space, and that at the ends is none. Or a function of the expected text and the one found that
+            gives a similarity in [0, 1].
         lists: ``unordered``: the order of elements is free. ``contains``: so are further elements.
     """
 
@@ -148,9 +150,11 @@ def compare_arguments(
         tools: The definitions that ``mode="schema"`` looks into.
 
     Raises:
-        ValueError: A value matcher is malformed, a function gave no number in [0, 1], or there is no definition to look
-            into.
+        ValueError: A value matcher is malformed or stands for all arguments, a function gave no number in [0, 1], or
+            there is no definition to look into.
     """
+    if matcher_in(expected.args) is not None:
+        raise ValueError("a value matcher stands for a value; compare_args=[] takes any arguments")
     if expected.compare_args == () or (isinstance(how, ArgMatch) and how.mode == "ignore"):
         return AGREED
     if made.args_error is not None:
@@ -196,8 +200,10 @@ class _Walk:
         """The mean of the scores of the arguments."""
         left, right = _narrowed(expected.args, expected), _narrowed(made.args, expected)
         for name, default in self.how.defaults.items():
-            if (name in left) != (name in right):
-                left, right = {name: default, **left}, {name: default, **right}
+            if name in right and self.how.mode != "at_least":  # where what is not expected is free
+                left = {name: default, **left}
+            elif name in left and self.how.mode != "at_most":
+                right = {name: default, **right}
         scores = self._object("args", left, right, asked=self.how.only is None)
         scores += [1.0 for name in {*(expected.compare_args or ())} if name not in left and name not in right]
         return fsum(scores) / len(scores) if scores else 1.0
@@ -209,7 +215,8 @@ class _Walk:
             return None
         asked = asked or self.how.is_asked_for(pattern)
         if isinstance(expected, dict) and (matcher := matcher_in(expected)):
-            fits = made is not ABSENT and matcher.matches(made)
+            spelled = _spelled(made) if self.how.types == "coerce" else made
+            fits = any(side is not ABSENT and matcher.matches(side) for side in (made, spelled))
             return self._noted(path, expected, made, float(fits)) if asked else None
         left, right = expected, made
         if self.how.types == "coerce" and isinstance(expected, str) != isinstance(made, str):
@@ -239,12 +246,16 @@ class _Walk:
         return [score for score in scores if score is not None]
 
     def _free_list(self, path: str, expected: list[JsonValue], made: list[JsonValue], *, asked: bool) -> list[float]:
+        if asked and not holds_matcher(expected):
+            wanted, found = Counter(map(canonical_json, expected)), Counter(map(canonical_json, made))
+            if wanted == found or (self.how.lists == "contains" and wanted <= found):
+                return []  # all there is agrees, and it need not be found out who answers whom
         trial = _Walk(self.how, notes=False)
         weights = [
             [trial.value(f"{path}[{index}]", one, other, asked=asked) for other in made]
             for index, one in enumerate(expected)
         ]
-        pairs = dict(best_pairs([[1.0 if weight is None else weight for weight in row] for row in weights]))
+        pairs = dict(evenest_pairs([[1.0 if weight is None else weight for weight in row] for row in weights]))
         scores: list[float | None] = []
         for index, one in enumerate(expected):
             if index in pairs and not self.notes:  # else each list within a list would double the work

@@ -36,6 +36,19 @@ def best_pairs(weights: "Sequence[Sequence[float]] | Weights") -> list[Pair]:
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
+def evenest_pairs(weights: Sequence[Sequence[float]]) -> list[Pair]:
+    """As many pairs as there can be, in any order, whose lowest weight is the greatest (bottleneck assignment)."""
+    pairs = best_pairs(weights)
+    while pairs:
+        lowest = min(weights[row][column] for row, column in pairs)
+        barred = -float(len(pairs))
+        others = best_pairs([[weight if weight > lowest else barred for weight in row] for row in weights])
+        if min(weights[row][column] for row, column in others) <= lowest:
+            break
+        pairs = others
+    return pairs
+
+
 def best_in_place(weights: "Weights", blocks: Blocks) -> list[Pair]:
     """The best pairs of a weight where a row belongs to the column at its own position, or to another of that one's block."""
     return [

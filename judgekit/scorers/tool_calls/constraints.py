@@ -278,7 +278,7 @@ _CONSTRAINTS = TypeAdapter(
 
 @dataclass(frozen=True)
 class ToolConstraints(Blocking):
-    """The share of constraints that hold, of those that can be decided; 1 if all of them do.
+    """1 if all constraints hold that can be decided, else the share of these that do.
 
     Constraints need no reference. In a config file each is a table with its ``type``, such as
     ``{type = "before", first = "verify", then = "refund"}``.

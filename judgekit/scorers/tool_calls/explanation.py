@@ -165,8 +165,8 @@ def _called(name: str, messages: Sequence[int | None]) -> str:
 
 
 def _shown(side: Side) -> str:
-    return _cut(side.value if isinstance(side, Absent) else compact_json(side))
+    return side.value if isinstance(side, Absent) else _cut(compact_json(side))
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return text if len(text) <= 120 else f"{text[:117]}..."

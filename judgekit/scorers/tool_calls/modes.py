@@ -19,7 +19,8 @@ class ToolMatch(Record):
 
     Attributes:
         order: ``sequence``: a call made answers the expected call at its own position. ``in_order``: pairs do not cross.
-            ``any``: the order is free.
+            ``any``: the order is free. Where no call may be left over, the first two give the same value, and what did
+            not match is told by the pairs in order, so that one call too many does not put all after it out of place.
         extra: Whether more calls may be made than are expected; those allowed are no FP.
         missing: Whether fewer calls may be made than are expected; those allowed are no FN.
         scope: ``turn``: calls only answer calls that are expected in the same turn, `ExpectedCall.turn`, and are put in

@@ -1,13 +1,13 @@
 """Pairs of the greatest total weight."""
 
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, permutations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs
+from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs, evenest_pairs
 
 WEIGHTS = [0, 0, 1 / 3, 1 / 2, 2 / 3, 1]
 
@@ -74,6 +74,18 @@ def test_in_any_order_as_many_are_paired_as_there_can_be_for_the_greatest_total(
     assert is_one_to_one(weights, pairs)
     assert len(pairs) == min(weights.shape)
     assert total(weights, pairs) == pytest.approx(greatest(weights, anywhere))
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems())
+def test_the_lowest_weight_of_the_evenest_pairs_is_the_greatest_there_can_be(problem):
+    weights, _ = problem
+    pairs, (few, many) = evenest_pairs(weights.tolist()), sorted(weights.shape)
+    assert is_one_to_one(weights, pairs)
+    assert len(pairs) == few
+    tall = weights if len(weights) == few else weights.T
+    lowest = (min((tall[pair] for pair in enumerate(one)), default=1) for one in permutations(range(many), few))
+    assert min((weights[pair] for pair in pairs), default=1) == max(lowest)
 
 
 @settings(max_examples=300, deadline=None)
@@ -174,6 +186,11 @@ def test_taking_the_best_pair_first_would_lose_weight():
     weights = np.array([[1, 2 / 3], [2 / 3, 0]])
     assert sorted(best_pairs(weights)) == [(0, 1), (1, 0)]
     assert best_in_place(weights, [(0, 2)]) == [(0, 1), (1, 0)]
+
+
+def test_the_evenest_pairs_may_weigh_less_together():
+    assert evenest_pairs([[1, 0.4], [0.4, 0]]) == [(0, 1), (1, 0)]
+    assert evenest_pairs([[1, 0.4], [0.4, 0.3]]) == [(0, 1), (1, 0)]
 
 
 def test_in_order_one_heavy_pair_does_not_stand_in_the_way_of_two_lighter_ones():

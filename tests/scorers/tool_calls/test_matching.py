@@ -79,25 +79,20 @@ def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
     return score if how.args_credit == "fraction" else float(score == 1)
 
 
-def allowed(how: ToolMatch, calls: Match) -> Callable[[Sequence[tuple[int, int]]], bool]:
+def allowed(how: ToolMatch, match: Match) -> Callable[[Sequence[tuple[int, int]]], bool]:
     """Whether the order that is asked for allows these pairs, told from its definition alone."""
-    by_turn = how.scope == "turn"
+    expected, made, by_turn = match.expected, match.made, how.scope == "turn"
 
-    def positions(of: Sequence[int | None]) -> list[int]:
+    def positions(turns: Sequence[int | None]) -> list[int]:
         """Where each call stands among those it is put in order with."""
-        return [[other for other in range(len(of)) if not by_turn or of[other] == turn].index(index) for index, turn in enumerate(of)]  # fmt: skip
+        return [sum(not by_turn or one == turn for one in turns[:index]) for index, turn in enumerate(turns)]
 
-    wanted_at, made_at = positions([one.turn for one in calls.expected]), positions([one.turn for one in calls.made])
-    places = [
-        {made_at[other] for other, beside in enumerate(calls.made) if beside.message == one.message}
-        if how.parallel == "unordered"
-        else {made_at[index]}
-        for index, one in enumerate(calls.made)
-    ]
-    rank = [one.message if how.parallel == "unordered" else index for index, one in enumerate(calls.made)]
+    wanted_at, made_at = positions([one.turn for one in expected]), positions([one.turn for one in made])
+    rank = [one.message if how.parallel == "unordered" else index for index, one in enumerate(made)]
+    places = [{made_at[index] for index, one in enumerate(rank) if one == own} for own in rank]
 
     def allows(pairs: Sequence[tuple[int, int]]) -> bool:
-        if by_turn and any(calls.expected[one].turn != calls.made[other].turn for one, other in pairs):
+        if by_turn and any(expected[one].turn != made[other].turn for one, other in pairs):
             return False
         if how.order == "sequence":
             return all(wanted_at[one] in places[other] for one, other in pairs)
@@ -106,35 +101,35 @@ def allowed(how: ToolMatch, calls: Match) -> Callable[[Sequence[tuple[int, int]]
                 rank[other] <= rank[later]
                 for one, other in pairs
                 for then, later in pairs
-                if one < then and (not by_turn or calls.expected[one].turn == calls.expected[then].turn)
+                if one < then and (not by_turn or expected[one].turn == expected[then].turn)
             )
         return True
 
     return allows
 
 
-def all_pairings(calls: Match, weights: Sequence[Sequence[float]]) -> Iterator[list[tuple[int, int]]]:
+def all_pairings(match: Match, weights: Sequence[Sequence[float]]) -> Iterator[list[tuple[int, int]]]:
     """Every one-to-one pairing of calls that are worth something together."""
 
     def go(one: int, taken: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-        if one == len(calls.expected):
+        if one == len(match.expected):
             yield taken
             return
         yield from go(one + 1, taken)
         used = {other for _, other in taken}
-        for other in range(len(calls.made)):
+        for other in range(len(match.made)):
             if weights[one][other] and other not in used:
                 yield from go(one + 1, [*taken, (one, other)])
 
     return go(0, [])
 
 
-def best_by_trying_all(calls: Match) -> float:
-    how = calls.how
-    weights = [[credit(how, one, other.call) for other in calls.made] for one in calls.expected]
-    allows = allowed(how, calls)
+def best_by_trying_all(match: Match) -> float:
+    how = match.how
+    weights = [[credit(how, one, other.call) for other in match.made] for one in match.expected]
+    allows = allowed(how, match)
     return max(
-        sum(weights[one][other] for one, other in taken) for taken in all_pairings(calls, weights) if allows(taken)
+        sum(weights[one][other] for one, other in taken) for taken in all_pairings(match, weights) if allows(taken)
     )
 
 
@@ -150,25 +145,24 @@ def value_of(how: ToolMatch, tp: float, made: int, expected: int) -> float:
 @settings(max_examples=300, deadline=None)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_no_other_pairing_that_the_order_allows_is_worth_more(sides, mode, comparison):
-    calls = Match(mode.model_copy(update={"args": comparison}), *sides)
-    assert calls.value == pytest.approx(value_of(calls.how, best_by_trying_all(calls), len(sides[1]), len(sides[0])))
+    match = Match(mode.model_copy(update={"args": comparison}), *sides)
+    assert match.value == pytest.approx(value_of(match.how, best_by_trying_all(match), len(sides[1]), len(sides[0])))
 
 
 @settings(max_examples=300, deadline=None)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
-def test_pairs_are_one_to_one_worth_what_they_say_and_as_many_as_can_be(sides, mode, comparison):
-    how = mode.model_copy(update={"args": comparison})
+def test_pairs_are_one_to_one_worth_what_they_say_and_as_much_as_can_be(sides, mode, comparison):
+    match = Match(mode.model_copy(update={"args": comparison}), *sides)
+    how = match.how
     if how.order == "sequence" and how.credit == "all_or_nothing" and how.extra == how.missing == "forbid":
         how = how.model_copy(update={"order": "in_order"})  # no call may be left over: being in place is being in order
-    calls = Match(how, *sides)
-    match = Match(mode.model_copy(update={"args": comparison}), *sides)
     pairs = [(one, other) for one, other, _ in match.pairs]
     assert len({one for one, _ in pairs}) == len({other for _, other in pairs}) == len(pairs)
-    assert allowed(how, calls)(pairs)
+    assert allowed(how, match)(pairs)
     assert [pair.credit for pair in match.pairs] == [
-        credit(how, calls.expected[one], calls.made[other].call) for one, other in pairs
+        credit(how, match.expected[one], match.made[other].call) for one, other in pairs
     ]
-    assert match.tp == pytest.approx(best_by_trying_all(calls))
+    assert match.tp == pytest.approx(best_by_trying_all(replace(match, how=how)))
 
 
 @settings(max_examples=300, deadline=None)
@@ -292,12 +286,8 @@ def test_calls_of_one_message_are_in_order_in_any_order_unless_parallel_is_order
         assert pairs_of(ToolMatch(order=order), expected, made) == [(0, 1), (1, 0), (2, 3), (3, 2)]
         ordered = Match(ToolMatch(order=order, parallel="ordered"), expected, made)
         assert ordered.value == 0
-    across = [replace_message(one, number) for one, number in zip(made, (2, 3, 3, 4), strict=True)]
+    across = [one._replace(message=message) for one, message in zip(made, (2, 3, 3, 4), strict=True)]
     assert Match(ToolMatch(), expected, across).value == 0
-
-
-def replace_message(one: MadeCall, message: int) -> MadeCall:
-    return one._replace(message=message)
 
 
 @pytest.mark.parametrize(
