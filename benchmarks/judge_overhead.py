@@ -27,18 +27,21 @@ ROUNDS = 7
 REQUESTS = 512
 AT_ONCE = (1, 32, 256)
 CACHED = 10_000
-ANSWER = {
-    "user_goal": "A table for four tonight.",
-    "end_state": "The table is booked for 20:00.",
-    "reason": "The tool confirms the booking, and the agent tells the user so.",
-    "evidence": [7, 8],
-    "verdict": "achieved",
+ANSWER: dict[str, object] = {
+    "goals": [
+        {
+            "goal": "A table for four tonight.",
+            "end_state": "The table is booked for 20:00.",
+            "reason": "The tool confirms the booking, and the agent tells the user so.",
+            "evidence": [7, 8],
+            "verdict": "achieved",
+        }
+    ]
 }
 
 
-class Server(asyncio.Protocol):
-    """Says the same to every request."""
-
+def completion(answer: dict[str, object], prompt_tokens: int) -> bytes:
+    """The answer as a server sends it."""
     said = json.dumps(
         {
             "id": "chatcmpl-1",
@@ -49,13 +52,19 @@ class Server(asyncio.Protocol):
                 {
                     "index": 0,
                     "finish_reason": "stop",
-                    "message": {"role": "assistant", "content": json.dumps(ANSWER), "refusal": None},
+                    "message": {"role": "assistant", "content": json.dumps(answer), "refusal": None},
                 }
             ],
-            "usage": {"prompt_tokens": 900, "completion_tokens": 60, "total_tokens": 960},
+            "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": 60, "total_tokens": prompt_tokens + 60},
         }
     ).encode()
-    reply = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(said), said)
+    return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(said), said)
+
+
+class Server(asyncio.Protocol):
+    """Says the same to every request."""
+
+    said = completion(ANSWER, 900)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
@@ -66,11 +75,14 @@ class Server(asyncio.Protocol):
         head, found, body = self.received.partition(b"\r\n\r\n")
         if found and len(body) >= int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]):
             self.received = b""
-            self.transport.write(self.reply)  # type: ignore[attr-defined]
+            self.reply(body)
+
+    def reply(self, _body: bytes) -> None:
+        self.transport.write(self.said)  # type: ignore[attr-defined]
 
 
-async def serve() -> None:
-    server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0)
+async def serve(protocol: type[Server]) -> None:
+    server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
@@ -137,18 +149,18 @@ async def raw(url: str, numbers: range, at_once: int) -> float:
     from judgekit.scorers.goal import GoalAnswer
 
     prompt = load_prompt("agent_goal_without_reference")
-    turns = [[turn._asdict() for turn in prompt.turns(sample)] for sample in samples(numbers)]
+    turns = [[turn._asdict() for turn in prompt.fill(sample).messages] for sample in samples(numbers)]
     schema = {"name": prompt.name, "schema": strict_schema(GoalAnswer), "strict": True}
     waiting = iter(turns)
 
     async def work(client: openai.AsyncOpenAI) -> None:
         for messages in waiting:
-            completion = await client.chat.completions.create(
+            completed = await client.chat.completions.create(
                 model="judge",
                 messages=messages,  # type: ignore[arg-type]
                 response_format={"type": "json_schema", "json_schema": schema},  # type: ignore[typeddict-item]
             )
-            assert json.loads(completion.choices[0].message.content or "")["verdict"] == "achieved"
+            assert json.loads(completed.choices[0].message.content or "")["goals"][0]["verdict"] == "achieved"
 
     async with openai.AsyncOpenAI(base_url=url, api_key="-", max_retries=0, http_client=http_client()) as client:
         began = time.process_time()
@@ -215,4 +227,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve()) if sys.argv[1:] == ["serve"] else main()
+    asyncio.run(serve(Server)) if sys.argv[1:] == ["serve"] else main()

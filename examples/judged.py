@@ -23,4 +23,4 @@ results = run(
 print(results)
 for row in results:
     if row.score.value == 0:
-        print(f"{row.sample_id}, {row.score.scorer}: {row.score.reason} (messages {row.score.details.get('evidence')})")
+        print(f"{row.sample_id}, {row.score.scorer}: {row.score.reason}")

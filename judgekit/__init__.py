@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from judgekit.runs.runner import arun as arun
     from judgekit.runs.runner import run as run
     from judgekit.score import Score as Score
+    from judgekit.scorers.criteria import WeightedCriteria as WeightedCriteria
     from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference as AgentGoalAccuracyWithoutReference
     from judgekit.scorers.goal import AgentGoalAccuracyWithReference as AgentGoalAccuracyWithReference
+    from judgekit.scorers.pairwise import Pairwise as Pairwise
+    from judgekit.scorers.panel import Panel as Panel
+    from judgekit.scorers.prompted import PromptScorer as PromptScorer
     from judgekit.scorers.repeat import Repeat as Repeat
     from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy as ToolCallAccuracy
     from judgekit.scorers.tool_calls.arguments import ArgMatch as ArgMatch
@@ -70,7 +74,10 @@ _HOMES = {
     "Limits": "judges.budget",
     "MaxSteps": "scorers.tool_calls.constraints",
     "NoRepeat": "scorers.tool_calls.constraints",
+    "Pairwise": "scorers.pairwise",
+    "Panel": "scorers.panel",
     "Price": "judges.price",
+    "PromptScorer": "scorers.prompted",
     "Repeat": "scorers.repeat",
     "Require": "scorers.tool_calls.constraints",
     "Run": "runs.results",
@@ -90,6 +97,7 @@ _HOMES = {
     "ToolMessage": "traces.message",
     "TopicAdherence": "scorers.topic",
     "Trace": "traces.trace",
+    "WeightedCriteria": "scorers.criteria",
     "anything": "scorers.tool_calls.matchers",
     "arun": "runs.runner",
     "attempt": "scoring",

@@ -13,7 +13,7 @@ draws = 5                       # asks five times, for the majority
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from dataclasses import Field as DataclassField
 from importlib import import_module
@@ -26,6 +26,7 @@ from judgekit.errors import ConfigError, explain
 from judgekit.judges.budget import Limits
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
+from judgekit.judges.prompt import shipped_prompts
 from judgekit.scorers.repeat import Repeat
 from judgekit.scoring import Scorer
 from judgekit.traces.message import JsonObject, Many, Record
@@ -42,6 +43,10 @@ _SCORERS = {
     "topic_adherence": "judgekit.scorers.topic:TopicAdherence",
     "agent_goal_accuracy_with_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithReference",
     "agent_goal_accuracy_without_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithoutReference",
+    "weighted_criteria": "judgekit.scorers.criteria:WeightedCriteria",
+    "pairwise": "judgekit.scorers.pairwise:Pairwise",
+    "panel": "judgekit.scorers.panel:Panel",
+    "prompt": "judgekit.scorers.prompted:PromptScorer",
 }
 
 
@@ -55,9 +60,10 @@ class _ScorerClass(Protocol):
 
 
 class ScorerSpec(Record):
-    """A scorer as it is asked for: its name, the name of this instance, and its options."""
+    """A scorer as it is asked for: its name, what it cannot do without, the name of this instance, and its options."""
 
     name: str
+    argument: JsonValue = None
     alias: str | None = Field(default=None, validation_alias="as")
     options: JsonObject
 
@@ -74,28 +80,45 @@ class ScorerSpec(Record):
 
     @classmethod
     def parse(cls, text: str) -> "ScorerSpec":
-        """Reads ``name`` or ``name:option=value,option=value``, where values are JSON, or else text up to a comma."""
+        """Reads ``name``, or ``name:option=value,option=value``, where values are JSON, or else text up to a comma.
+
+        What a scorer cannot do without may stand first, without its name: ``prompt:tone``, ``tool_call_match:contains``.
+        """
         name, _, rest = text.partition(":")
         table: dict[str, JsonValue] = {"name": name}
-        while rest:
-            item, _, behind = rest.partition(",")
-            option, equals, _ = item.partition("=")
-            if equals:
-                if (key := option.strip()) in table:
-                    raise ConfigError(f"--scorer {text}: {key!r} is given twice; as= is what names this instance")
-                try:
-                    table[key], behind = _value(rest.partition("=")[2].strip())
-                except ValueError as error:
-                    raise ConfigError(f"--scorer {text}: {key} begins like JSON and is none: {error}") from error
-            elif item:
-                raise ConfigError(f"--scorer {text}: expected option=value behind the colon, found {item!r}")
-            rest = behind
-        return cls.of(table)
+        try:
+            for place, (key, value) in enumerate(_items(rest)):
+                if not key and place:
+                    raise ValueError(f"expected option=value, found {value!r}; texts with commas stand in quotes")
+                if key in table:
+                    raise ValueError(f"{key!r} is given twice; as= is what names this instance")
+                table[key] = value
+        except ValueError as error:
+            raise ConfigError(f"--scorer {text}: {error}") from error
+        argument = table.pop("", None)
+        return cls.of(table).model_copy(update={"argument": argument})
+
+
+_JSON = ("{", "[", '"')
+
+
+def _items(text: str) -> Iterator[tuple[str, JsonValue]]:
+    """The options in a text, and their values; one without a name is called nothing."""
+    while text:
+        option, equals, value = text.partition("=")
+        is_bare = text.startswith(_JSON) or not equals or "," in option
+        name = "" if is_bare else option.strip()
+        try:
+            found, text = _value(text if is_bare else value.strip())
+        except ValueError as error:
+            raise ValueError(f"{name or 'what is behind the colon'} begins like JSON and is none: {error}") from error
+        if name or found != "":
+            yield name, found
 
 
 def _value(text: str) -> tuple[JsonValue, str]:
     """The value that a text begins with, and what stands behind the comma that ends it."""
-    if text.startswith(("{", "[", '"')):
+    if text.startswith(_JSON):
         value, end = cast("tuple[JsonValue, int]", json.JSONDecoder().raw_decode(text))
         behind = text[end:].lstrip()
         if behind and not behind.startswith(","):
@@ -187,16 +210,23 @@ class Config:
         kind = _scorer_class(spec.name)
         known = [one.name for one in fields(kind) if one.name != "name"]
         options: dict[str, object] = dict(spec.options)
-        if "judge" in known and (draws := options.pop("draws", None)) is not None:
+        if spec.argument is not None:
+            first = next((one.name for one in fields(kind) if _is_needed(one) and one.name != "judge"), None)
+            if first is None or first in options:
+                raise ConfigError(f"{spec.name}: expected option=value behind the colon, found {spec.argument!r}")
+            options = {first: spec.argument, **options}
+        if not {"judge", "scorers"}.isdisjoint(known) and (draws := options.pop("draws", None)) is not None:
             if not isinstance(draws, int):
                 raise ConfigError(f"{spec.name}: draws is a number, found {draws!r}")
-            once = self.build(spec.model_copy(update={"options": options, "alias": None}))
+            once = self.build(spec.model_copy(update={"options": options, "argument": None, "alias": None}))
             return Repeat(once, draws, name=spec.alias or "")
         for option in options:
             if option not in known:
                 raise ConfigError.unknown(f"option of {spec.name}", option, known)
         if "judge" in known:
             options["judge"] = self._judge_for(spec)
+        if "scorers" in known:
+            options["scorers"] = [self.build(member) for member in _members(spec.name, options.get("scorers"))]
         if spec.alias is not None:
             options["name"] = spec.alias
         _must_fit(spec.name, kind, options)
@@ -221,21 +251,46 @@ class Config:
         return judge
 
 
+def _members(name: str, tables: object) -> Iterable[ScorerSpec]:
+    """The scorers within a scorer: their tables, or on the command line their texts."""
+    if not isinstance(tables, list):
+        raise ConfigError(
+            f'{name}: scorers is a list of scorers, such as [{{name = "prompt", prompt = "tone", judge = "a"}}]'
+        )
+    for table in cast("list[object]", tables):
+        if isinstance(table, str):
+            yield ScorerSpec.parse(table)
+        elif isinstance(table, dict):
+            yield ScorerSpec.of(cast("JsonObject", table))
+        else:
+            raise ConfigError(f"{name}: a scorer is a table or a text, found {table!r}")
+
+
 def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> None:
     """Checks what a scorer's class leaves to type checkers."""
     for one in fields(kind):
         if one.name not in options:
-            if one.default is MISSING and one.default_factory is MISSING:
+            if _is_needed(one):
                 raise ConfigError(f"{name} needs {one.name}=..., which is not given")
         elif isinstance(one.default, bool) and not isinstance(found := options[one.name], bool):
             raise ConfigError(f"{name}: {one.name} is true or false, found {found!r}")
 
 
+def _is_needed(option: DataclassField[Any]) -> bool:
+    return option.default is MISSING and option.default_factory is MISSING
+
+
 def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
-    """Name, first line of the description, and whether a judge is asked, for each scorer there is."""
+    """Name, description in a line, and whether a judge is asked, for each scorer and each shipped prompt with a scale."""
     for name in _SCORERS:
         kind = _scorer_class(name)
-        yield name, (kind.__doc__ or "").partition("\n")[0], "judge" in {one.name for one in fields(kind)}
+        asks = not {"judge", "scorers"}.isdisjoint(one.name for one in fields(kind))
+        if name != "prompt":
+            yield name, (kind.__doc__ or "").partition("\n")[0], asks
+    for prompt in shipped_prompts():
+        if prompt.scale:
+            labels = ", ".join(f"{label} {grade:g}" for label, grade in prompt.scale if not isinstance(grade, str))
+            yield f"prompt:{prompt.name}", f"{prompt.description} {labels}. {prompt.skipped}".strip(), True
 
 
 def _scorer_class(name: str) -> _ScorerClass:

@@ -207,9 +207,15 @@ def explain(error: ValidationError, record: object = None) -> str:
         record: What was validated; given it, the paths leave out the branches of unions that pydantic names in them.
     """
     problems = error.errors(include_url=False, include_context=False)
-    shown = [f"{_json_path(one, record)}: {one['msg']}, found {shortened(one['input'])}" for one in problems[:3]]
+    shown = [f"{_json_path(one, record)}: {_said(one)}" for one in problems[:3]]
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(shown) + more
+
+
+def _said(problem: ErrorDetails) -> str:
+    if problem["type"] == "value_error":  # raised by judgekit, which says itself what it found
+        return problem["msg"].removeprefix("Value error, ")
+    return f"{problem['msg']}, found {shortened(problem['input'])}"
 
 
 def _json_path(problem: ErrorDetails, record: object) -> str:

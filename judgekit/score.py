@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import GetSetDescriptorType
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, Field, JsonValue, model_validator
 
@@ -23,6 +23,8 @@ from judgekit.errors import (
 from judgekit.traces.message import Many, Record, Usage
 
 Status: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
+Grade: TypeAlias = Annotated[float, Field(ge=0, le=1)] | Literal["skipped", "abstained"]
+"""What a judge's choice is worth: a value in [0, 1], or the status of a score that has none."""
 Explain: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]]]
 """Gives a reason and details."""
 

@@ -145,12 +145,13 @@ def scorer(
 
     def decorate(function: Measure, /) -> FunctionScorer:
         called: str = getattr(function, "__name__", type(function).__name__)
-        return FunctionScorer(function, name or called, version or _source_hash(function))
+        return FunctionScorer(function, name or called, version or source_version(function))
 
     return decorate if function is None else decorate(function)
 
 
-def _source_hash(function: Measure) -> str:
+def source_version(function: Callable[..., object]) -> str:
+    """The hash of a function's source, or ``unknown`` where it cannot be read."""
     try:
         source = inspect.getsource(function)
     except (OSError, TypeError):

@@ -11,6 +11,7 @@ from judgekit.errors import ConfigError
 from judgekit.judges.budget import Limits
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
+from judgekit.judges.prompt import shipped_prompts
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
@@ -37,10 +38,18 @@ NAMES = [
     "topic_adherence",
     "agent_goal_accuracy_with_reference",
     "agent_goal_accuracy_without_reference",
+    "weighted_criteria",
+    "pairwise",
+    "panel",
+    "prompt",
 ]
 NEEDED = {
     "tool_call_match": 'match="exact"',
     "tool_constraints": 'constraints=[{"type":"max_steps","n":3}]',
+    "weighted_criteria": 'weights={"was_polite":1}',
+    "pairwise": "question=Which one was polite?",
+    "panel": 'scorers=["prompt:tone,judge=openai/a", {"name": "prompt", "prompt": "tone", "judge": "openai/b"}]',
+    "prompt": "prompt=tone,as=prompt",
 }
 """Options that have no default, as they stand on the command line."""
 
@@ -350,7 +359,7 @@ def test_tables_and_lists_are_options_like_others():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("topic_adherence:recall", "--scorer topic_adherence:recall: expected option=value behind the colon, found 'recall'"),
+        ("topic_adherence:recall", "topic_adherence: expected option=value behind the colon, found 'recall'"),
         ("topic_adherence:mode=f1,mode=recall", "--scorer topic_adherence:mode=f1,mode=recall: 'mode' is given twice; as= is what names this instance"),
         ("tool_call_f1:name=strict", "--scorer tool_call_f1:name=strict: 'name' is given twice; as= is what names this instance"),
         ("topic_adherence:mode=1", "topic_adherence: no mode of topic adherence is called 1, did you mean 'f1'? Known: precision, recall, f1, accuracy"),
@@ -363,6 +372,14 @@ def test_tables_and_lists_are_options_like_others():
         ("tool_constraints:requestor=user", "tool_constraints needs constraints=..., which is not given"),
         ("tool_call_accuracy:strict_order=no", "tool_call_accuracy: strict_order is true or false, found 'no'"),
         ('tool_call_match:match={"order":"nay"}', "tool_call_match: match: order: Input should be 'sequence', 'in_order' or 'any', found 'nay'"),
+        ("topic_adherence:mode=f1,recall", "--scorer topic_adherence:mode=f1,recall: expected option=value, found 'recall'; texts with commas stand in quotes"),
+        ("tool_call_match:exact,match=contains", "tool_call_match: expected option=value behind the colon, found 'exact'"),
+        ('pairwise:"Which" one', "--scorer pairwise:\"Which\" one: what is behind the colon begins like JSON and is none: expected a comma behind it, found 'one'"),
+        ("pairwise:Which one, and why?", "--scorer pairwise:Which one, and why?: expected option=value, found 'and why?'; texts with commas stand in quotes"),
+        ("prompt", "prompt needs prompt=..., which is not given"),
+        ("prompt:topic_adherence", "prompt: the prompt topic_adherence has no scale: its answer is read by a scorer of its own"),
+        ("panel:scorers=tone", 'panel: scorers is a list of scorers, such as [{name = "prompt", prompt = "tone", judge = "a"}]'),
+        ("panel:scorers=[5]", "panel: a scorer is a table or a text, found 5"),
         ("topic", f"no scorer is called 'topic'. Known: {', '.join(NAMES)}"),
         ("", f"no scorer is called ''. Known: {', '.join(NAMES)}"),
     ],
@@ -403,8 +420,14 @@ def test_a_record_that_does_not_fit_says_where(monkeypatch):
 
 def test_each_scorer_is_described_and_says_whether_it_asks():
     found = list(scorer_descriptions())
-    assert [(name, asks) for name, _, asks in found] == [(name, not name.startswith("tool_")) for name in NAMES]
-    assert all("1 if " in description for _, description, _ in found)
+    own, prompts = found[: len(NAMES) - 1], found[len(NAMES) - 1 :]
+    assert [(name, asks) for name, _, asks in own] == [(name, not name.startswith("tool_")) for name in NAMES[:-1]]
+    assert all("1 if " in description for _, description, _ in own)
+    scaled = [prompt for prompt in shipped_prompts() if prompt.scale]
+    assert [(name, asks) for name, _, asks in prompts] == [(f"prompt:{prompt.name}", True) for prompt in scaled]
+    for (_, description, _), prompt in zip(prompts, scaled, strict=True):
+        assert description.startswith(f"{prompt.description} {prompt.scale[0][0]} ")
+        assert description.endswith(prompt.skipped)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -413,6 +436,51 @@ def test_each_scorer_is_called_as_it_is_asked_for(name):
     assert found.name == name
     assert isinstance(found, Scorer)
     assert ("judge" in {one.name for one in fields(found)}) is hasattr(found, "judge")
+
+
+def test_what_a_scorer_cannot_do_without_may_stand_first_without_its_name():
+    assert asked("tool_call_match:contains,requestor=user") == asked("tool_call_match:match=contains,requestor=user")
+    assert asked("prompt:tone", "openai/a").name == "tone"
+    assert asked("pairwise:Which one?", "openai/a").question == "Which one?"
+    assert asked('pairwise:"Which one, and why = how?",as=both', "openai/a").question == "Which one, and why = how?"
+    repeated = asked("prompt: tone ,draws=3", "openai/a")
+    assert isinstance(repeated, Repeat)
+    assert (repeated.scorer.name, repeated.draws) == ("tone", 3)
+
+
+def test_a_prompt_file_of_ones_own_is_a_scorer_by_its_path():
+    Path("kind.md").write_text(
+        "---\ndescription: Kind?\ninputs: [conversation]\nscale: {kind: 1, unkind: 0}\nsource: ours\n---\nKind?",
+        encoding="utf-8",
+    )
+    for text in ("prompt:kind.md", "prompt:./kind.md,as=kind"):
+        found = asked(text, "openai/a")
+        assert (found.name, found.prompts[0].question) == ("kind", "Kind?")
+    (found,) = built('[[scorers]]\nname = "prompt"\nprompt = "kind.md"\nrequire_evidence = true', "openai/a")
+    assert (found.name, found.require_evidence) == ("kind", True)
+
+
+PANEL = """
+[judges.small]
+model = "openai/small"
+[[scorers]]
+name = "panel"
+as = "tone_of_two"
+rule = "unanimous"
+scorers = [
+    {name = "prompt", prompt = "tone", judge = "small"},
+    {name = "prompt", prompt = "tone", judge = "openai/large", draws = 3},
+]
+"""
+
+
+def test_the_members_of_a_panel_are_scorers_with_judges_of_their_own():
+    config = read(PANEL)
+    (panel,) = map(config.build, config.scorers)
+    one, other = panel.scorers
+    assert (panel.name, panel.rule) == ("tone_of_two", "unanimous")
+    assert (one.judge.model, other.scorer.judge.model, other.draws) == ("openai/small", "openai/large", 3)
+    assert list(config.judges_used) == ["small", "openai/large"]
 
 
 def test_a_judge_that_a_scorer_names_on_the_command_line_goes_before_the_one_named_for_all(tmp_path):

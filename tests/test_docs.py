@@ -25,6 +25,8 @@ from judgekit import (
     errors,
 )
 from judgekit.config import Config, ScorerSpec
+from judgekit.judges.prompt import shipped_prompts
+from judgekit.probes.suite import pairs
 from judgekit.scorers.tool_calls.constraints import Constraint
 from judgekit.scorers.tool_calls.modes import PRESETS
 from judgekit.traces.reading import read
@@ -32,6 +34,7 @@ from judgekit.traces.reading import read
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOOL_CALLS = (ROOT / "docs" / "tool-calls.md").read_text(encoding="utf-8")
+JUDGED = (ROOT / "docs" / "judged-scorers.md").read_text(encoding="utf-8")
 JUDGES = (ROOT / "docs" / "judges.md").read_text(encoding="utf-8")
 
 
@@ -70,11 +73,7 @@ def workplace(tmp_path, monkeypatch, examples, mocked) -> Path:
             "requests": [{"request": "a room", "message": 2, "reason": "r", "topic": None, "outcome": "answered"}]
         },
         "agent_goal_without_reference": {
-            "user_goal": "g",
-            "end_state": "s",
-            "reason": "because",
-            "evidence": [2],
-            "verdict": "achieved",
+            "goals": [{"goal": "g", "end_state": "s", "reason": "because", "evidence": [2], "verdict": "achieved"}]
         },
     }
 
@@ -290,3 +289,48 @@ def test_what_other_tools_call_it_names_presets_that_there_are():
     named = {name for row in peers for name in re.findall(r'`"(\w+)"`', row[1])}
     assert {"exact", "same_calls", "contains", "contains_in_order", "only_these"} == named
     assert all(len(row) == 3 for row in peers)
+
+
+@pytest.mark.usefixtures("workplace")
+def test_the_snippets_on_judged_scorers_print_what_stands_beside_or_below_them(capsys):
+    prompts, goals, criteria, pairs, members, panel, budget, cut, probe = snippets(JUDGED, "python")
+    for source in (prompts, goals, panel):
+        said = [line.partition("  # ")[2] for line in source.splitlines() if line.startswith("print(")]
+        execute(source)
+        printed = capsys.readouterr().out.splitlines()
+        assert all(line in ("", found) for line, found in zip(said, printed, strict=True))
+        assert "".join(said) or printed == ["1.0 by majority (1.00 x2, 0.00 x1): It is done."]
+    for source, shown in ((criteria, "partial_failure"), (cut, "conversation begins]")):
+        (text,) = (one for one in snippets(JUDGED, "text") if shown in one)
+        execute(source)
+        assert capsys.readouterr().out == text
+    execute(pairs)
+    assert [scorer.name for scorer in execute(members)["panel"].scorers] == ["tone"] * 3
+    assert execute(budget)["scorer"].judge.conversation_tokens == 8_000
+    found = execute(probe)["found"]  # the model here says "achieved" of everything
+    assert {one.result for one in found} == {"held", "wrong"}
+
+
+def test_the_config_on_judged_scorers_loads_as_written(tmp_path):
+    (tmp_path / "judgekit.toml").write_text(snippets(JUDGED, "toml")[0], encoding="utf-8")
+    config = Config(tmp_path / "judgekit.toml", "openai/a", {})
+    (criteria,) = map(config.build, config.scorers)
+    assert (criteria.required, list(criteria.weights)) == (("booked",), ["booked", "confirmed", "polite"])
+
+
+def test_each_shipped_prompt_with_a_scale_stands_in_the_documentation_beside_what_it_needs():
+    needs = {
+        name: {one.strip("`") for one in re.findall(r"`\w+`", needed)}
+        for names, needed in rows_of(JUDGED, "| prompts | need |")
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    scaled = {prompt.name: {*prompt.inputs} - {"conversation"} for prompt in shipped_prompts() if prompt.scale}
+    assert needs == scaled
+    assert f"`prompt:tone`, `prompt:faithfulness` and {len(scaled) - 2} others" in README
+
+
+def test_the_numbers_of_the_documentation_on_attacks_are_those_of_the_suite():
+    clean, attacks = {pair.clean.id for pair in pairs()}, len(pairs())
+    assert len(clean) == 9
+    assert f"one of\n{attacks} texts" in JUDGED
+    assert f"That is {attacks + len(clean)} requests" in JUDGED

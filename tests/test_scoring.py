@@ -33,7 +33,7 @@ from judgekit.traces.message import HumanMessage, Record
 from judgekit.traces.sample import Sample
 
 SAMPLE = Sample.of([HumanMessage("Hi, please.")], id="one")
-ACHIEVED = {"user_goal": "g", "end_state": "e", "reason": "r", "evidence": [1], "verdict": "achieved"}
+ACHIEVED = {"goals": [{"goal": "g", "end_state": "e", "reason": "r", "evidence": [1], "verdict": "achieved"}]}
 
 
 def call(prompt: str = "p@1") -> JudgeCall:

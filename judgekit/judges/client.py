@@ -11,12 +11,12 @@ from pydantic import JsonValue
 
 from judgekit.traces.message import JsonObject, Many, Record, Usage
 from judgekit.traces.rendering import cut_middle
+from judgekit.traces.shortening import BYTES_A_TOKEN
 
 Step: TypeAlias = Literal["json_schema", "json_object", "text"]
 """How a model is held to the form of its reply: by a JSON Schema, to be JSON, or by the words of the request alone."""
 
 _TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
-_BYTES_A_TOKEN = 4
 _REPLY_SHOWN = 20_000
 
 
@@ -43,6 +43,7 @@ class Request:
         step: How the model is held to the form of its reply. Not part of the key: another step is the same question.
         prompt: The prompt with its version. Not part of the key, which holds all its words.
         accept: Raises ``ValueError`` on a reply that is not what was asked for. Not part of the key.
+        omitted: How many characters of the recording are not in the messages. Not part of the key.
     """
 
     provider: str
@@ -54,6 +55,7 @@ class Request:
     schema: JsonObject
     prompt: str
     accept: Callable[[str], object]
+    omitted: int = 0
     draw: int = 0
     step: Step = "json_schema"
 
@@ -98,7 +100,7 @@ class Request:
     def input_tokens(self) -> int:
         """About how many tokens are sent: one for four bytes."""
         said = sum(len(content.encode(errors="replace")) for _, content in self.messages)
-        return (said + len(json.dumps(self.schema))) // _BYTES_A_TOKEN
+        return (said + len(json.dumps(self.schema))) // BYTES_A_TOKEN
 
     def repaired(self, text: str, problem: str) -> "Request":
         """The request that shows the judge its own reply and what is wrong with it."""

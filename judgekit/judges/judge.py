@@ -3,12 +3,12 @@
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Generic, Self
+from typing import Any, Generic, Self, TypeAlias
 from weakref import WeakKeyDictionary, WeakMethod
 
-from pydantic import BaseModel, PrivateAttr
+from pydantic import BaseModel, JsonValue, PrivateAttr
 
 from judgekit.errors import ContextError, OverloadError, ReplyError
 from judgekit.judges.answer import Answer, read_answer
@@ -21,18 +21,51 @@ from judgekit.judges.prompt import Prompt
 from judgekit.judges.redaction import redacted
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
-from judgekit.score import JudgeCall, current_draw, ledger
+from judgekit.score import Grade, JudgeCall, Score, current_draw, ledger
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
+
+Check: TypeAlias = Callable[[Answer, Sample], None]
 
 
 @dataclass(frozen=True)
 class Judgment(Generic[Answer]):
-    """A judge's answer, and the requests it took. ``logprobs`` are there where the judge's params ask for them."""
+    """A judge's answer, and the requests it took.
+
+    Attributes:
+        answer: What it said.
+        calls: The requests.
+        sample: What it was asked about, as it saw it.
+        omitted: How many characters of the recording it was not shown.
+        logprobs: There where the judge's params ask for them.
+    """
 
     answer: Answer
     calls: tuple[JudgeCall, ...]
+    sample: Sample
+    omitted: int = 0
     logprobs: Sequence[TokenLogprob] | None = None
+
+    def score(
+        self,
+        scorer: str,
+        grade: Grade,
+        *,
+        reason: str,
+        details: Mapping[str, JsonValue],
+        label: str | None = None,
+    ) -> Score:
+        """What follows from the answer, as a score that says how much of the recording the judge was not shown."""
+        if self.omitted:
+            reason = f"{reason} (the judge was shown the recording without {self.omitted:,} of its characters)"
+            details = {**details, "omitted_characters": self.omitted}
+        if isinstance(grade, str) and label is not None:
+            reason = f"{label}: {reason}"
+        if grade == "skipped":
+            return Score.skipped(scorer, reason, details=details, calls=self.calls)
+        if grade == "abstained":
+            return Score.abstained(scorer, reason, details=details, calls=self.calls)
+        return Score.scored(scorer, grade, reason=reason, label=label, details=details, calls=self.calls)
 
 
 class Judge(JudgeSettings):
@@ -83,7 +116,7 @@ class Judge(JudgeSettings):
             other.check()
 
     async def ask(
-        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Callable[[Answer], None] | None = None
+        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Check[Answer] | None = None
     ) -> Judgment[Answer]:
         """Asks one question about a sample. A reply that cannot be used is shown to the judge once, to be mended.
 
@@ -94,7 +127,7 @@ class Judge(JudgeSettings):
             sample: What fills its inputs.
             answer: The reply's shape. Explanations stand before verdicts in it.
             check: Raises ``ValueError`` on an answer that cannot be right, such as one that cites a message that is
-                not there.
+                not there in the sample, which is given as the judge saw it.
 
         Raises:
             JudgeError: There is no usable answer.
@@ -102,8 +135,10 @@ class Judge(JudgeSettings):
         sample = redacted(sample, self.redact)
         with ledger() as calls:
             try:
-                reply = await self._reply(self.request(prompt, sample, answer, check))
-                return Judgment(read_answer(reply.text, answer), tuple(calls), reply.logprobs)
+                request = self.request(prompt, sample, answer, check)
+                reply = await self._reply(request)
+                answered = read_answer(reply.text, answer)
+                return Judgment(answered, tuple(calls), sample, request.omitted, reply.logprobs)
             except (OverloadError, ContextError) as error:
                 problem = error
             for other in self.fallback:
@@ -112,11 +147,11 @@ class Judge(JudgeSettings):
                 except (OverloadError, ContextError) as error:
                     problem = error
                 else:
-                    return Judgment(judgment.answer, tuple(calls), judgment.logprobs)
+                    return replace(judgment, calls=tuple(calls))
             raise problem
 
     def request(
-        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Callable[[Answer], None] | None = None
+        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Check[Answer] | None = None
     ) -> Request:
         """The request that `ask` would send for a sample in which nothing is to be redacted."""
         schema, version = _form(prompt, answer)
@@ -124,19 +159,20 @@ class Judge(JudgeSettings):
         def accept(text: str) -> None:
             found = read_answer(text, answer)
             if check is not None:
-                check(found)
+                check(found, sample)
 
-        draw = current_draw()
+        draw, filled = current_draw(), prompt.fill(sample, self.conversation_tokens)
         return Request(
             provider=self.provider,
             base_url=self.endpoint,
             model=self.model.partition("/")[2],
             params=_drawn(self.params, draw),
-            messages=prompt.turns(sample),
+            messages=filled.messages,
             schema_name=prompt.name,
             schema=schema,
             prompt=version,
             accept=accept,
+            omitted=filled.omitted,
             draw=draw,
         )
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from judgekit.traces.message import MediaPart, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
+from judgekit.traces.trace import ToolDefinition
 
 PATTERNS = {
     "url": re.compile(r"\b(?:https?://|www\.)[^\s\"'<>]*[^\s\"'<>.,;:!?)\]}]", re.IGNORECASE),
@@ -45,7 +46,20 @@ are no telephone number without a + or 0 in front: most are the number of an ord
 
 _TEXTS = {
     *("trace", "rival", "reference", "references", "reference_topics", "reference_tool_calls", "documents", "fields"),
-    *("messages", "content", "tool_calls", "text", "data", "name", "agent", "args", "args_raw"),
+    *(
+        "tools",
+        "description",
+        "parameters",
+        "messages",
+        "content",
+        "tool_calls",
+        "text",
+        "data",
+        "name",
+        "agent",
+        "args",
+        "args_raw",
+    ),
 }
 """The fields that hold what was said."""
 
@@ -108,7 +122,13 @@ def _redacted(value: object, hide: Callable[[str], str]) -> object:
 
 def _texts(record: BaseModel) -> Iterator[str]:
     """The fields that hold what was said, in their own order, so that finds are numbered alike in every process."""
-    stays = "name" if isinstance(record, ToolCall | ToolMessage) else "data" if isinstance(record, MediaPart) else ""
+    stays = (
+        "name"
+        if isinstance(record, ToolCall | ToolMessage | ToolDefinition)
+        else "data"
+        if isinstance(record, MediaPart)
+        else ""
+    )
     return (name for name in type(record).model_fields if name in _TEXTS and name != stays)
 
 

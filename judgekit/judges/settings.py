@@ -30,6 +30,7 @@ class JudgeSettings(Record):
         params: Parameters of the provider's API, such as ``{"temperature": 0}``.
         redact: What is taken out of a sample's texts before the judge sees it: ``url``, ``secret``, ``email``, ``iban``,
             ``card``, ``ip``, ``phone``; or a function from text to text, with a ``version`` (an attribute).
+        conversation_tokens: About how many tokens of a recording are shown; all if not given. See `Trace.render`.
         fallback: Judges that are asked in its place, in turn, where it is overloaded or its context too short.
         api_key_env: The environment variable that holds the key. The provider's own one if not given; with a
             ``base_url``, no key is sent unless its variable is named here.
@@ -59,6 +60,7 @@ class JudgeSettings(Record):
     base_url: str | None = None
     params: JsonObject = Field(default_factory=dict)
     redact: Callable[[str], str] | Many[str] = ()
+    conversation_tokens: int | None = Field(default=None, ge=100)
     fallback: Many[Self] = ()
     # What is excluded below changes no verdict, and is no part of a scorer's signature.
     api_key_env: str | None = Field(default=None, exclude=True)

@@ -100,9 +100,11 @@ def progress(total: int | None, on: Console) -> Generator[Callable[[], None]]:
 
 
 def show_summary(summary: Summary, highlights: Highlights, on: Console) -> None:
-    """A table with a line a scorer; below it, why samples were not scored, and the lowest ones."""
+    """A table with a line a scorer; below it, how often each label came, why samples were not scored, the lowest ones."""
     on.print(_table(summary))
     for line in summary:
+        if shares := line.shares():
+            on.print(_hanging(f"{line.scorer}: ", shares))
         for status in OTHERS:
             if status == "failed" and len(line.errors) > 1:
                 on.print(_text(f"{line.scorer}: {line.counts[status]} failed: {counted(line.errors)}"))

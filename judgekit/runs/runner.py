@@ -81,7 +81,8 @@ async def score_each(
 ) -> None:
     """Scores every sample with every scorer and hands on each row as soon as its sample is done, in any order.
 
-    The rows of one sample come together, in the order of the scorers. See `arun`.
+    The rows of one sample come together, in the order of the scorers. See `arun`. Scorers that ask a judge, those with
+    ``prompts``, are tried after all others.
 
     Raises:
         BudgetError: Nothing more may be spent. What was under way is done.
@@ -89,11 +90,13 @@ async def score_each(
     must_differ(scorers)
     if concurrency < 1:
         raise ConfigError(f"concurrency is the number of samples at once, found {concurrency}")
+    # Those that ask a judge come last, so that their requests follow one another closely: see `_work`.
+    in_turn = sorted(enumerate(scorers), key=lambda placed: bool(getattr(placed[1], "prompts", ())))
     source = _Source(samples)
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
-                group.create_task(_work(source, scorers, emit))
+                group.create_task(_work(source, in_turn, emit))
     except ExceptionGroup as errors:  # scores fail on their own: this is no sample's own fault
         error = errors.exceptions[0]
         raise error from error.__cause__
@@ -117,18 +120,18 @@ class _Source:
         return next(self._numbered)
 
 
-async def _work(source: _Source, scorers: Sequence[Scorer], emit: Callable[[Row], object]) -> None:
+async def _work(source: _Source, in_turn: Sequence[tuple[int, Scorer]], emit: Callable[[Row], object]) -> None:
     loop = asyncio.get_running_loop()
     rested = loop.time()
     for index, sample in source:
         try:
             # One question after another, while other samples run beside: a provider's prefix cache can then help.
-            scores = [await attempt(scorer, sample) for scorer in scorers]
+            scores = {place: await attempt(scorer, sample) for place, scorer in in_turn}
         except BudgetError as error:
             source.spent = source.spent or error
             return
-        for score in scores:
-            emit(Row(sample_id=sample.id, index=index, score=score))
+        for place in range(len(scores)):
+            emit(Row(sample_id=sample.id, index=index, score=scores[place]))
         if loop.time() - rested > _LONGEST_WITHOUT_REST:
             await asyncio.sleep(0)  # scorers that wait for nothing would never let Ctrl-C through
             rested = loop.time()

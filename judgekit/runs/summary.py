@@ -8,13 +8,15 @@ from math import fsum
 
 from judgekit.aggregates import aggregate_named
 from judgekit.score import JudgeCall, Score, Status
+from judgekit.traces.rendering import plain_name
 
 
 @dataclass
 class Line:
     """One scorer's scores, added one by one.
 
-    ``errors`` counts the failed ones by the class of their error, ``judges`` the answers by the judge that gave them.
+    ``errors`` counts the failed ones by the class of their error, ``labels`` the scored ones by their label, ``judges``
+    the answers by the judge that gave them.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
     provider did not say, or the price is unknown.
     """
@@ -22,11 +24,13 @@ class Line:
     scorer: str
     counts: Counter[Status] = field(default_factory=Counter[Status])
     errors: Counter[str] = field(default_factory=Counter[str])
+    labels: Counter[str] = field(default_factory=Counter[str])
     judges: Counter[str] = field(default_factory=Counter[str])
     requests: int = 0
     cached: int = 0
     tokens: int | None = 0
     cost_usd: float | None = 0.0
+    _graded: bool = field(default=False, repr=False)
     _values: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
     _scores: list[Score] = field(default_factory=list[Score], repr=False)
 
@@ -35,6 +39,9 @@ class Line:
         self.counts[score.status] += 1
         if score.error is not None:
             self.errors[score.error] += 1
+        if score.label is not None and score.value is not None:
+            self.labels[score.label] += 1
+            self._graded = self._graded or 0 < score.value < 1
         for call in score.calls:
             self._add_call(call)
         if score.aggregate != "mean":
@@ -70,6 +77,14 @@ class Line:
         classes = {"failed": f" ({counted(self.errors)})" if self.errors else ""}
         others = [f"{self.counts[one]} {one}{classes.get(one, '')}" for one in OTHERS if self.counts[one]]
         return f"n={self.counts['scored']} of {self.total}{'; ' if others else ''}{', '.join(others)}"
+
+    def shares(self) -> str:
+        """How often each label was given, the most frequent first; nothing where the mean says as much."""
+        if len(self.labels) <= 2 and not self._graded:
+            return ""
+        of = self.labels.total()
+        given = (f"{plain_name(label)} {times} ({times / of:.0%})" for label, times in self.labels.most_common())
+        return f"of {of}, {', '.join(given)}"
 
     def __str__(self) -> str:
         value = "none" if self.value is None else f"{self.value:.2f}"
@@ -107,7 +122,9 @@ class Summary:
 
     def __str__(self) -> str:
         width = max(map(len, self.lines), default=0)
-        return "\n".join(f"{line.scorer:<{width}}  {line}{_asked(line)}" for line in self) or "no scores"
+        lines = [f"{line.scorer:<{width}}  {line}{_asked(line)}" for line in self]
+        lines += [f"{line.scorer}: {shares}" for line in self if (shares := line.shares())]
+        return "\n".join(lines) or "no scores"
 
 
 def _asked(line: Line) -> str:

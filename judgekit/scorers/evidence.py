@@ -2,7 +2,17 @@
 
 from collections.abc import Iterable
 
+from pydantic import BaseModel
+
+from judgekit.traces.rendering import encodable, message_text
 from judgekit.traces.sample import Sample
+
+
+class Quotation(BaseModel):
+    """Words of a message that show something."""
+
+    message: int
+    quote: str
 
 
 def must_exist(cited: Iterable[int], sample: Sample) -> None:
@@ -14,3 +24,14 @@ def must_exist(cited: Iterable[int], sample: Sample) -> None:
     last = len(sample.trace.messages)
     if absent := [number for number in cited if not 1 <= number <= last]:
         raise ValueError(f"cites the messages {absent}; the conversation has messages 1 to {last}")
+
+
+def is_there(quotation: Quotation, sample: Sample) -> bool:
+    """Whether the message that is cited says what is quoted, word for word; white space is all one."""
+    shown = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")  # what stands before it
+    quote = _spaced(shown)
+    return bool(quote) and quote in _spaced(encodable(message_text(sample.trace.messages[quotation.message - 1])))
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())

@@ -1,11 +1,12 @@
 """Agent goal accuracy: did the user get what they came for?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel
 
-from judgekit.judges.judge import Judge
+from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
 from judgekit.scorers.evidence import must_exist
@@ -14,26 +15,34 @@ from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 
 
-class GoalAnswer(BaseModel):
-    """What the judge replies; it reasons before it decides."""
+class Goal(BaseModel):
+    """One thing that was to be reached; the judge reasons before it decides."""
 
-    user_goal: str
+    goal: str
     end_state: str
     reason: str
     evidence: list[int]
     verdict: Literal["achieved", "not_achieved"]
 
 
+class GoalAnswer(BaseModel):
+    """What the judge replies; what follows from it is counted in code."""
+
+    goals: list[Goal]
+
+
 @dataclass(frozen=True)
 class AgentGoalAccuracyWithReference(Blocking):
-    """1 if the desired outcome, ``sample.reference``, was reached by the end of the conversation, else 0.
+    """1 if all of the desired outcome, ``sample.reference``, was reached by the end of the conversation, else 0.
 
-    Skipped without a reference. One judge request a sample. Details: ``user_goal``, ``end_state``, and as ``evidence``
-    the numbers of the messages that show it. Source: agent goal accuracy of ragas
-    (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/).
+    With ``partial`` it is the share of its parts that were reached. Skipped without a reference. One judge request a
+    sample. Details: ``goals``, each with its ``goal``, its ``end_state``, a ``reason``, as ``evidence`` the numbers of
+    the messages that show it, and its ``verdict``. Source: agent goal accuracy of ragas
+    (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which sees one goal a conversation.
     """
 
     judge: Judge
+    partial: bool = False
     name: str = "agent_goal_accuracy_with_reference"
 
     @property
@@ -43,19 +52,32 @@ class AgentGoalAccuracyWithReference(Blocking):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Compares the end of the conversation with the reference."""
-        return await _ask(self.name, self.judge, self.prompts[0], sample)
+        prompt = self.prompts[0]
+        if missing := prompt.missing(sample):
+            return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
+
+        def check(answer: GoalAnswer, sample: Sample) -> None:
+            if not answer.goals:
+                raise ValueError("lists no goal; the desired outcome is at least one")
+            _must_be_shown(answer, sample)
+
+        judgment = await self.judge.ask(prompt, sample, GoalAnswer, check)
+        return _score(self.name, judgment, partial=self.partial)
 
 
 @dataclass(frozen=True)
 class AgentGoalAccuracyWithoutReference(Blocking):
-    """1 if the agent did what the user's own messages ask for, by the end of the conversation, else 0.
+    """1 if the agent did all that the user's own messages ask for, by the end of the conversation, else 0.
 
-    Skipped where the user says nothing. One judge request a sample. Details: ``user_goal``, ``end_state``, and as
-    ``evidence`` the numbers of the messages that show it. Source: agent goal accuracy of ragas
-    (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/).
+    With ``partial`` it is the share of the user's goals that were reached. Skipped where the user says nothing, or asks
+    for nothing. One judge request a sample. Details: ``goals``, each with its ``goal``, its ``end_state``, a
+    ``reason``, as ``evidence`` the numbers of the messages that show it, and its ``verdict``. Source: agent goal
+    accuracy of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which sees one goal
+    a conversation.
     """
 
     judge: Judge
+    partial: bool = False
     name: str = "agent_goal_accuracy_without_reference"
 
     @property
@@ -67,25 +89,37 @@ class AgentGoalAccuracyWithoutReference(Blocking):
         """Compares the end of the conversation with what the user asked for."""
         if not any(isinstance(message, HumanMessage) for message in sample.trace.messages):
             return Score.skipped(self.name, "the conversation has no message of the user")
-        return await _ask(self.name, self.judge, self.prompts[0], sample)
+        judgment = await self.judge.ask(self.prompts[0], sample, GoalAnswer, _must_be_shown)
+        return _score(self.name, judgment, partial=self.partial)
 
 
-async def _ask(name: str, judge: Judge, prompt: Prompt, sample: Sample) -> Score:
-    if missing := prompt.missing(sample):
-        return Score.skipped(name, f"the sample has no {' and no '.join(missing)}")
+def _must_be_shown(answer: GoalAnswer, sample: Sample) -> None:
+    for one in answer.goals:
+        must_exist(one.evidence, sample)
+        if one.verdict == "achieved" and not one.evidence:
+            raise ValueError(f"says that {one.goal!r} is achieved, without the number of a message that shows it")
 
-    def check(answer: GoalAnswer) -> None:
-        must_exist(answer.evidence, sample)
-        if answer.verdict == "achieved" and not answer.evidence:
-            raise ValueError("says achieved without the number of a message that shows it")
 
-    judgment = await judge.ask(prompt, sample, GoalAnswer, check)
-    answer = judgment.answer
-    return Score.scored(
-        name,
-        1.0 if answer.verdict == "achieved" else 0.0,
-        label=answer.verdict,
-        reason=answer.reason,
-        details={"user_goal": answer.user_goal, "end_state": answer.end_state, "evidence": list(answer.evidence)},
-        calls=judgment.calls,
+def _score(name: str, judgment: Judgment[GoalAnswer], *, partial: bool) -> Score:
+    goals = judgment.answer.goals
+    if not goals:
+        return judgment.score(name, "skipped", reason="the user asked for nothing", details={"goals": []})
+    achieved = sum(one.verdict == "achieved" for one in goals)
+    if achieved == len(goals):
+        value, label = 1.0, "achieved"
+    elif partial and achieved:
+        value, label = achieved / len(goals), "partly_achieved"
+    else:
+        value, label = 0.0, "not_achieved"
+    return judgment.score(
+        name, value, label=label, reason=_reason(goals), details={"goals": [one.model_dump() for one in goals]}
     )
+
+
+def _reason(goals: Sequence[Goal]) -> str:
+    if len(goals) == 1:
+        return goals[0].reason
+    lost = [one for one in goals if one.verdict == "not_achieved"]
+    achieved = f"{len(goals) - len(lost)} of {len(goals)} goals achieved"
+    named = "; ".join(f"{one.goal.rstrip('.')}: {one.reason.rstrip('.')}" for one in lost if one.goal)
+    return f"{achieved}; not achieved: {named}" if named else achieved

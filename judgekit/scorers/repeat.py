@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from math import fsum
 from statistics import pstdev
@@ -10,11 +11,14 @@ from typing import Literal, TypeAlias, get_args
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError
-from judgekit.score import Score, drawing
+from judgekit.judges.prompt import Prompt
+from judgekit.score import Score, Status, drawing
 from judgekit.scoring import Blocking, Scorer, attempt
 from judgekit.traces.sample import Sample
 
 By: TypeAlias = Literal["majority", "mean"]
+Vote: TypeAlias = float | Status
+"""What a score says: its value, or the status of one that has none."""
 
 
 @dataclass(frozen=True)
@@ -49,23 +53,20 @@ class Repeat(Blocking):
         if not self.name:
             object.__setattr__(self, "name", f"{self.scorer.name}_x{self.draws}")
 
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The questions that are asked."""
+        return prompts_of(self.scorer)
+
     async def ascore(self, sample: Sample, /) -> Score:
         """Draws at once, and aggregates."""
-        # All draws are waited for, also where one of them stops the run: what is under way may finish.
-        drawn = await asyncio.gather(
-            *(self._draw(sample, index) for index in range(self.draws)), return_exceptions=True
-        )
-        scores: list[Score] = []
-        for draw in drawn:
-            if isinstance(draw, BaseException):
-                raise draw
-            scores.append(draw)
+        scores = await all_done(self._draw(sample, index) for index in range(self.draws))
         calls = [call for score in scores for call in score.calls]
         if failed := [score for score in scores if score.status == "failed"]:
             reason = f"{len(failed)} of {self.draws} draws failed: {failed[0].reason}"
             return Score.failed(self.name, reason, error=failed[0].error, calls=calls)
-        votes = Counter(score.value for score in scores)
-        value, most = votes.most_common(1)[0]
+        votes = Counter[Vote](vote_of(score) for score in scores)
+        vote, most = votes.most_common(1)[0]
         values = [score.value for score in scores if score.value is not None]
         details: dict[str, JsonValue] = {
             "draws": [
@@ -83,13 +84,39 @@ class Repeat(Blocking):
             abstained = f", {self.draws - len(values)} abstained" if len(values) < self.draws else ""
             reason = f"mean of {len(values)} draws, {min(values):.2f} to {max(values):.2f}{abstained}"
             return Score.scored(self.name, mean, reason=reason, details=details, calls=calls)
-        if list(votes.values()).count(most) > 1 or value is None:
-            shares = ", ".join(f"{'abstained' if one is None else f'{one:.2f}'} {n}" for one, n in votes.items())
-            return Score.abstained(self.name, f"no majority among the draws: {shares}", details=details, calls=calls)
-        winner = next(score for score in scores if score.value == value)
+        if list(votes.values()).count(most) > 1 or isinstance(vote, str):
+            reason = f"no majority among the draws: {tally(votes.elements())}"
+            return Score.abstained(self.name, reason, details=details, calls=calls)
+        winner = next(score for score in scores if vote_of(score) == vote)
         reason = f"{most} of {self.draws} draws agree: {winner.reason}"
-        return Score.scored(self.name, value, reason=reason, label=winner.label, details=details, calls=calls)
+        return Score.scored(self.name, vote, reason=reason, label=winner.label, details=details, calls=calls)
 
     async def _draw(self, sample: Sample, index: int) -> Score:
         with drawing(index, self.draws):
             return await attempt(self.scorer, sample)
+
+
+def prompts_of(scorer: Scorer) -> tuple[Prompt, ...]:
+    """The questions that a scorer asks a judge; none where it asks nobody."""
+    return getattr(scorer, "prompts", ())
+
+
+async def all_done(work: Iterable[Coroutine[object, object, Score]]) -> list[Score]:
+    """The scores of work that goes on at once. What is under way may finish, also where some of it stops the run."""
+    scores: list[Score] = []
+    for done in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(done, BaseException):
+            raise done
+        scores.append(done)
+    return scores
+
+
+def vote_of(score: Score) -> Vote:
+    """What a score says."""
+    return score.status if score.value is None else score.value
+
+
+def tally(votes: Iterable[Vote]) -> str:
+    """How often each vote was given, such as ``1.00 x2, abstained x1``."""
+    said = Counter(votes).items()
+    return ", ".join(f"{vote if isinstance(vote, str) else f'{vote:.2f}'} x{times}" for vote, times in said)

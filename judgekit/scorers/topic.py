@@ -1,6 +1,6 @@
 """Topic adherence: does the agent help with its topics, and only with them?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -18,12 +18,12 @@ Mode: TypeAlias = Literal["precision", "recall", "f1", "accuracy"]
 
 
 class TopicRequest(BaseModel):
-    """One thing that the user asked for."""
+    """One thing that the user asked for; ``topic`` is the number of the topic, from 1."""
 
     request: str
     message: int
     reason: str
-    topic: str | None
+    topic: int | None
     outcome: Literal["answered", "refused"]
 
 
@@ -39,7 +39,9 @@ class TopicAdherence(Blocking):
 
     With TP = answered and on topic, FP = answered and off topic, FN = refused and on topic, TN = refused and off topic:
     precision = TP / (TP + FP), recall = TP / (TP + FN), f1 = 2 TP / (2 TP + FP + FN), accuracy = (TP + TN) / all. All
-    four stand in the details with the counts and the requests, whatever the mode.
+    four stand in the details with the counts and the requests, whatever the mode. A request that takes several messages
+    is one request, judged by how it was dealt with in the end; one that is listed twice in the same words, on the same
+    topic and with the same outcome, counts once.
 
     Skipped without ``sample.reference_topics``, and where the mode's ratio is 0 / 0. One judge request a sample. Source:
     topic adherence of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), without its
@@ -67,16 +69,9 @@ class TopicAdherence(Blocking):
         prompt = self.prompts[0]
         if missing := prompt.missing(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
-        topics = {_folded(topic) for topic in sample.reference_topics or ()}
-
-        def check(answer: TopicAnswer) -> None:
-            must_exist((request.message for request in answer.requests), sample)
-            for request in answer.requests:
-                if request.topic is not None and _folded(request.topic) not in topics:
-                    raise ValueError(f"names the topic {request.topic!r}, which is none of the topics listed")
-
-        judgment = await self.judge.ask(prompt, sample, TopicAnswer, check)
-        requests = judgment.answer.requests
+        judgment = await self.judge.ask(prompt, sample, TopicAnswer, _check)
+        topics = _topics(judgment.sample)
+        requests = list({_identity(request, topics): request for request in judgment.answer.requests}.values())
         counts = _Counts.of(requests)
         ratios = counts.ratios()
         value = ratios[self.mode]
@@ -86,13 +81,38 @@ class TopicAdherence(Blocking):
             "fp": counts.fp,
             "fn": counts.fn,
             "tn": counts.tn,
-            "requests": [request.model_dump() for request in requests],
+            "requests": [request.model_dump() | {"topic": _topic(request, topics)} for request in requests],
         }
         if value is None:
             reason = f"{self.mode} is 0/0 here: {counts.in_words()}"
-            return Score.skipped(self.name, reason, details=details, calls=judgment.calls)
-        reason = f"{counts.in_words()}{_astray(requests)}"
-        return Score.scored(self.name, value, reason=reason, details=details, calls=judgment.calls)
+            return judgment.score(self.name, "skipped", reason=reason, details=details)
+        return judgment.score(self.name, value, reason=f"{counts.in_words()}{_astray(requests)}", details=details)
+
+
+def _check(answer: TopicAnswer, sample: Sample) -> None:
+    must_exist((request.message for request in answer.requests), sample)
+    topics = _topics(sample)
+    for request in answer.requests:
+        if request.topic is not None and request.topic not in topics:
+            raise ValueError(f"names the topic {request.topic}; the topics are {', '.join(map(str, topics))}, or null")
+    # Without its words, as where the judge's words are not kept, a request that is listed twice looks like two.
+    unnamed = [_identity(request, topics) for request in answer.requests if not _folded(request.request)]
+    if len(unnamed) > len({*unnamed}):
+        raise ValueError("lists requests without a word, which cannot be told apart")
+
+
+def _topics(sample: Sample) -> dict[int, str]:
+    """The topics by the numbers that the judge knows them by."""
+    return {number: topic for number, topic in enumerate(sample.reference_topics or (), 1) if topic.strip()}
+
+
+def _topic(request: TopicRequest, topics: Mapping[int, str]) -> str | None:
+    return None if request.topic is None else topics[request.topic]
+
+
+def _identity(request: TopicRequest, topics: Mapping[int, str]) -> tuple[str, str, str]:
+    """What two requests share that are one."""
+    return _folded(request.request), _folded(_topic(request, topics) or ""), request.outcome
 
 
 @dataclass(frozen=True)
@@ -131,8 +151,8 @@ def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _folded(topic: str) -> str:
-    return " ".join(topic.split()).casefold()
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def _astray(requests: Sequence[TopicRequest]) -> str:

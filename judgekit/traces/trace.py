@@ -1,12 +1,14 @@
 """One recorded conversation with its envelope."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
 from pydantic import Field, FiniteFloat, JsonValue
 
 from judgekit.traces.message import JsonObject, Many, Message, Record, Requestor, ToolCall, Usage
-from judgekit.traces.rendering import content_mark, encodable, render_messages
+from judgekit.traces.rendering import Passage, Rendering, conversation, passages
+from judgekit.traces.shortening import shortened
 
 
 class Source(Record):
@@ -87,17 +89,26 @@ class Trace(Record):
                 calls += [MadeCall(number, turn, call) for call in message.tool_calls]
         return tuple(calls)
 
-    def render(self, *, tool_result_limit: int = 8_000) -> str:
+    def render(self, *, tool_result_limit: int = 8_000, budget_tokens: int | None = None) -> Rendering:
         """The conversation as text for a judge: the one way it becomes text.
 
         Every message has its number, from 1. The text stands between two lines with a mark that is the hash of what is
         between them; each header carries the mark and each line of content starts with ``| ``, so that no content can
         end the conversation or start a message.
 
+        Within a budget, messages of the user, the first and the last stay whole as long as there is room for them. In
+        between, tool results are cut first, the longest most, then what else was said and called, and then whole
+        messages are left out, from the middle on. Each cut is marked with how many characters are missing, and numbers
+        stay what they are.
+
         Args:
             tool_result_limit: Characters of a tool result to keep; the middle of a longer one is left out, visibly.
+            budget_tokens: The most tokens that the text may have, at four bytes each; no limit if not given.
+
+        Raises:
+            ValueError: The budget has no room even for the headers.
         """
-        unmarked = encodable(render_messages(self.messages, "", tool_result_limit))
-        mark = content_mark(unmarked)
-        body = f"\n{unmarked}".replace("\n[ ", f"\n[{mark} ")  # only headers start so: content starts with a bar
-        return f"[{mark} conversation begins]{body}\n[{mark} conversation ends]"
+        shown: Sequence[Passage] = passages(self.messages, tool_result_limit)
+        if budget_tokens is not None:
+            shown = shortened(shown, self.messages, budget_tokens)
+        return conversation(shown)

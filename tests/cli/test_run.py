@@ -455,7 +455,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--scorer", "tool_cal_f1"], "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: "),
         (["--scorer", "tool_call_f1:mode=x"], "no option of tool_call_f1 is called 'mode'. Known: args, requestor, include_failed"),
         (["--scorer", "topic_adherence:mode=1", "--judge", "openai/a"], "topic_adherence: no mode of topic adherence is called 1"),
-        (["--scorer", "topic_adherence:mode"], "--scorer topic_adherence:mode: expected option=value"),
+        (["--scorer", "topic_adherence:mode"], "topic_adherence: expected option=value"),
         (["--scorer", "topic_adherence"], "topic_adherence asks a judge: name one with --judge"),
         (["--scorer", "topic_adherence", "--judge", "gpt-4"], "no judge is called 'gpt-4'. Known: provider/model"),
         (["--scorer", "topic_adherence", "--judge", "openia/a"], "no provider of judges is called 'openia', did you mean 'openai'"),
@@ -513,9 +513,10 @@ def test_what_a_recording_holds_cannot_steer_the_terminal(cli):
 class Server(ThreadingHTTPServer):
     """An OpenAI-compatible server that keeps the requests it saw. Who asks with the wrong key is refused."""
 
-    answer: ClassVar[dict] = {
-        "user_goal": "g", "end_state": "e", "reason": "as message 2 shows", "evidence": [2], "verdict": "achieved"
+    goal: ClassVar[dict] = {
+        "goal": "g", "end_state": "e", "reason": "as message 2 shows", "evidence": [2], "verdict": "achieved"
     }  # fmt: skip
+    answer: ClassVar[dict] = {"goals": [goal]}
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -755,8 +756,13 @@ def test_scorers_are_listed_with_what_1_means_and_whether_they_ask(cli):
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
     tools = ["tool_call_accuracy", "tool_call_f1", "tool_call_match", "tool_constraints"]
-    assert lines[::2] == [*tools, *(f"{name} (asks a judge)" for name in JUDGED)]
-    assert all(line.startswith("    1 if ") for line in lines[1::2])
+    judged = [*JUDGED, "weighted_criteria", "pairwise", "panel"]
+    own = [*tools, *(f"{name} (asks a judge)" for name in judged)]
+    assert lines[: 2 * len(own) : 2] == own
+    assert all(line.startswith("    1 if ") for line in lines[1 : 2 * len(own) : 2])
+    prompts = lines[2 * len(own) :]
+    assert all(re.fullmatch(r"prompt:\w+ \(asks a judge\)", line) for line in prompts[::2])
+    assert all(re.match(r"    [A-Z].*[?)] \w+ 1, \w+ [\d.]+", line) for line in prompts[1::2])
 
 
 def test_version(cli):
@@ -929,7 +935,7 @@ def test_what_every_sample_would_meet_ends_the_run(cli, server, status, code, er
 
 
 def test_scores_are_kept_without_a_word_of_the_conversation(cli, server):
-    server.answer = {**server.answer, "reason": "they said SECRET in message 2", "user_goal": "SECRET"}
+    server.answer = {"goals": [{**server.goal, "reason": "they said SECRET in message 2", "goal": "SECRET"}]}
     config = judged(server)
     config.write_text("store_text = false\n" + config.read_text())
     path = write(calling("a", made="SECRET_tool"))

@@ -250,12 +250,18 @@ def sample() -> Sample:
 
 
 @pytest.fixture(scope="session")
-def achieved() -> dict[str, Any]:
-    """A good answer to both prompts about the goal."""
+def goal() -> dict[str, Any]:
+    """A goal that was achieved."""
     return {
-        "user_goal": "To know the weather.",
+        "goal": "To know the weather.",
         "end_state": "Knows it.",
         "reason": "The tool says dry.",
         "evidence": [3, 4],
         "verdict": "achieved",
     }
+
+
+@pytest.fixture(scope="session")
+def achieved(goal) -> dict[str, Any]:
+    """A good answer to both prompts about the goal."""
+    return {"goals": [goal]}

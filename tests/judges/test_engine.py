@@ -200,7 +200,7 @@ def test_what_is_asked_again_about_a_conversation_is_read_from_the_engines_own_c
 
     _, second = asyncio.run(ask())
     [usage] = [one.usage for one in second.calls]
-    bytes_sent = sum(len(turn.content.encode()) for turn in GOAL.turns(sample))
+    bytes_sent = sum(len(turn.content.encode()) for turn in GOAL.fill(sample).messages)
     assert usage.input_tokens > bytes_sent  # a token for each, and the marks of who speaks
     assert usage.input_tokens - usage.cached_tokens < bytes_sent / 10
     assert usage.output_tokens > len(second.answer.model_dump_json())  # and one for the end

@@ -23,15 +23,21 @@ from judgekit.traces.message import Usage
 
 pytestmark = pytest.mark.usefixtures("no_waits")
 
-ACHIEVED = {
-    "user_goal": "To know the weather.",
+GOAL = {
+    "goal": "To know the weather.",
     "end_state": "Knows it.",
     "reason": "The tool says dry.",
     "evidence": [3, 4],
     "verdict": "achieved",
 }
+ACHIEVED = {"goals": [GOAL]}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 50}
 TEXT = json.dumps(ACHIEVED)
+
+
+def achieved(**changes: object) -> dict[str, Any]:
+    """A good answer, or one that is changed."""
+    return {"goals": [GOAL | changes]}
 
 
 def says(content: object, *, finish_reason: str = "stop", **changes: object) -> tuple:
@@ -225,19 +231,19 @@ CONTENT = [
     is_mended("half a JSON", TEXT[:-9]),
     is_mended("a list", [3, 4]),
     is_mended("two different objects", f"{TEXT} or {TEXT.replace('achieved', 'not_achieved')}"),
-    is_mended("a key twice", TEXT[:-1] + ', "verdict": "not_achieved"}'),
-    is_mended("no verdict", {name: ACHIEVED[name] for name in ACHIEVED if name != "verdict"}),
-    is_mended("another verdict", ACHIEVED | {"verdict": "partly"}),
-    is_mended("verdict null", ACHIEVED | {"verdict": None}),
-    is_mended("messages that are not there", ACHIEVED | {"evidence": [3, 99]}),
-    is_mended("NaN", ACHIEVED | {"evidence": [float("nan")]}),
-    is_mended("infinity", ACHIEVED | {"evidence": [float("inf")]}),
+    is_mended("a key twice", TEXT[:-3] + ', "verdict": "not_achieved"}]}'),
+    is_mended("no verdict", {"goals": [{name: GOAL[name] for name in GOAL if name != "verdict"}]}),
+    is_mended("another verdict", achieved(verdict="partly")),
+    is_mended("verdict null", achieved(verdict=None)),
+    is_mended("messages that are not there", achieved(evidence=[3, 99])),
+    is_mended("NaN", achieved(evidence=[float("nan")])),
+    is_mended("infinity", achieved(evidence=[float("inf")])),
     is_mended("1e999", TEXT.replace("[3, 4]", "[1e999]")),
     is_mended("a number of 5000 digits", TEXT.replace("[3, 4]", f"[{'9' * 5000}]")),
     is_mended("a lone surrogate", TEXT.replace("Knows", "\\ud800")),
     is_mended("objects within objects", '{"a":' * 50_000),
     is_mended("10 MB", "x" * 10_000_000),
-    is_mended("an answer of 10 MB", ACHIEVED | {"reason": "x" * 10_000_000}),
+    is_mended("an answer of 10 MB", achieved(reason="x" * 10_000_000)),
     Fault("half a JSON, twice", [says("{")], ["ReplyError"] * 2, "ReplyError"),
     Fault("empty, then out of order", [says(""), refuses(503), GOOD], ["ReplyError", "OverloadError", None]),
     Fault(
@@ -246,7 +252,7 @@ CONTENT = [
         ["ReplyError", "RefusalError"],
         "RefusalError",
     ),
-    is_read("keys that nobody asked for", says(ACHIEVED | {"confidence": 0.9, "evidence_text": []})),
+    is_read("keys that nobody asked for", says(achieved(confidence=0.9, evidence_text=[]))),
     is_read("fenced", says(f"```json\n{json.dumps(ACHIEVED, indent=2)}\n```")),
     is_read("in prose", says(f"Here you are:\n{TEXT}\nAnything else?")),
     is_read("after thoughts", says(f"<think>{{hm}}</think>{TEXT}")),
@@ -255,7 +261,7 @@ CONTENT = [
         says(None, message={"content": [{"type": "text", "text": TEXT[:9]}, {"type": "text", "text": TEXT[9:]}]}),
     ),
     is_read("without a finish reason", says(ACHIEVED, finish_reason=None)),
-    Fault("not achieved", [says(ACHIEVED | {"verdict": "not_achieved"})], [None], 0.0),
+    Fault("not achieved", [says(achieved(verdict="not_achieved"))], [None], 0.0),
 ]
 
 
@@ -361,11 +367,11 @@ def test_a_reply_that_was_cut_off_gets_twice_the_room(server, scored):
 
 
 def test_a_reply_of_no_use_is_shown_to_the_judge_with_what_is_wrong_with_it(server, scored):
-    server.script = [says(ACHIEVED | {"verdict": "partly"}), GOOD]
+    server.script = [says(achieved(verdict="partly")), GOOD]
     scored(server.url)
     first, second = (received.body["messages"] for received in server.requests)
     assert second[:-2] == first
-    assert second[-2] == {"role": "assistant", "content": json.dumps(ACHIEVED | {"verdict": "partly"})}
+    assert second[-2] == {"role": "assistant", "content": json.dumps(achieved(verdict="partly"))}
     assert "verdict: Input should be 'achieved' or 'not_achieved', found 'partly'" in second[-1]["content"]
 
 

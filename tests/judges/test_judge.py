@@ -107,7 +107,7 @@ def test_a_good_reply_is_one_request_one_answer_and_one_call_with_its_cost(serve
     [received] = server.requests
     assert received.body == {
         "model": "judge-1",
-        "messages": [turn._asdict() for turn in GOAL.turns(sample)],
+        "messages": [turn._asdict() for turn in GOAL.fill(sample).messages],
         "response_format": {
             "type": "json_schema",
             "json_schema": {"name": GOAL.name, "schema": strict_schema(Opinion), "strict": True},
@@ -139,7 +139,7 @@ def test_a_broken_reply_is_shown_back_once_with_its_problem_and_may_be_mended(
     assert judgment.answer == Opinion(**YES)
     assert without_time(judgment.calls) == [call(**PAID, error="ReplyError"), call(**PAID)]
     first, second = (received.body for received in server.requests)
-    assert second["messages"][:-2] == first["messages"] == [turn._asdict() for turn in GOAL.turns(sample)]
+    assert second["messages"][:-2] == first["messages"] == [turn._asdict() for turn in GOAL.fill(sample).messages]
     reply, complaint = second["messages"][-2:]
     assert reply == {"role": "assistant", "content": broken}
     assert complaint["role"] == "user"
@@ -169,7 +169,7 @@ def test_a_reply_that_stays_broken_is_an_error_that_keeps_its_text(server, local
 def test_what_the_check_of_a_scorer_refuses_is_shown_back_too(asked):
     judge = ScriptedJudge([YES, YES | {"verdict": "no"}])
 
-    def check(answer):
+    def check(answer, _):
         if answer.verdict == "yes":
             raise ValueError("says yes to everything")
 
@@ -178,10 +178,10 @@ def test_what_the_check_of_a_scorer_refuses_is_shown_back_too(asked):
 
 
 @pytest.mark.parametrize("evidence", [[0], [6], [-1, 99]])
-def test_numbers_of_messages_that_are_not_there_are_mended(sample, achieved, evidence):
-    judge = ScriptedJudge([achieved | {"evidence": evidence}, achieved])
+def test_numbers_of_messages_that_are_not_there_are_mended(sample, goal, achieved, evidence):
+    judge = ScriptedJudge([{"goals": [goal | {"evidence": evidence}]}, achieved])
     score = asyncio.run(AgentGoalAccuracyWithoutReference(judge).ascore(sample))
-    assert (score.status, score.value, score.details["evidence"]) == ("scored", 1.0, [3, 4])
+    assert (score.status, score.value, score.details) == ("scored", 1.0, achieved)
     assert [one.error for one in score.calls] == ["ReplyError", None]
     complaint = f"cites the messages {evidence}; the conversation has messages 1 to 5\n"
     assert complaint in judge.requests[1].messages[-1].content
@@ -477,7 +477,7 @@ def test_replay_of_a_reply_that_no_longer_fits_is_an_error_and_no_new_question(a
     judge = Judge("any/m", client=client, cache=tmp_path / "replies.sqlite")
     asked(judge)
 
-    def check(_):
+    def check(*_):
         raise ValueError("not any more")
 
     with pytest.raises(ReplyError, match="cannot be used: not any more"):

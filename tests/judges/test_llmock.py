@@ -168,9 +168,9 @@ def test_a_request_that_is_rejected_is_not_sent_again(provider, judge, status):
     provider.assert_resilient(strict=True)
 
 
-def test_a_conversation_that_is_too_long_is_shown_to_another_judge(provider, judge, achieved):
+def test_a_conversation_that_is_too_long_is_shown_to_another_judge(provider, judge, goal):
     provider.limits(context_window=10)
-    other = ScriptedJudge({"agent_goal_without_reference": achieved | {"evidence": [2]}})
+    other = ScriptedJudge({"agent_goal_without_reference": {"goals": [goal | {"evidence": [2]}]}})
     found = scored(judge(fallback=(other,)), 24)
     assert failures(found) == []
     assert [[one.error for one in row.score.calls] for row in found] == [["ContextError", None]] * 24

@@ -56,9 +56,9 @@ def conversations(server, tmp_path):
 
 
 @pytest.fixture
-def answers(server, achieved):
+def answers(server, goal):
     """Lets the server answer so many requests, counted from the first one ever, and no more."""
-    good = server.says(achieved | {"evidence": [1]})
+    good = server.says({"goals": [goal | {"evidence": [1]}]})
 
     def answers(most):
         server.script = [good] * most + [(b"", "hang")]

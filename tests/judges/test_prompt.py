@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from judgekit.errors import PromptError
 from judgekit.judges.client import Turn
-from judgekit.judges.prompt import load_prompt
+from judgekit.judges.prompt import INPUTS, load_prompt, shipped_prompts
 from judgekit.shipped import shipped
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
+from judgekit.traces.trace import ToolDefinition, Trace
 
 SHIPPED = ["agent_goal_with_reference", "agent_goal_without_reference", "topic_adherence"]
+"""Some of them; what holds for all is tested for all elsewhere."""
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}}
 
 
@@ -45,7 +47,9 @@ def file(question="Was it good?", inputs="[conversation]", **others):
 
 
 def test_every_shipped_file_but_the_system_part_is_a_prompt(prompts):
-    assert sorted(path.stem for path in prompts.glob("*.md")) == sorted([*SHIPPED, "system"])
+    names = [prompt.name for prompt in shipped_prompts()]
+    assert names == sorted({path.stem for path in prompts.glob("*.md")} - {"system"})
+    assert {*SHIPPED} < {*names}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -78,16 +82,19 @@ def test_a_shipped_prompt_misses_nothing_in_a_full_sample_and_all_its_inputs_in_
 
 def test_the_system_part_is_first_and_the_same_for_all(prompts, sample):
     system = Turn("system", (prompts / "system.md").read_text(encoding="utf-8").strip())
-    assert [load_prompt(name).turns(sample)[0] for name in SHIPPED] == [system] * 3
+    assert [load_prompt(name).fill(sample).messages[0] for name in SHIPPED] == [system] * 3
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_conversation_stands_before_the_question_and_is_the_same_for_all(sample, name):
     """So providers that charge less for text that they have seen do so."""
-    user = load_prompt(name).turns(sample)[1]
+    user = load_prompt(name).fill(sample).messages[1]
     conversation = sample.trace.render()
     assert user.role == "user"
-    assert user.content.startswith(f"{conversation}\n\n{load_prompt(name).question.split('{{')[0]}")
+    shown, reminder, *question = user.content.split("\n\n")
+    assert shown == conversation
+    assert "gives you no orders" in reminder
+    assert "\n\n".join(question).startswith(load_prompt(name).question.split("{{")[0])
     assert user.content.count(conversation) == 1
 
 
@@ -100,24 +107,24 @@ def block(text, title):
 
 
 def test_references_and_topics_are_fenced_where_the_question_names_them(sample):
-    reference = load_prompt("agent_goal_with_reference").turns(sample)[1].content
+    reference = load_prompt("agent_goal_with_reference").fill(sample).messages[1].content
     assert block(reference, "reference").split("\n")[1:-1] == ["| The user knows that it is dry."]
     assert (
         f"\n\nThe desired outcome of this conversation is:\n\n{block(reference, 'reference')}\n\nWas this" in reference
     )
-    topics = load_prompt("topic_adherence").turns(sample)[1].content
-    assert block(topics, "topics").split("\n")[1:-1] == ["| weather", "| travel"]
+    topics = load_prompt("topic_adherence").fill(sample).messages[1].content
+    assert block(topics, "topics").split("\n")[1:-1] == ["| 1. weather", "| 2. travel"]
 
 
 def test_a_topic_takes_one_line_whatever_is_in_it(sample):
     odd = sample.model_copy(update={"reference_topics": ["  the\nweather\u2028in ", "travel"]})
-    topics = block(load_prompt("topic_adherence").turns(odd)[1].content, "topics")
-    assert topics.split("\n")[1:-1] == ["| the weather in", "| travel"]
+    topics = block(load_prompt("topic_adherence").fill(odd).messages[1].content, "topics")
+    assert topics.split("\n")[1:-1] == ["| 1. the weather in", "| 2. travel"]
 
 
 def test_a_question_without_a_conversation_stands_alone(written, sample):
     prompt = written(file("Is this good?\n{{ reference }}", "[reference]"))
-    assert prompt.turns(sample)[1].content.startswith("Is this good?\n[")
+    assert prompt.fill(sample).messages[1].content.startswith("Is this good?\n[")
 
 
 @pytest.mark.parametrize(
@@ -138,13 +145,13 @@ def test_an_input_that_a_sample_lacks_is_named_and_never_asked_about(written, sa
     lacking = sample.model_copy(update=changes)
     assert prompt.missing(lacking) == missing
     with pytest.raises(PromptError, match=f"{prompt.name}: the sample 'paris' has no {' and no '.join(missing)}"):
-        prompt.turns(lacking)
+        prompt.fill(lacking)
 
 
 def test_what_fills_a_hole_is_not_read_as_a_template(written, sample):
     prompt = written(file("{{ reference }}", "[reference]"))
     tricky = sample.model_copy(update={"reference": "{{ system }} {% raise %} <b>&amp;"})
-    assert "\n| {{ system }} {% raise %} <b>&amp;\n" in prompt.turns(tricky)[1].content
+    assert "\n| {{ system }} {% raise %} <b>&amp;\n" in prompt.fill(tricky).messages[1].content
 
 
 # Breaking out of a fence: whatever is said in a recording, the lines of each fence stand there once.
@@ -177,7 +184,7 @@ FENCE = re.compile(r"\[(\w{12}) (conversation|reference|topics) (begins|ends)\]"
 
 def fences(prompt, sample):
     """All lines of a request, at any line break, that open or close a block: mark, title, and which."""
-    lines = "\n".join(turn.content for turn in prompt.turns(sample)).splitlines()
+    lines = "\n".join(turn.content for turn in prompt.fill(sample).messages).splitlines()
     return [found.groups() for found in map(FENCE.fullmatch, lines) if found]
 
 
@@ -250,7 +257,75 @@ def test_a_file_of_ones_own_is_loaded_by_its_path(tmp_path, sample):
     assert (prompt.name, prompt.description, prompt.source) == ("tone", "Good?", "ours")
     assert prompt.inputs == ("conversation", "reference")
     assert load_prompt(str(path)) == prompt
-    assert prompt.turns(sample)[1].content.startswith(sample.trace.render())
+    assert prompt.fill(sample).messages[1].content.startswith(sample.trace.render())
+
+
+def test_a_scale_its_steps_and_its_options_are_read(written):
+    prompt = written(
+        file(
+            "Was it {{ manner }}?",
+            options="[manner]",
+            scale="{'yes': 1, half: 0.5, 3: 0, not_applicable: skipped, unclear: abstained}",
+            steps="[key_points]",
+            quotes="true",
+            skipped="Never.",
+        )
+    )
+    assert prompt.scale == (
+        ("yes", 1),
+        ("half", 0.5),
+        ("3", 0),
+        ("not_applicable", "skipped"),
+        ("unclear", "abstained"),
+    )
+    assert (prompt.options, prompt.steps, prompt.quotes, prompt.skipped) == (
+        ("manner",),
+        ("key_points",),
+        True,
+        "Never.",
+    )
+
+
+def test_options_are_filled_by_a_scorer_and_make_another_version(written, sample):
+    prompt = written(file("Was it {{ manner }}?", options="[manner]"))
+    good, kind = prompt.given(manner="good {{ x }}"), prompt.given(manner="kind")
+    assert good.fill(sample).messages[1].content.endswith("\n\nWas it good {{ x }}?")
+    assert len({one.version(SCHEMA) for one in (prompt, good, kind)}) == 3
+    for wrong in ({}, {"maner": "x"}, {"manner": "x", "more": "y"}):
+        with pytest.raises(PromptError, match=rf"has the options \['manner'\], found {re.escape(str(sorted(wrong)))}"):
+            prompt.given(**wrong)
+
+
+def test_an_optional_input_is_empty_where_the_sample_has_nothing(written, sample):
+    prompt = written(file("{% if reference %}Known: {{ reference }} {% endif %}Was it?", optional="[reference]"))
+    assert "\n\nKnown: [" in prompt.fill(sample).messages[1].content
+    unknown = sample.model_copy(update={"reference": " "})
+    assert prompt.missing(unknown) == ()
+    assert prompt.fill(unknown).messages[1].content.endswith("\n\nWas it?")
+
+
+def test_documents_tools_fields_and_a_rival_are_fenced_each_where_it_is_named(written, sample):
+    names = ["documents", "tools", "fields", "rival"]
+    prompt = written(file("\n".join(f"{{{{ {name} }}}}" for name in names), f"[{', '.join(names)}]"))
+    assert prompt.missing(sample) == tuple(names)
+    full = sample.model_copy(
+        update={
+            "documents": ("It is dry.", "It\nrains."),
+            "fields": {"state": "dry\n| "},
+            "rival": Trace(messages=[HumanMessage("Hi.")]),
+            "trace": sample.trace.model_copy(update={"tools": (ToolDefinition("look", description="Looks\nout."),)}),
+        }
+    )
+    asked = prompt.fill(full).messages[1].content
+    assert block(asked, "document 1").split("\n")[1:-1] == ["| It is dry."]
+    assert block(asked, "document 2").split("\n")[1:-1] == ["| It", "| rains."]
+    assert block(asked, "tools").split("\n")[1:-1] == [
+        '| {"description":"Looks\\nout.","name":"look","parameters":null}'
+    ]
+    assert block(asked, "fields").split("\n")[1:-1] == ['| {"state":"dry\\n| "}']
+    assert full.rival.render() in asked
+    blank = sample.model_copy(update={"documents": ("", " "), "rival": Trace()})
+    assert prompt.missing(blank) == tuple(names)
 
 
 def test_line_ends_of_windows_make_no_difference(written):
@@ -269,7 +344,7 @@ BAD = {
     "inputs that are no list": (file(inputs="conversation"), "inputs: Input should be a valid tuple"),
     "unknown input": (
         file(inputs="[conversation, refrence]"),
-        "unknown inputs ['refrence']; the inputs are conversation, reference, reference_topics",
+        f"unknown inputs ['refrence']; the inputs are {', '.join(INPUTS)}",
     ),
     "input that is not declared": (
         file("Is it {{ reference }}?"),
@@ -283,6 +358,27 @@ BAD = {
         file("{{ conversation }}"),
         "uses ['conversation']; the two must agree (conversation is placed before the question by itself)",
     ),
+    "option that is not used": (file(options="[rules]"), "declares the inputs ['conversation', 'rules'] and uses []"),
+    "a scale of one label": (file(scale="{good: 1}"), "a scale has two labels or more"),
+    "a scale without a value": (file(scale="{a: skipped, b: abstained}"), "a scale has a label with a value in [0, 1]"),
+    "a scale beyond 1": (
+        file(scale="{good: 2, bad: 0}"),
+        "scale: 'good' is worth a number in [0, 1], skipped or abstained, found 2",
+    ),
+    "a value that is no number": (file(scale="{good: much, bad: 0}"), "scale: 'good' is worth a number in [0, 1]"),
+    "an unknown status": (file(scale="{good: 1, bad: 0, none: failed}"), "skipped or abstained, found 'failed'"),
+    "labels that YAML reads as true and false": (
+        file(scale="{yes: 1, no: 0}"),
+        "scale: YAML reads some labels as [True, False]: put words such as yes, no, on, off, null in quotes",
+    ),
+    "a scale that is a list": (file(scale="[good, bad]"), "scale: Input should be a valid dictionary"),
+    "a step that is no name": (file(steps="[end state]"), "steps are plain names such as key_points"),
+    "a step that there is already": (file(steps="[reason]"), "other than reason, evidence, verdict, found ['reason']"),
+    "a step that is hidden": (file(steps="[_notes]"), "steps are plain names such as key_points"),
+    "a step that models have": (file(steps="[copy]"), "steps are plain names such as key_points"),
+    "a step twice": (file(steps="[notes, notes]"), "other than reason, evidence, verdict, found ['notes']"),
+    "an unknown optional input": (file(optional="[tool]"), "unknown inputs ['tool']; the inputs are"),
+    "an optional input that is not used": (file(optional="[tools]"), "declares the inputs ['conversation', 'tools']"),
     "bad YAML": (file(description="[a"), "while parsing a flow sequence"),
     "bad date": (file(source="2026-13-45"), "month must be in 1..12"),
     "bad Jinja": (file("Is it {{ reference }?", "[reference]"), "unexpected '}'"),
@@ -305,7 +401,7 @@ def test_a_prompt_that_is_not_there_is_an_error_that_lists_those_that_are(prompt
         load_prompt("agent_gaol")
     assert str(info.value) == (
         f"{prompts / 'agent_gaol.md'}: there is no such prompt; "
-        "there are: agent_goal_with_reference, agent_goal_without_reference, topic_adherence"
+        f"there are: {', '.join(prompt.name for prompt in shipped_prompts())}"
     )
 
 

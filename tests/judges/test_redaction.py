@@ -28,6 +28,7 @@ from judgekit.traces.message import (
     ToolMessage,
 )
 from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import ToolDefinition
 
 GOAL = load_prompt("agent_goal_with_reference")
 
@@ -159,6 +160,9 @@ FULL = Sample.of(
 )
 
 
+TOOL = ToolDefinition(MAIL, description=f"Writes to {MAIL}.", parameters={"enum": [MAIL, CARD]})
+
+
 def texts(record):
     """All texts and numbers of a record, whichever way they are nested."""
     if isinstance(record, BaseModel):
@@ -171,12 +175,13 @@ def texts(record):
 
 
 def test_all_that_a_judge_may_be_shown_is_redacted():
-    shown = redacted(FULL, ["email", "card"])
+    full = FULL.model_copy(update={"trace": FULL.trace.model_copy(update={"tools": (TOOL,)})})
+    shown = redacted(full, ["email", "card"])
     found = texts(shown.model_copy(update={"id": "", "metadata": {}}))
     # Ids are not shown, and hold calls and results together; nor is what is in a file.
-    assert [one for one in found if MAIL in str(one) or str(CARD) in str(one)] == [MAIL] * 4
+    assert [one for one in found if MAIL in str(one) or str(CARD) in str(one)] == [MAIL] * 5
     assert shown.trace.id == shown.trace.messages[2].tool_calls[0].id == shown.trace.messages[3].tool_call_id == MAIL
-    assert shown.trace.messages[2].content[2].data == MAIL
+    assert shown.trace.messages[2].content[2].data == shown.trace.tools[0].name == MAIL
     rendered = shown.trace.render()
     assert MAIL not in rendered
     assert str(CARD) not in rendered

@@ -131,7 +131,7 @@ while not (folder / "go").exists():
     time.sleep(0.001)
 replies = CachedReplies(folder / "new" / "cache.sqlite")
 for draw in range(100):
-    request = Request("p", "u", name, {}, (Turn("user", "?"),), "s", {}, "p@1", str, draw)
+    request = Request("p", "u", name, {}, (Turn("user", "?"),), "s", {}, "p@1", str, draw=draw)
     replies.put(request, Reply(text=f"{name} {draw}"))
     assert replies.get(request.key).text == f"{name} {draw}"
 replies.close()

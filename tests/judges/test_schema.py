@@ -69,19 +69,22 @@ def test_strict_schema_requires_every_property_allows_no_other_and_sends_no_titl
 
 
 GOAL = (
-    '{"description": "What the judge replies; it reasons before it decides.", "properties": {"user_goal": {"type": '
-    '"string"}, "end_state": {"type": "string"}, "reason": {"type": "string"}, "evidence": {"items": {"type": '
-    '"integer"}, "type": "array"}, "verdict": {"enum": ["achieved", "not_achieved"], "type": "string"}}, "required": '
-    '["user_goal", "end_state", "reason", "evidence", "verdict"], "type": "object", "additionalProperties": false}'
+    '{"$defs": {"Goal": {"description": "One thing that was to be reached; the judge reasons before it decides.", '
+    '"properties": {"goal": {"type": "string"}, "end_state": {"type": "string"}, "reason": {"type": "string"}, '
+    '"evidence": {"items": {"type": "integer"}, "type": "array"}, "verdict": {"enum": ["achieved", "not_achieved"], '
+    '"type": "string"}}, "required": ["goal", "end_state", "reason", "evidence", "verdict"], "type": "object", '
+    '"additionalProperties": false}}, "description": "What the judge replies; what follows from it is counted in code.", '
+    '"properties": {"goals": {"items": {"$ref": "#/$defs/Goal"}, "type": "array"}}, "required": ["goals"], "type": '
+    '"object", "additionalProperties": false}'
 )
 TOPIC = (
-    '{"$defs": {"TopicRequest": {"description": "One thing that the user asked for.", "properties": {"request": '
-    '{"type": "string"}, "message": {"type": "integer"}, "reason": {"type": "string"}, "topic": {"anyOf": [{"type": '
-    '"string"}, {"type": "null"}]}, "outcome": {"enum": ["answered", "refused"], "type": "string"}}, "required": '
-    '["request", "message", "reason", "topic", "outcome"], "type": "object", "additionalProperties": false}}, '
-    '"description": "What the judge replies; what follows from it is counted in code.", "properties": {"requests": '
-    '{"items": {"$ref": "#/$defs/TopicRequest"}, "type": "array"}}, "required": ["requests"], "type": "object", '
-    '"additionalProperties": false}'
+    '{"$defs": {"TopicRequest": {"description": "One thing that the user asked for; ``topic`` is the number of the '
+    'topic, from 1.", "properties": {"request": {"type": "string"}, "message": {"type": "integer"}, "reason": {"type": '
+    '"string"}, "topic": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "outcome": {"enum": ["answered", '
+    '"refused"], "type": "string"}}, "required": ["request", "message", "reason", "topic", "outcome"], "type": '
+    '"object", "additionalProperties": false}}, "description": "What the judge replies; what follows from it is '
+    'counted in code.", "properties": {"requests": {"items": {"$ref": "#/$defs/TopicRequest"}, "type": "array"}}, '
+    '"required": ["requests"], "type": "object", "additionalProperties": false}'
 )
 
 

@@ -83,7 +83,9 @@ def test_it_keeps_the_requests_that_it_saw_in_order(said, sample):
     assert judge.requests == []
     said(judge, GOAL, TOPIC, GOAL)
     assert [request.prompt.partition("@")[0] for request in judge.requests] == [GOAL.name, TOPIC.name, GOAL.name]
-    assert [request.messages for request in judge.requests] == [one.turns(sample) for one in (GOAL, TOPIC, GOAL)]
+    assert [request.messages for request in judge.requests] == [
+        one.fill(sample).messages for one in (GOAL, TOPIC, GOAL)
+    ]
     assert {(request.provider, request.model) for request in judge.requests} == {("scripted", "judge")}
 
 

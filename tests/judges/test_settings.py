@@ -213,6 +213,8 @@ def versioned(version):
         {"redact": ["email", "card"]},
         {"redact": versioned("1")},
         {"redact": versioned("2")},
+        {"conversation_tokens": 1_000},
+        {"conversation_tokens": 2_000},
         {"fallback": [Judge("openai/n")]},
         {"fallback": [Judge("openai/m", params={"seed": 1})]},
         {"fallback": [Judge("openai/n"), Judge("openai/o")]},
@@ -258,7 +260,7 @@ def test_what_changes_no_verdict_is_no_part_of_it(name):
 
 
 def test_every_setting_is_either_part_of_it_or_not():
-    part = {"model", "base_url", "params", "redact", "fallback"}
+    part = {"model", "base_url", "params", "redact", "conversation_tokens", "fallback"}
     assert JudgeSettings.model_fields.keys() == part | CHANGES_NOTHING.keys() | {"client"}
     assert Judge("openai/m", **CHANGES_NOTHING).model_dump().keys() == part
 

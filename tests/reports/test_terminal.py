@@ -315,6 +315,15 @@ def test_what_failed_is_counted_by_its_class_where_there_is_more_than_one():
     assert "ReplyError" not in shown(failed[:1])  # its reason begins with it
 
 
+def test_the_shares_of_labels_stand_below_the_table():
+    labels = [("better", 1), ("worse", 0), ("better", 1), ("position\x1b[2J bias", 0.5)]
+    rows = [row(index, Score.scored("s", value, label=label)) for index, (label, value) in enumerate(labels)]
+    lines = [line.rstrip() for line in shown([*rows, row(4, Score.skipped("s", "no rival"))]).splitlines()]
+    at = lines.index(r's: of 4, better 2 (50%), worse 1 (25%), "position\u001b[2J bias" 1 (25%)')
+    assert lines[at + 1] == "s: 1 skipped: no rival"
+    assert "better" not in shown(rows[:2])
+
+
 def test_more_than_one_judge_is_said():
     answers = [Score.scored("s", 1, calls=[call(judge=judge)]) for judge in ("a", "b", "a")]
     assert "s: more than one judge answered: 2 a, 1 b" in shown(row(*one) for one in enumerate(answers))

@@ -124,6 +124,51 @@ def test_the_scorers_of_one_sample_wait_for_one_another():
     assert started == ["a", "a done", "b", "b done"]
 
 
+@dataclass(frozen=True)
+class Asking:
+    """Asks a judge, and notes when."""
+
+    name: str
+    noted: list[str]
+    prompts: tuple[str, ...] = ("a question",)
+    error: Exception | None = None
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        self.noted.append(self.name)
+        await asyncio.sleep(0)
+        if self.error is not None:
+            raise self.error
+        return Score.scored(self.name, 1)
+
+
+def test_scorers_that_ask_a_judge_come_after_the_others_and_rows_stay_in_the_order_of_the_scorers():
+    noted: list[str] = []
+    scorers = [
+        Asking("judged", noted),
+        Asking("counted", noted, prompts=()),
+        Asking("judged too", noted),
+        Asking("counted too", noted, prompts=()),
+        fine,
+    ]
+    found = run(samples(2), scorers, concurrency=1)
+    assert noted == ["counted", "counted too", "judged", "judged too"] * 2
+    assert keys(found) == in_order(2, "judged", "counted", "judged too", "counted too", "fine")
+
+
+def test_other_samples_are_scored_while_the_questions_on_one_wait_for_one_another():
+    noted: list[str] = []
+
+    @dataclass(frozen=True)
+    class Numbered(Asking):
+        async def ascore(self, sample: Sample, /) -> Score:
+            self.noted.append(f"{self.name}{sample.id}")
+            await asyncio.sleep(0.01)
+            return Score.scored(self.name, 1)
+
+    run(samples(2), [Numbered("a", noted), Numbered("b", noted)], concurrency=2)
+    assert noted == ["a0", "a1", "b0", "b1"]
+
+
 @pytest.mark.parametrize("concurrency", [1, 3, 16])
 def test_samples_are_pulled_only_as_there_is_room(concurrency):
     pulled = done = 0
@@ -427,6 +472,13 @@ def test_a_spent_budget_ends_a_run_when_what_is_under_way_is_done(error):
     assert str(found).splitlines()[-1] == (
         "stopped early (the budget of 5 requests is spent): only the samples that were done are counted"
     )
+
+
+def test_a_judged_scorer_that_comes_first_ends_a_run_by_its_budget_as_well():
+    noted: list[str] = []
+    spent = Asking("judged", noted, error=BudgetError("spent"))
+    found = run(samples(3), [spent, Asking("counted", noted, prompts=())], concurrency=1)
+    assert (found.stopped, keys(found), noted) == ("spent", [], ["counted", "judged"])
 
 
 def test_a_spent_budget_ends_an_async_run_too():

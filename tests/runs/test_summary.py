@@ -203,3 +203,49 @@ def test_a_summary_is_a_line_a_scorer_and_says_what_judges_cost():
         "topics        none (n=0 of 1; 1 failed)  1 judge requests, 0 from cache, tokens unknown, cost unknown",
     ]
     assert str(Summary()) == "no scores"
+
+
+def labelled(*labels: tuple[str, float]) -> Line:
+    return line(*(Score.scored("s", value, label=label) for label, value in labels))
+
+
+def test_labels_are_counted_where_they_say_more_than_the_mean():
+    found = labelled(*[("better", 1)] * 12, *[("worse", 0)] * 5, *[("tie", 0.5)] * 3, *[("position_bias", 0.5)] * 2)
+    assert found.shares() == "of 22, better 12 (55%), worse 5 (23%), tie 3 (14%), position_bias 2 (9%)"
+    assert labelled(("partly", 0.5)).shares() == "of 1, partly 1 (100%)"
+    assert labelled(("a", 1), ("b", 0), ("c", 0)).shares() == "of 3, a 1 (33%), b 1 (33%), c 1 (33%)"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        line(),
+        line(Score.scored("s", 0.5), Score.scored("s", 0.25)),
+        labelled(("achieved", 1), ("not_achieved", 0), ("achieved", 1)),
+    ],
+    ids=["no scores", "no labels", "the mean says as much"],
+)
+def test_else_they_are_not_shown(said):
+    assert said.shares() == ""
+
+
+def test_only_what_was_scored_has_a_share_and_what_has_no_label_has_none():
+    lost = Score(scorer="s", status="abstained", label="undecided")
+    found = line(Score.scored("s", 0.5, label="tie"), lost, SKIPPED, FAILED, Score.scored("s", 0.25))
+    assert found.labels == {"tie": 1}
+    assert found.shares() == "of 1, tie 1 (100%)"
+
+
+def test_a_label_cannot_pass_for_another_line():
+    assert labelled(("a 9 (90%)\nother: b", 0.5)).shares() == 'of 1, "a 9 (90%)\\nother: b" 1 (100%)'
+
+
+def test_shares_stand_below_the_lines():
+    summary = Summary()
+    for name, label, value in (("pairwise", "tie", 0.5), ("goal", "achieved", 1), ("pairwise", "better", 1)):
+        summary.add(Score.scored(name, value, label=label))
+    assert str(summary).splitlines() == [
+        "pairwise  0.75 (n=2 of 2)",
+        "goal      1.00 (n=1 of 1)",
+        "pairwise: of 2, tie 1 (50%), better 1 (50%)",
+    ]

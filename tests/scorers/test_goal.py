@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from judgekit.errors import RefusalError
 from judgekit.judges.scripted import ScriptedJudge
@@ -18,9 +20,11 @@ SAMPLE = Sample.of(
 )
 
 
-def answer(verdict: str = "achieved", evidence: tuple[int, ...] = (2,), **changes: object) -> dict:
+def goal(
+    verdict: object = "achieved", evidence: tuple[object, ...] = (2,), name: str = "a table", **changes: object
+) -> dict:
     return {
-        "user_goal": "a table",
+        "goal": name,
         "end_state": "booked",
         "reason": "message 2 says so",
         "evidence": list(evidence),
@@ -29,8 +33,17 @@ def answer(verdict: str = "achieved", evidence: tuple[int, ...] = (2,), **change
     }
 
 
-def tried(kind: type, judge: ScriptedJudge, sample: Sample = SAMPLE) -> Score:
-    return wait_for(lambda: attempt(kind(judge), sample))
+def goals(*items: dict) -> dict:
+    return {"goals": list(items)}
+
+
+def answer(*args: object, **changes: object) -> dict:
+    """An answer about one goal."""
+    return goals(goal(*args, **changes))
+
+
+def tried(kind: type, judge: ScriptedJudge, sample: Sample = SAMPLE, **options: bool) -> Score:
+    return wait_for(lambda: attempt(kind(judge, **options), sample))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -40,8 +53,74 @@ def test_the_verdict_is_the_value_and_is_explained(kind, verdict, value):
     found = tried(kind, judge)
     assert (found.scorer, found.status, found.value, found.label) == (kind(judge).name, "scored", value, verdict)
     assert found.reason == "message 2 says so"
-    assert found.details == {"user_goal": "a table", "end_state": "booked", "evidence": [1, 2]}
+    assert found.details == answer(verdict, (1, 2))
     assert len(found.calls) == len(judge.requests) == 1
+
+
+# How many of three goals were achieved: the value and the label, and those with partial.
+SEVERAL = {
+    0: (0, "not_achieved", 0, "not_achieved"),
+    1: (0, "not_achieved", 1 / 3, "partly_achieved"),
+    2: (0, "not_achieved", 2 / 3, "partly_achieved"),
+    3: (1, "achieved", 1, "achieved"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("achieved", SEVERAL)
+def test_of_several_goals_all_must_be_achieved_and_partial_gives_the_share(kind, achieved):
+    said = goals(*[goal()] * achieved, *[goal("not_achieved", ())] * (3 - achieved))
+    whole, partly = (tried(kind, ScriptedJudge([said]), partial=partial) for partial in (False, True))
+    assert (whole.value, whole.label, partly.value, partly.label) == SEVERAL[achieved]
+    assert (whole.details, whole.reason) == (partly.details, partly.reason)
+    assert whole.details == said
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from(["achieved", "not_achieved"]), min_size=1, max_size=8))
+def test_the_details_give_both_values_again(verdicts):
+    judge = ScriptedJudge({"agent_goal_with_reference": goals(*map(goal, verdicts))})
+    whole, partly = (tried(KINDS[0], judge, partial=partial) for partial in (False, True))
+    said = [one["verdict"] == "achieved" for one in whole.details["goals"]]
+    assert (whole.value, partly.value) == (float(all(said)), sum(said) / len(said))
+
+
+def test_partial_makes_no_difference_to_a_single_goal():
+    for verdict, value in (("achieved", 1), ("not_achieved", 0)):
+        found = tried(KINDS[0], ScriptedJudge([answer(verdict)]), partial=True)
+        assert (found.value, found.label, found.reason) == (value, verdict, "message 2 says so")
+
+
+def test_the_reason_names_each_goal_that_was_not_achieved_with_its_reason():
+    said = goals(
+        goal(name="a table."),
+        goal("not_achieved", (), "a taxi.", reason="No tool was called."),
+        goal("not_achieved", (), "a cake", reason="it was cancelled"),
+    )
+    for partial in (False, True):
+        assert tried(KINDS[1], ScriptedJudge([said]), partial=partial).reason == (
+            "1 of 3 goals achieved; not achieved: a taxi: No tool was called; a cake: it was cancelled"
+        )
+
+
+def test_where_all_of_several_goals_were_achieved_the_reason_has_nothing_to_add():
+    assert tried(KINDS[0], ScriptedJudge([goals(goal(), goal())])).reason == "2 of 2 goals achieved"
+
+
+def test_a_user_who_asks_for_nothing_has_no_goal_that_could_be_missed():
+    sample = Sample.of([HumanMessage("Hello!"), AIMessage("Hello!")], id="one")
+    for partial in (False, True):
+        found = tried(KINDS[1], ScriptedJudge([goals()]), sample, partial=partial)
+        assert (found.status, found.reason, found.details) == ("skipped", "the user asked for nothing", goals())
+        assert len(found.calls) == 1
+
+
+def test_a_desired_outcome_has_one_goal_at_least():
+    judge = ScriptedJudge([goals(), answer()])
+    assert tried(KINDS[0], judge).value == 1
+    assert "lists no goal; the desired outcome is at least one" in judge.requests[1].messages[-1].content
+    found = tried(KINDS[0], ScriptedJudge([goals(), goals()]))
+    assert (found.status, found.value) == ("failed", None)
 
 
 @pytest.mark.parametrize("reference", [None, "", "  \n"])
@@ -84,12 +163,19 @@ def test_the_reference_is_shown_to_the_one_that_asks_for_it_alone(kind):
 
 
 UNUSABLE = {
-    "achieved without evidence": (answer(evidence=()), "says achieved without the number of a message that shows it"),
+    "achieved without evidence": (
+        answer(evidence=()),
+        "says that 'a table' is achieved, without the number of a message that shows it",
+    ),
+    "one goal of two without evidence": (
+        goals(goal(), goal(evidence=(), name="a taxi")),
+        "says that 'a taxi' is achieved, without the number of a message that shows it",
+    ),
     "message 0": (answer(evidence=(1, 0)), "cites the messages [0]; the conversation has messages 1 to 2"),
     "a message behind the last": (answer("not_achieved", (3,)), "cites the messages [3]; the conversation has messages 1 to 2"),
-    "another verdict": (answer("partly"), "verdict: Input should be 'achieved' or 'not_achieved', found 'partly'"),
-    "a number as verdict": (answer(verdict=1), "verdict: Input should be 'achieved' or 'not_achieved', found 1"),
-    "no evidence at all": (answer(evidence=("two",)), "evidence[0]: Input should be a valid integer"),
+    "another verdict": (answer("partly"), "goals[0].verdict: Input should be 'achieved' or 'not_achieved', found 'partly'"),
+    "a number as verdict": (answer(verdict=1), "goals[0].verdict: Input should be 'achieved' or 'not_achieved', found 1"),
+    "a word as evidence": (answer(evidence=("two",)), "goals[0].evidence[0]: Input should be a valid integer"),
     "prose": ("Yes, it did.", "the reply holds no JSON object, found 'Yes, it did.'"),
 }  # fmt: skip
 
@@ -116,7 +202,7 @@ def test_a_reply_that_cannot_be_used_twice_is_a_failed_score(kind, bad, problem)
 def test_not_achieved_needs_no_evidence():
     """Where nothing was done there is no message to show it."""
     judge = ScriptedJudge([answer("not_achieved", ())])
-    assert tried(AgentGoalAccuracyWithReference, judge).details["evidence"] == []
+    assert tried(AgentGoalAccuracyWithReference, judge).details["goals"][0]["evidence"] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,28 +218,6 @@ def test_another_name_stands_in_all_its_scores(kind):
     assert (scorer.score(SAMPLE).scorer, scorer.score(Sample(id="none")).scorer) == ("goal", "goal")
 
 
-def test_the_cases_of_ragas_have_the_values_that_its_verdicts_mean(shared_data):
-    """An empty reference is skipped where ragas raises; a verdict as a number is our judge's word for it."""
-    kinds = {"agent_goal_accuracy_with_reference": KINDS[0], "agent_goal_accuracy_without_reference": KINDS[1]}
-    expected, found = {}, {}
-    for case in json.loads((shared_data / "cases" / "ragas_cases.json").read_text())["cases"]:
-        if case["metric"] not in kinds:
-            continue
-        given, judged = case["input"], case["judge"]
-        verdict = {"0": "not_achieved", "1": "achieved"}[str(judged["verdict"])]
-        judge = ScriptedJudge([answer(verdict, (4,), user_goal=judged["user_goal"], end_state=judged["end_state"])])
-        sample = Sample.model_validate(
-            {"id": "c", "trace": {"messages": given["conversation"]}, "reference": given.get("reference")}
-        )
-        one = tried(kinds[case["metric"]], judge, sample)
-        assert len(judge.requests) == (one.status == "scored")
-        found[case["id"]] = one.value
-        expected[case["id"]] = case.get("recommended", {}).get("default", case["ragas_score"])
-    expected["goal-with-ref-empty-reference"] = None
-    assert len(expected) == 5
-    assert found == expected
-
-
 def test_the_example_reaches_its_goal_with_one_request_each(shared_data):
     examples = json.loads((shared_data / "cases" / "agent_examples.json").read_text())["samples"]
     (example,) = [one for one in examples if "agent_goal_accuracy_with_reference" in one["expected"]]
@@ -166,3 +230,12 @@ def test_the_example_reaches_its_goal_with_one_request_each(shared_data):
     assert list(example["expected"].values()) == [1, 1]
     assert [len(one.calls) for one in found.values()] == [1, 1]
     assert len(judge.requests) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_verdicts_alone_are_an_answer_too(kind):
+    """As where the judge's words are not kept."""
+    silent = {"name": "", "end_state": "", "reason": ""}
+    said = goals(goal(**silent), goal("not_achieved", **silent))
+    found = tried(kind, ScriptedJudge([said]), partial=True)
+    assert (found.value, found.reason) == (0.5, "1 of 2 goals achieved")

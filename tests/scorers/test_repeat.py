@@ -10,19 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError, BudgetError, ConfigError, OverloadError
+from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score, current_draw
-from judgekit.scorers.goal import AgentGoalAccuracyWithReference
+from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
 from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
-SAMPLE = Sample.of([HumanMessage("Book it."), AIMessage("Done.")], reference="It is booked.")
+SAMPLE = Sample.of([HumanMessage("Book it."), AIMessage("Done.")])
+BOOKED = Prompt(
+    "booked", "Is it booked?", ("conversation",), "", "You judge.", "Is it booked?", scale=(("yes", 1.0), ("no", 0.0))
+)
 
 
 def answer(verdict: str) -> dict:
-    return {"user_goal": "g", "end_state": "e", "reason": f"why {verdict}", "evidence": [2], "verdict": verdict}
+    return {"reason": f"why {verdict}", "evidence": [2], "verdict": verdict}
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def test_the_numbers_are_those_of_the_draws(values):
 def test_draws_without_a_majority_abstain():
     found = repeated(*map(scored, (1.0, 0.0)))
     assert (found.status, found.value) == ("abstained", None)
-    assert found.reason == "no majority among the draws: 1.00 1, 0.00 1"
+    assert found.reason == "no majority among the draws: 1.00 x1, 0.00 x1"
 
 
 def test_a_draw_that_abstains_is_a_vote_for_nothing():
@@ -106,9 +110,9 @@ def test_what_stops_a_run_gets_through_when_all_draws_are_done(error):
 
 
 def test_each_draw_is_asked_for_itself_and_all_calls_are_kept():
-    judge = ScriptedJudge([answer("achieved"), answer("not_achieved"), answer("achieved")], params={"seed": 40})
-    found = asyncio.run(Repeat(AgentGoalAccuracyWithReference(judge), draws=3).ascore(SAMPLE))
-    assert (found.value, found.label, len(found.calls)) == (1.0, "achieved", 3)
+    judge = ScriptedJudge([answer("yes"), answer("no"), answer("yes")], params={"seed": 40})
+    found = asyncio.run(Repeat(PromptScorer(BOOKED, judge), draws=3).ascore(SAMPLE))
+    assert (found.value, found.label, len(found.calls)) == (1.0, "yes", 3)
     assert len({request.key for request in judge.requests}) == 3
     assert len({request.messages for request in judge.requests}) == 1
     assert sorted(request.draw for request in judge.requests) == [0, 1, 2]
@@ -118,10 +122,10 @@ def test_each_draw_is_asked_for_itself_and_all_calls_are_kept():
 def test_the_draws_of_a_second_run_come_from_the_cache(tmp_path):
     def judge() -> ScriptedJudge:
         settings = {"cache": tmp_path / "cache.sqlite", "cache_mode": "read_write"}
-        return ScriptedJudge([answer("achieved"), answer("not_achieved"), answer("achieved")], **settings)
+        return ScriptedJudge([answer("yes"), answer("no"), answer("yes")], **settings)
 
     def run(judge: ScriptedJudge, draws: int) -> Score:
-        return asyncio.run(Repeat(AgentGoalAccuracyWithReference(judge), draws=draws).ascore(SAMPLE))
+        return asyncio.run(Repeat(PromptScorer(BOOKED, judge), draws=draws).ascore(SAMPLE))
 
     first, second = judge(), judge()
     assert run(second, 3).value == run(first, 3).value
@@ -129,21 +133,27 @@ def test_the_draws_of_a_second_run_come_from_the_cache(tmp_path):
     assert {call.cached for call in run(judge(), 2).calls} == {True}  # fewer draws are the first of them
 
 
+def test_it_asks_what_its_scorer_asks():
+    scorer = PromptScorer(BOOKED, ScriptedJudge([]))
+    assert Repeat(Repeat(scorer)).prompts == scorer.prompts
+    assert Repeat(Drawn(())).prompts == ()
+
+
 def test_repeats_within_repeats_draw_apart():
-    judge = ScriptedJudge({"agent_goal_with_reference": answer("achieved")})
-    asyncio.run(Repeat(Repeat(AgentGoalAccuracyWithReference(judge), draws=2), draws=3).ascore(SAMPLE))
+    judge = ScriptedJudge({"booked": answer("yes")})
+    asyncio.run(Repeat(Repeat(PromptScorer(BOOKED, judge), draws=2), draws=3).ascore(SAMPLE))
     assert sorted(request.draw for request in judge.requests) == list(range(6))
 
 
 def test_outside_of_a_repeat_it_is_the_first_draw():
     assert current_draw() == 0
-    judge = ScriptedJudge([answer("achieved")], params={"seed": 40})
-    asyncio.run(AgentGoalAccuracyWithReference(judge).ascore(SAMPLE))
+    judge = ScriptedJudge([answer("yes")], params={"seed": 40})
+    asyncio.run(PromptScorer(BOOKED, judge).ascore(SAMPLE))
     assert (judge.requests[0].draw, judge.requests[0].params) == (0, {"seed": 40})
 
 
 def test_what_is_repeated_how_often_and_how_is_part_of_the_signature():
-    scorer = AgentGoalAccuracyWithReference(ScriptedJudge([]))
+    scorer = PromptScorer(BOOKED, ScriptedJudge([]))
     made = [Repeat(scorer), Repeat(scorer, draws=3), Repeat(scorer, by="mean"), Repeat(Repeat(scorer))]
     assert len({signature(one) for one in (*made, scorer)}) == 5
 

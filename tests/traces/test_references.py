@@ -167,7 +167,7 @@ FIELDS = ", ".join(References.__annotations__)
         (
             [{"id": "a", "reference_tool_calls": [{"name": "f"}, {"name": "f", "args": "oops"}]}],
             1,
-            "reference_tool_calls[1]: Value error, arguments of an expected call must be a JSON object, found 'oops'",
+            "reference_tool_calls[1]: arguments of an expected call must be a JSON object, found 'oops'",
         ),
         (["text"], 1, "expected an object, found 'text'"),
     ],

@@ -19,10 +19,23 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
 )
-from judgekit.traces.rendering import call_text, compact_json, cut_middle, fenced, prefixed, render_messages
+from judgekit.traces.rendering import (
+    Passage,
+    call_text,
+    compact_json,
+    conversation,
+    cut_middle,
+    fenced,
+    passages,
+    prefixed,
+)
 from judgekit.traces.trace import Trace
 
 LINE_BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+
+
+def rendered(messages, mark, limit):
+    return "\n".join(passage.rendered(mark) for passage in passages(messages, limit))
 
 
 def test_every_message_and_call_is_numbered_and_every_line_of_content_is_behind_a_bar():
@@ -47,7 +60,7 @@ def test_every_message_and_call_is_numbered_and_every_line_of_content_is_behind_
         HumanMessage([MediaPart(kind="file", name="a.pdf"), MediaPart(kind="audio", mime_type="audio/wav", url="u")]),
         AIMessage(),
     ]
-    assert render_messages(messages, "m", 100).split("\n") == [
+    assert rendered(messages, "m", 100).split("\n") == [
         "[m 1] developer",
         "| Be brief.",
         "[m 2] user",
@@ -101,6 +114,7 @@ def test_a_fence_carries_the_hash_of_its_text_so_that_the_text_cannot_close_it()
 )
 def test_the_middle_is_cut_out_visibly(text, limit, cut):
     assert cut_middle(text, limit) == cut
+    assert cut_middle(text, limit, apart="/") == cut.replace("\n", "/")
 
 
 @settings(deadline=None)
@@ -118,7 +132,7 @@ def test_a_cut_keeps_as_much_as_it_says(text, limit):
 
 def test_only_tool_results_are_cut():
     messages = [HumanMessage("x" * 30), ToolMessage("y" * 30), AIMessage("z" * 30)]
-    assert render_messages(messages, "m", 20).split("\n") == [
+    assert rendered(messages, "m", 20).split("\n") == [
         "[m 1] user",
         f"| {'x' * 30}",
         "[m 2] tool result",
@@ -137,7 +151,7 @@ def test_no_line_break_of_any_kind_starts_a_line_of_ours(line_break):
     assert compact_json({hostile: hostile}).splitlines() == [compact_json({hostile: hostile})]
     for call in (ToolCall(hostile, {hostile: [hostile]}), ToolCall(hostile, f"{{{hostile}")):
         assert len(call_text(call).splitlines()) == 1
-    rendered = render_messages(
+    lines = rendered(
         [
             HumanMessage(hostile, tool_calls=[ToolCall(hostile, {"a": hostile})]),
             ToolMessage(hostile, name=hostile, requestor="user"),
@@ -147,7 +161,7 @@ def test_no_line_break_of_any_kind_starts_a_line_of_ours(line_break):
         "m",
         100,
     )
-    headers = [line for line in rendered.splitlines() if not line.startswith("| ")]
+    headers = [line for line in lines.splitlines() if not line.startswith("| ")]
     assert [line[:12] for line in headers] == [
         "[m 1] user",
         "[m 1] calls ",
@@ -172,8 +186,8 @@ def test_no_line_break_of_any_kind_starts_a_line_of_ours(line_break):
 )
 def test_a_name_that_is_not_plain_is_quoted(name, shown):
     assert call_text(ToolCall(name)) == f"{shown} {{}}"
-    assert render_messages([AIMessage(agent=name)], "m", 9) == f"[m 1] assistant {shown}"
-    assert render_messages([ToolMessage(name=name)], "m", 9) == f"[m 1] tool result of {shown}"
+    assert rendered([AIMessage(agent=name)], "m", 9) == f"[m 1] assistant {shown}"
+    assert rendered([ToolMessage(name=name)], "m", 9) == f"[m 1] tool result of {shown}"
 
 
 FORGED_MARK = Trace(messages=[HumanMessage("x")]).render()[1:13]
@@ -214,8 +228,7 @@ hostile_messages = st.lists(
 @settings(deadline=None)
 @given(hostile_messages, st.integers(0, 40))
 def test_no_content_can_forge_a_header_or_end_the_conversation(messages, limit):
-    rendered = Trace(messages=messages).render(tool_result_limit=limit)
-    first, *inner, last = rendered.splitlines()
+    first, *inner, last = Trace(messages=messages).render(tool_result_limit=limit).splitlines()
     mark = first[1:13]
     assert re.fullmatch("[0-9a-f]{12}", mark)
     assert (first, last) == (f"[{mark} conversation begins]", f"[{mark} conversation ends]")
@@ -242,17 +255,50 @@ def test_what_was_said_stands_unchanged_behind_the_bars(text):
 def test_what_no_request_can_carry_is_shown_as_an_escape():
     """A lone surrogate comes from Python alone: readers replace it."""
     trace = Trace(messages=[HumanMessage("cut \ud83d off"), AIMessage(tool_calls=[ToolCall("f", {"x": "\udc00"})])])
-    rendered = trace.render()
-    assert "| cut \\ud83d off" in rendered
-    assert rendered.encode().decode() == rendered
+    text = trace.render()
+    assert "| cut \\ud83d off" in text
+    assert text.encode().decode() == text
     assert "| a \\udfff b" in fenced("reference", "a \udfff b")
 
 
 @settings(max_examples=100)
 @given(hostile_messages, st.integers(0, 40))
 def test_the_mark_is_the_hash_of_what_it_marks(messages, limit):
-    unmarked = render_messages(messages, "", limit)
+    unmarked = rendered(messages, "", limit)
     mark = hashlib.sha256(unmarked.encode()).hexdigest()[:12]
     begins, *lines, ends = Trace(messages=messages).render(tool_result_limit=limit).split("\n")
     assert (begins, ends) == (f"[{mark} conversation begins]", f"[{mark} conversation ends]")
-    assert "\n".join(lines) == render_messages(messages, mark, limit)
+    assert "\n".join(lines) == rendered(messages, mark, limit)
+
+
+def test_what_was_left_out_is_counted():
+    messages = [
+        ToolMessage("x" * 30),
+        AIMessage(
+            [TextPart("y" * 300), OtherPart("z" * 248), ReasoningPart("?"), MediaPart(kind="image", data="aaaa")]
+        ),
+        ToolMessage([TextPart("x" * 9), RefusalPart("x")], is_error=True),
+    ]
+    assert Trace(messages=messages).render().omitted == 50
+    assert [passage.omitted for passage in passages(messages, 10)] == [20, 50, 1]
+    shown = Trace(messages=messages).render(tool_result_limit=10)
+    assert (shown, shown.omitted) == (conversation(passages(messages, 10)), 71)
+
+
+@settings(deadline=None)
+@given(hostile_messages, st.integers(0, 40))
+def test_the_size_of_a_passage_is_that_of_its_bytes_in_a_rendering(messages, limit):
+    found = passages(messages, limit)
+    assert sum(one.size for one in found) == len(conversation(found).encode()) - len(conversation([])) + 1
+
+
+def test_the_size_of_a_text_is_that_of_its_bytes_with_the_bars():
+    assert Passage(3, "user", "é\nx", 9).text_size == len("\n| é\n| x".encode())
+    assert Passage(3, "user", "", 9).text_size == 0
+    assert Passage(3, "tool result", "abcd", 2).text_size == len("\n| a\n| [... 2 characters omitted ...]\n| d")
+    assert Passage(3, "calls f", '{"a":"é"}', 9, inline=True).text_size == len(' {"a":"é"}'.encode())
+
+
+def test_a_passage_may_stand_for_many_messages():
+    gap = Passage(4, "[... 7 characters omitted ...]", "", 0, left_out=7, until=9)
+    assert (gap.rendered("m"), gap.omitted) == ("[m 4-9] [... 7 characters omitted ...]", 7)

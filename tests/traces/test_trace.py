@@ -100,6 +100,15 @@ def test_tool_results_are_cut_at_8000_characters_unless_told_otherwise():
     assert f"| {'x' * 8_001}\n" in trace.render(tool_result_limit=8_001)
 
 
+@pytest.mark.parametrize("budget", [None, 60, 45])
+def test_the_mark_is_that_of_what_is_shown_within_the_budget(budget):
+    shown = Trace(messages=[HumanMessage("Hi"), ToolMessage("y" * 300), AIMessage("Bye")]).render(budget_tokens=budget)
+    begins, *lines, ends = shown.split("\n")
+    mark = hashlib.sha256("\n".join(lines).replace(shown[1:13], "").encode()).hexdigest()[:12]
+    assert (begins, ends) == (f"[{mark} conversation begins]", f"[{mark} conversation ends]")
+    assert budget is None or len(shown) <= 4 * budget
+
+
 def test_the_envelope_is_no_part_of_the_rendering():
     messages = [HumanMessage("Hi")]
     labelled = Trace(id="x", messages=messages, labels=[Label("reward", 1.0)], metadata={"a": 1})

@@ -12,7 +12,10 @@ from judgekit import (
     HumanMessage,
     Judge,
     Limits,
+    Pairwise,
+    Panel,
     Price,
+    PromptScorer,
     Repeat,
     Run,
     Sample,
@@ -27,6 +30,7 @@ from judgekit import (
     ToolMessage,
     TopicAdherence,
     Trace,
+    WeightedCriteria,
     arun,
     attempt,
     near,
@@ -70,6 +74,10 @@ async def uses() -> None:
         TopicAdherence(judge, mode="recall"),
         AgentGoalAccuracyWithoutReference(ScriptedJudge([{"verdict": "achieved"}])),
         Repeat(TopicAdherence(limited), draws=3, by="mean"),
+        PromptScorer("tone", judge, require_evidence=True),
+        WeightedCriteria({"a": 0.5, "b": 0.5}, checks={"a": lambda sample: None, "b": "Is it so?"}, judge=judge),
+        Pairwise("Which one is better?", judge),
+        Panel([PromptScorer("tone", judge), PromptScorer("tone", limited)], rule="unanimous", escalate=True),
     ]
     assert_type(await arun([sample], scorers), Run)
     assert_type(run(read("x.jsonl", on_error=print), scorers, concurrency=2), Run)

@@ -58,7 +58,7 @@ def test_broken_arguments_of_a_call_are_kept():
         ),
         (
             {"trace": {}, "reference_tool_calls": [{"name": "f"}, {"name": "f", "args": "oops"}]},
-            "reference_tool_calls[1]: Value error, arguments of an expected call must be a JSON object, found 'oops'",
+            "reference_tool_calls[1]: arguments of an expected call must be a JSON object, found 'oops'",
         ),
         ("text", "expected an object, found 'text'"),
         ([1], "expected an object, found [1]"),

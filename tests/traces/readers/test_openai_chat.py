@@ -343,7 +343,7 @@ def test_the_predicted_output_of_a_request_is_no_prediction_of_a_sample():
         ({"messages": [HI], "references": "one"}, "references: Input should be a valid tuple, found 'one'"),
         (
             {"messages": [HI], "reference_tool_calls": [{"name": "f", "args": "oops"}]},
-            "reference_tool_calls[0]: Value error, arguments of an expected call must be a JSON object, found 'oops'",
+            "reference_tool_calls[0]: arguments of an expected call must be a JSON object, found 'oops'",
         ),
         (5, "the record: Input should be a valid dictionary"),
     ],

@@ -126,7 +126,7 @@ def test_a_result_that_answers_no_call_stays_with_a_warning():
         ({"user_input": 4}, "user_input: Input should be a valid list, found 4"),
         (
             {"user_input": "q", "reference_tool_calls": [{"name": "f"}, {"name": "f", "args": "oops"}]},
-            "reference_tool_calls[1]: Value error, arguments of an expected call must be a JSON object, found 'oops'",
+            "reference_tool_calls[1]: arguments of an expected call must be a JSON object, found 'oops'",
         ),
         ([], "the record: Input should be a valid dictionary"),
     ],

@@ -1,0 +1,84 @@
+"""``judgekit pair``: join two files of recordings of the same tasks."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.cli.app import app
+from judgekit.errors import ConfigError, TraceError, listed
+from judgekit.reports.terminal import console, printable, printable_lines
+from judgekit.traces.reading import read
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+_SHOWN = 5
+
+
+@app.command()
+def pair(
+    file: Annotated[Path, typer.Argument(help="Recorded conversations, in any format that judgekit reads.")],
+    rival: Annotated[Path, typer.Argument(help="Recordings of the same tasks, to compare them with.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The pairs, as JSONL.")],
+    format: Annotated[
+        str | None, typer.Option(help="The format of both files; each found out by itself if not given.")
+    ] = None,
+) -> None:
+    """Join two files by id, for the scorer pairwise.
+
+    A pair is a sample of the first file, with its references, and with the recording of the second as its rival. A
+    recording without an id goes by its place in its file. What has no counterpart, or more than one, is left out.
+    """
+    if output.resolve() in {file.resolve(), rival.resolve()}:
+        raise ConfigError(f"--output {output}: is a file that is read; name another")
+    problems: list[TraceError] = []
+    ids = Counter[str]()
+    places: set[str] = set()
+    for sample in read(file, format, on_error=problems.append):
+        ids[sample.id] += 1
+        if sample.trace.source is not None and sample.id == str(sample.trace.source.index):
+            places.add(sample.id)
+    rivals: dict[str, Trace] = {}
+    rival_ids = Counter[str]()
+    for sample in read(rival, format, on_error=problems.append):
+        rival_ids[sample.id] += 1
+        rivals[sample.id] = sample.trace
+    paired = {one for one, times in ids.items() if times == rival_ids[one] == 1}
+    left_over = {
+        f"in {file} alone": [one for one in ids if one not in rival_ids],
+        f"in {rival} alone": [one for one in rival_ids if one not in ids],
+        f"more than once in {file}": [one for one, times in ids.items() if times > 1],
+        f"more than once in {rival}": [one for one, times in rival_ids.items() if times > 1],
+    }
+    _show(left_over, problems)
+    if by_place := len(paired & places):
+        found = f"{by_place:,} pairs have no id but their place in {file}: the order of both files must be the same"
+        console(stderr=True).print(printable(found), soft_wrap=True)
+    if not paired:
+        raise TraceError(f"nothing was written: no id stands once here and once in {rival}", path=file)
+    again = read(file, format, on_error=lambda _: None)  # what cannot be read was said above
+    _write(output, (one.model_copy(update={"rival": rivals[one.id]}) for one in again if one.id in paired))
+    console().print(printable(f"{output}: {len(paired):,} pairs written"), soft_wrap=True)
+    if problems or any(left_over.values()):
+        raise typer.Exit(1)
+
+
+def _show(left_over: dict[str, list[str]], problems: list[TraceError]) -> None:
+    err = console(stderr=True)
+    for where, ids in left_over.items():
+        if ids:
+            found = f"{len(ids):,} ids stand {where}: {listed(map(repr, ids), _SHOWN, ', ')}"
+            err.print(printable(found), soft_wrap=True)
+    if problems:
+        found = listed(map(str, problems), _SHOWN, "\n  ")
+        err.print(printable_lines(f"{len(problems):,} records could not be read:\n  {found}"), soft_wrap=True)
+
+
+def _write(path: Path, pairs: Iterable[Sample]) -> None:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(f"{one.model_dump_json()}\n" for one in pairs)
+    except OSError as error:
+        raise ConfigError(f"--output {path}: cannot be written: {error}") from error

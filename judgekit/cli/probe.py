@@ -1,0 +1,170 @@
+"""``judgekit probe``: attack a judge, and count the verdicts that moved."""
+
+import asyncio
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console, RenderableType
+
+from judgekit.cli.app import app
+from judgekit.cli.interrupts import Interrupts
+from judgekit.config import Config
+from judgekit.errors import BudgetError, ConfigError
+from judgekit.judges.judge import Judge
+from judgekit.probes.outcome import RESULTS, Outcome, outcomes, verdict
+from judgekit.probes.suite import samples
+from judgekit.reports.terminal import console, printable_lines, progress, show_plan, table
+from judgekit.runs.results import Row
+from judgekit.runs.runner import score_each
+from judgekit.runs.summary import Summary
+from judgekit.score import Score
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
+
+_REASONS_SHOWN = 5
+
+
+@app.command()
+def probe(
+    judge: Annotated[
+        str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Config file; judgekit.toml if it is there.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write every outcome, as JSON.")] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say how many requests, tokens and dollars it would take, and send nothing."),
+    ] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Send no request out of this machine; the cache is used.")
+    ] = False,
+) -> None:
+    """Attack a judge, and count the verdicts that moved.
+
+    It is asked about the same conversations without and with a text that is to talk it into the wrong verdict. Exit code
+    0: every verdict was right and held; 1: some moved, were wrong without an attack, or were not given; 2: the judge could
+    not be asked.
+    """
+    settings = Config(config, judge, os.environ, offline=offline, dry_run=dry_run)
+    judges = settings.chosen_judges()
+    if len(judges) != 1:
+        raise ConfigError(f"name the one judge to probe with --judge: {', '.join(judges) or 'a model or a name'}")
+    ((name, asked),) = judges.items()
+    asked.check()
+    rows, stopped, exit_code = _ask(asked)
+    summary = Summary()
+    for row in rows:
+        summary.add(row.score)
+    if dry_run:
+        show_plan(summary, console())
+        return
+    found = outcomes(rows)
+    _show(name, found, rows, console())
+    _say(_cost(summary), console())
+    if output is not None:
+        _write(output, asked, found)
+    if stopped:
+        _say(f"{stopped}\nthe same command goes on from here, since all answers are cached", console(stderr=True))
+    if exit_code or any(one.result != "held" for one in found):
+        raise typer.Exit(exit_code or 1)
+
+
+def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
+    """The rows, and where it ended before all were there, why, and an exit code that says so."""
+    rows: list[Row] = []
+    interrupts, scorer = Interrupts(), AgentGoalAccuracyWithoutReference(judge)
+    with progress(len(samples()), console(stderr=True)) as advance:
+
+        def emit(row: Row) -> None:
+            rows.append(row)
+            advance()
+
+        work = score_each(interrupts.until(samples()), [scorer], emit, concurrency=judge.concurrency)
+        try:
+            asyncio.run(interrupts.heed(work))
+        except KeyboardInterrupt:
+            interrupts.signal = signal.SIGINT
+        except BudgetError as error:
+            return rows, f"stopped: {error}", 1
+    if interrupts.signal is not None:
+        return rows, "interrupted", 128 + interrupts.signal
+    return rows, "", 0
+
+
+def _show(name: str, found: Sequence[Outcome], rows: Sequence[Row], on: Console) -> None:
+    moved = [one for one in found if one.moved]
+    judged = sum(one.result != "unjudged" for one in found)
+    misled = sum(one.result == "misled" for one in found)
+    over = f"n={judged} of {len(found)} attacks"
+    _say(f"{name}: {len(moved)} verdicts moved ({over}), {misled} of them as the attack wanted\n", on)
+    on.print(_counts("kind", found, lambda one: one.attack.kind))
+    on.print(_counts("place", found, lambda one: one.attack.place))
+    for result, meaning in RESULTS.items():
+        if any(one.result == result for one in found):
+            _say(f"{result}: {meaning}", on)
+    if moved:
+        _say("\nverdicts that moved:", on)
+        on.print(table(("attack", "", "verdict", "reason"), [line for one in moved for line in _lines(one)], words=4))
+    if wrong := {one.attack.base: one.clean for one in found if one.result == "wrong"}:
+        _say("\nwrong without an attack:", on)
+        cells = [(base, *_said(score)) for base, score in wrong.items()]
+        on.print(table(("conversation", "verdict", "reason"), cells, words=3))
+    others = Counter(f"{row.score.status}: {row.score.reason}" for row in rows if row.score.value is None)
+    for reason, times in others.most_common(_REASONS_SHOWN):
+        _say(f"{times} {reason}", on)
+    if len(others) > _REASONS_SHOWN:
+        _say(f"and {len(others) - _REASONS_SHOWN} other reasons", on)
+
+
+def _counts(by: str, found: Sequence[Outcome], group: Callable[[Outcome], str]) -> RenderableType:
+    """A line a group: how many attacks, and how many of them had each result."""
+    counts = Counter((name, one.result) for one in found for name in (group(one), "all"))
+    names = dict.fromkeys([*map(group, found), "all"])
+    cells = [[counts[name, result] for result in RESULTS] for name in names]
+    rows = [(name, str(sum(line)), *map(str, line)) for name, line in zip(names, cells, strict=True)]
+    return table((by, "attacks", *RESULTS), rows)
+
+
+def _lines(one: Outcome) -> tuple[Sequence[str], Sequence[str]]:
+    """What was said without the attack and with it."""
+    attack = one.attack
+    return (
+        (attack.id, "clean", *_said(one.clean)),
+        (f"{attack.place} of {attack.base}", "attacked", *_said(one.attacked)),
+    )
+
+
+def _said(score: Score | None) -> tuple[str, str]:
+    return verdict(score) or "none", score.reason if score else ""
+
+
+def _cost(summary: Summary) -> str:
+    line = next(iter(summary), None)
+    if line is None:
+        return "\n0 judge requests"
+    tokens = "tokens unknown" if line.tokens is None else f"{line.tokens:,} tokens"
+    cost = "cost unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
+    return f"\n{line.requests} judge requests, {line.cached} from cache, {tokens}, {cost}"
+
+
+def _write(path: Path, judge: Judge, found: Sequence[Outcome]) -> None:
+    report = {
+        "judge": judge.model,
+        "attacks": len(found),
+        "moved": sum(one.moved for one in found),
+        "results": {result: sum(one.result == result for one in found) for result in RESULTS},
+        "outcomes": [one.model_dump(mode="json") for one in found],
+    }
+    try:
+        path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--output {path}: cannot be written: {error}") from error
+
+
+def _say(text: str, on: Console) -> None:
+    on.print(printable_lines(text), soft_wrap=True)

@@ -1,0 +1,324 @@
+"""Weighted criteria: what was done of all that matters, and how much does the rest cost?"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from itertools import pairwise
+from math import fsum, inf, isclose
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+
+from pydantic import BaseModel, JsonValue, create_model
+
+from judgekit.errors import STOPS_RUN, ConfigError, listed, shortened
+from judgekit.judges.judge import Judge, Judgment
+from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.score import Score
+from judgekit.scorers.evidence import must_exist
+from judgekit.scoring import Blocking, source_version
+from judgekit.traces.sample import Sample
+
+CheckFunction: TypeAlias = Callable[[Sample], bool | Awaitable[bool | None] | None]
+"""Whether something holds of a sample; ``None`` where it does not apply."""
+NotApplicable: TypeAlias = Literal["share", "pass"]
+
+OUTCOMES = {
+    "successful_completion": 0.75,
+    "graceful_failure": 0.5,
+    "partial_failure": 0.0,
+    "hard_failure": 0.0,
+}
+"""The classes of outcome, best first, each with the lowest value that reaches it."""
+_HOLDS = {"yes": True, "no": False, "not_applicable": None}
+
+
+class CriterionAnswer(BaseModel):
+    """What the judge says of one criterion; it reasons before it decides."""
+
+    criterion: str
+    reason: str
+    evidence: list[int]
+    holds: Literal["yes", "no", "not_applicable"]
+
+
+class CriteriaAnswer(BaseModel):
+    """What the judge replies; what follows from it is weighed in code."""
+
+    criteria: list[CriterionAnswer]
+
+
+@dataclass(frozen=True)
+class FunctionCheck:
+    """A function of a sample that decides a criterion; made by `WeightedCriteria`."""
+
+    function: CheckFunction = field(repr=False, compare=False)
+    name: str
+    version: str
+
+    @classmethod
+    def of(cls, function: CheckFunction, name: str | None = None) -> "FunctionCheck":
+        """The function with the version that it has, or else the hash of its source, as `scorer` takes it."""
+        if isinstance(function, cls):
+            return function
+        called = name or str(getattr(function, "__name__", type(function).__name__))
+        return cls(function, called, getattr(function, "version", None) or source_version(function))
+
+    async def __call__(self, sample: Sample, /) -> bool | None:
+        """What the function says.
+
+        Raises:
+            RuntimeError: It raised an error.
+            TypeError: It said something else than ``True``, ``False`` or ``None``.
+        """
+        try:
+            found = self.function(sample)
+            holds = await found if inspect.isawaitable(found) else found
+        except STOPS_RUN:
+            raise
+        except Exception as error:
+            raise RuntimeError(f"the check of {self.name} raised {type(error).__name__}: {error}") from error
+        if holds is not None and not isinstance(holds, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
+            raise TypeError(
+                f"the check of {self.name} returned {shortened(holds)}; a check returns True, False, "
+                "or None where it does not apply"
+            )
+        return holds
+
+
+class _Finding(NamedTuple):
+    """Whether a criterion holds, and why; ``None`` where it does not apply."""
+
+    holds: bool | None
+    reason: str = ""
+    evidence: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class WeightedCriteria(Blocking):
+    """1 if all criteria hold, else the sum of the weights of those that do.
+
+    A criterion is decided by a function of the sample, which gives ``True``, ``False``, or ``None`` where it does not
+    apply, or by the judge. The weight of one that does not apply is shared out over the others in proportion; with
+    ``not_applicable="pass"`` it holds. The label is the class of the outcome. By default this is
+    ``successful_completion`` from 0.75 on if all that is ``required`` holds too, ``graceful_failure`` from 0.5 on,
+    ``partial_failure`` above 0, and else ``hard_failure``.
+
+    Skipped where no criterion applies, and where the judge is asked and there is no conversation. One judge request a
+    sample for all criteria that the judge decides (with ``each``, one for each of them, at once), none where there are no
+    such. The judge sees the conversation and ``sample.fields``. Details: ``outcome``, ``required_missed``, and the
+    ``criteria``, each with its ``weight``, whether it ``holds`` (``null``: does not apply), the judge's ``reason`` and
+    ``evidence``, and its ``cost``, what the value is lower for it. Source: "Binary weighted evaluations"
+    (dev.to, December 2025).
+
+    Args:
+        weights: What each criterion is worth, by its name. The weights sum to 1.
+        checks: How criteria are decided: by a function, sync or async, or by the judge, who is asked the text that
+            stands here. A criterion without a check is asked by its name: ``clear_explanation`` as "clear explanation?".
+        judge: Who is asked. Needed where a criterion has no function.
+        required: What the first class takes beside its value: names of criteria, and functions like those of
+            ``checks``. What does not apply is not missed; what is missed leaves the next class.
+        thresholds: The classes, best first, each with the lowest value that reaches it. The last has 0 and takes the
+            rest; where the one before it has 0 too, any value above 0 reaches that.
+        normalize: Divides the weights by their sum.
+        each: Asks the judge about each criterion by itself.
+        not_applicable: What becomes of the weight of a criterion that does not apply.
+        name: What the scores are called.
+
+    Raises:
+        ConfigError: The weights do not sum to 1, a name is unknown, the thresholds do not fall to 0, or there is no judge
+            to decide a criterion.
+
+    Example:
+        ``WeightedCriteria({"booked": 0.7, "polite": 0.3}, checks={"booked": lambda sample: sample.fields["booked"]},
+        judge=judge)``
+    """
+
+    weights: Mapping[str, float]
+    checks: Mapping[str, str | CheckFunction] = field(default_factory=dict[str, str | CheckFunction])
+    judge: Judge | None = None
+    required: Sequence[str | CheckFunction] = ()
+    thresholds: Mapping[str, float] = field(default_factory=OUTCOMES.copy)
+    normalize: bool = False
+    each: bool = False
+    not_applicable: NotApplicable = "share"
+    name: str = "weighted_criteria"
+
+    def __post_init__(self) -> None:
+        if self.not_applicable not in get_args(NotApplicable):
+            raise ConfigError.unknown("way to weigh what does not apply", self.not_applicable, get_args(NotApplicable))
+        object.__setattr__(self, "weights", _weights(dict(self.weights), normalize=self.normalize))
+        checks = {name: self._check(name, check) for name, check in dict(self.checks).items()}
+        object.__setattr__(self, "checks", checks)
+        if isinstance(self.required, str):
+            raise ConfigError(f"required is a list, such as [{self.required!r}], found {self.required!r}")
+        required = tuple(self._known(one) if isinstance(one, str) else FunctionCheck.of(one) for one in self.required)
+        object.__setattr__(self, "required", required)
+        object.__setattr__(self, "thresholds", _thresholds(dict(self.thresholds)))
+        if self.judge is None and self._asked:
+            asked = listed(self._asked, between=", ")
+            raise ConfigError(f"{self.name} asks a judge about {asked}: give judge=..., or functions in checks=...")
+
+    def _known(self, criterion: str) -> str:
+        if criterion not in self.weights:
+            raise ConfigError.unknown("criterion", criterion, self.weights)
+        return criterion
+
+    def _check(self, criterion: str, check: str | CheckFunction) -> str | FunctionCheck:
+        self._known(criterion)
+        if isinstance(check, str) and check.strip():
+            return check
+        if callable(check):
+            return FunctionCheck.of(check, criterion)
+        raise ConfigError(f"the check of {criterion} is a function or a question, found {shortened(check)}")
+
+    @property
+    def _asked(self) -> tuple[str, ...]:
+        """The criteria that the judge decides."""
+        return tuple(name for name in self.weights if not callable(self.checks.get(name)))
+
+    @cached_property
+    def _questions(self) -> Mapping[tuple[str, ...], Prompt]:
+        """What is asked in one request, by the criteria that it decides."""
+        if not (asked := self._asked):
+            return {}
+        groups = [(name,) for name in asked] if self.each else [asked]
+        prompt = load_prompt("weighted_criteria")
+        return {names: prompt.given(criteria="\n".join(map(self._line, names))) for names in groups}
+
+    def _line(self, criterion: str) -> str:
+        question = self.checks.get(criterion, f"{criterion.replace('_', ' ')}?")
+        return f"{criterion}: {' '.join(cast('str', question).split())}"
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The questions that are asked; none where functions decide all criteria."""
+        return tuple(self._questions.values())
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Calls the functions, asks the judge, and weighs."""
+        for prompt in self.prompts[:1]:
+            if missing := prompt.missing(sample):
+                return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
+        # Functions first: where one fails, the judge is not paid.
+        decided = {
+            name: _Finding(await check(sample))
+            for name, check in self.checks.items()
+            if isinstance(check, FunctionCheck)
+        }
+        unmet = [one.name for one in self.required if isinstance(one, FunctionCheck) and await one(sample) is False]
+        judgment = await self._ask(sample)
+        decided |= {
+            one.criterion: _Finding(_HOLDS[one.holds], one.reason, one.evidence) for one in judgment.answer.criteria
+        }
+        findings = {name: decided[name] for name in self.weights}
+        unmet += [one for one in self.required if isinstance(one, str) and findings[one].holds is False]
+        return self._weighed(findings, unmet, judgment)
+
+    async def _ask(self, sample: Sample) -> Judgment[CriteriaAnswer]:
+        """All that the judge says, as if it were one answer."""
+        judgment = Judgment(CriteriaAnswer(criteria=[]), (), sample)
+        if (judge := self.judge) is None:
+            return judgment
+        asking = (_one_answer(judge, prompt, sample, names) for names, prompt in self._questions.items())
+        # All answers are waited for, also where one of them fails: what is under way is paid for.
+        for answered in await asyncio.gather(*asking, return_exceptions=True):
+            if isinstance(answered, BaseException):
+                raise answered
+            judgment = replace(
+                judgment,
+                answer=CriteriaAnswer(criteria=[*judgment.answer.criteria, *answered.answer.criteria]),
+                calls=(*judgment.calls, *answered.calls),
+                omitted=max(judgment.omitted, answered.omitted),
+            )
+        return judgment
+
+    def _weighed(
+        self, findings: Mapping[str, _Finding], unmet: Sequence[str], judgment: Judgment[CriteriaAnswer]
+    ) -> Score:
+        failed, passed, idle = (
+            [name for name, one in findings.items() if one.holds is what] for what in (False, True, None)
+        )
+        held = passed + idle if self.not_applicable == "pass" else passed
+        # Divided by the sum of what counts, which may be off by a rounding, so that no value passes 1.
+        total = fsum(self.weights[name] for name in (*held, *failed))
+        costs = {name: self.weights[name] / total for name in failed}
+        criteria: list[JsonValue] = [
+            {
+                "name": name,
+                "weight": self.weights[name],
+                "holds": one.holds,
+                "reason": one.reason,
+                "evidence": list(one.evidence),
+                "cost": costs.get(name, 0.0),
+            }
+            for name, one in findings.items()
+        ]
+        if not passed and not failed:
+            return judgment.score(self.name, "skipped", reason="no criterion applies", details={"criteria": criteria})
+        value = fsum(self.weights[name] for name in held) / total
+        outcome = self._outcome(value, missed=bool(unmet))
+        told = {
+            "failed": [f"{name} (-{cost:.2f})" for name, cost in costs.items()],
+            "required and missed": unmet,
+            "passed": passed,
+            "not applicable": idle,
+        }
+        reason = "; ".join(f"{what} {', '.join(names)}" for what, names in told.items() if names)
+        return judgment.score(
+            self.name,
+            value,
+            label=outcome,
+            reason=f"{outcome} {value:.2f}: {reason}",
+            details={"outcome": outcome, "required_missed": list(unmet), "criteria": criteria},
+        )
+
+    def _outcome(self, value: float, *, missed: bool) -> str:
+        *classes, (rest, _) = self.thresholds.items()
+        reached = (name for name, bound in classes[missed:] if value > bound or (bound > 0 and isclose(value, bound)))
+        return next(reached, rest)
+
+
+async def _one_answer(judge: Judge, prompt: Prompt, sample: Sample, names: tuple[str, ...]) -> Judgment[CriteriaAnswer]:
+    def check(answer: CriteriaAnswer, sample: Sample) -> None:
+        found = [one.criterion for one in answer.criteria]
+        if wrong := [name for name in names if found.count(name) != 1]:
+            raise ValueError(f"each criterion is decided once; these are not: {', '.join(wrong)}")
+        must_exist((number for one in answer.criteria for number in one.evidence), sample)
+
+    return await judge.ask(prompt, sample, _form(names), check)
+
+
+@cache
+def _form(names: tuple[str, ...]) -> type[CriteriaAnswer]:
+    """The form of an answer about just these criteria."""
+    criterion: Any = Literal[names]
+    one: Any = create_model("CriterionAnswer", __base__=CriterionAnswer, criterion=criterion)
+    return create_model("CriteriaAnswer", __base__=CriteriaAnswer, criteria=list[one])
+
+
+def _weights(weights: Mapping[str, float], *, normalize: bool) -> Mapping[str, float]:
+    if odd := [name for name in weights if not str(name).isidentifier()]:
+        raise ConfigError(f"a criterion has a plain name such as correct_time, found {shortened(odd[0])}")
+    for name, weight in weights.items():
+        if not _is_number(weight) or not 0 < weight < inf:
+            raise ConfigError(f"the weight of {name} is a number above 0, found {shortened(weight)}")
+    total = fsum(weights.values())
+    if not weights or (not normalize and abs(total - 1) > 1e-9):
+        raise ConfigError(f"the weights sum to 1, found {total:.10g}; change them, or give normalize=True")
+    return {name: weight / total for name, weight in weights.items()} if normalize else weights
+
+
+def _thresholds(thresholds: Mapping[str, float]) -> Mapping[str, float]:
+    bounds = [*thresholds.values()]
+    are_bounds = len(bounds) > 1 and all(_is_number(bound) and 0 <= bound <= 1 for bound in bounds)
+    if not are_bounds or bounds[-1] != 0 or any(low >= high for high, low in pairwise(bounds[:-1])):
+        raise ConfigError(
+            "thresholds are two classes or more, best first, each with the lowest value in [0, 1] that reaches it; "
+            f"they fall to the last one's 0, found {shortened(thresholds)}"
+        )
+    return thresholds
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,141 @@
+"""Pairwise comparison: which of two recordings of one task is the better one?"""
+
+import asyncio
+import sys
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pydantic import BaseModel, JsonValue
+
+from judgekit.errors import ConfigError
+from judgekit.judges.judge import Judge
+from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.score import Score
+from judgekit.scorers.evidence import must_exist
+from judgekit.scoring import Blocking
+from judgekit.traces.sample import Sample
+
+_IN_ORDER = {"first": "trace", "second": "rival", "tie": "tie"}
+_TURNED = {"first": "rival", "second": "trace", "tie": "tie"}
+_LABELS = {"trace": "better", "rival": "worse", "tie": "tie"}
+_IN_WORDS = {"trace": "the trace is better", "rival": "the rival is better", "tie": "a tie"}
+_VALUES = {"better": 1.0, "worse": 0.0}
+
+
+class PairAnswer(BaseModel):
+    """What the judge replies about two recordings in one order; it looks at each before it chooses."""
+
+    strengths_first: str
+    strengths_second: str
+    reason: str
+    evidence_first: list[int]
+    evidence_second: list[int]
+    verdict: Literal["first", "second", "tie"]
+
+
+@dataclass(frozen=True)
+class Pairwise(Blocking):
+    """1 if the trace is better than its rival whichever stands first, 0 if the rival is, 0.5 if neither.
+
+    Two judge requests a sample, at once: one with ``sample.trace`` as the first recording, one with ``sample.rival``.
+    The label is ``better`` or ``worse`` where both orders prefer the same recording. It is ``position_bias`` where both
+    prefer the same place: such a flip says nothing about the recordings. All else is a ``tie``, also where one order
+    prefers a recording and the other has a tie. Confidence is ``high`` where the two orders agree, else ``low``.
+
+    Skipped without a rival, and where one of the two has no messages. Two recordings that read the same are a tie
+    without a request. Details: ``confidence``; ``flipped``; and as ``verdicts``, for each order, which recording was
+    ``shown_first``, what was said of the ``first`` and the ``second`` with the numbers of the messages that show it, and
+    which one was ``preferred``. Source: MT-Bench (https://arxiv.org/abs/2306.05685).
+
+    Args:
+        question: What makes a recording the better one.
+        judge: Who is asked.
+        name: What the scores are called.
+
+    Raises:
+        ConfigError: There is no question.
+
+    Example:
+        ``Pairwise("Which agent did what the user asked for?", judge)``
+    """
+
+    question: str
+    judge: Judge
+    name: str = "pairwise"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.question, str) or not self.question.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
+            raise ConfigError(f"a pairwise comparison asks a question in words, found {self.question!r}")
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The question that is asked."""
+        return (load_prompt("pairwise").given(question=self.question),)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Asks in both orders, and compares the answers."""
+        (prompt,) = self.prompts
+        if missing := prompt.missing(sample):
+            return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
+        swapped = _swapped(sample)
+        if _whole(sample) == _whole(swapped):
+            return Score.scored(
+                self.name,
+                0.5,
+                label="tie",
+                reason="the two recordings read the same; no judge was asked",
+                details={"confidence": "high", "flipped": False, "verdicts": []},
+            )
+        # Both are waited for, also where one fails: what is under way may finish, and its cost is kept.
+        straight, turned = await asyncio.gather(
+            *(self.judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)), return_exceptions=True
+        )
+        if isinstance(straight, BaseException):
+            raise straight
+        if isinstance(turned, BaseException):
+            raise turned
+        judgment = replace(straight, calls=straight.calls + turned.calls, omitted=max(straight.omitted, turned.omitted))
+        one, other = _IN_ORDER[straight.answer.verdict], _TURNED[turned.answer.verdict]
+        label = _LABELS[one] if one == other else "tie" if "tie" in (one, other) else "position_bias"
+        verdicts: list[JsonValue] = [
+            {"shown_first": "trace", **straight.answer.model_dump(), "preferred": one},
+            {"shown_first": "rival", **turned.answer.model_dump(), "preferred": other},
+        ]
+        said = (
+            f"with the trace first, {_IN_WORDS[one]}: {straight.answer.reason}",
+            f"with the rival first, {_IN_WORDS[other]}: {turned.answer.reason}",
+        )
+        return judgment.score(
+            self.name,
+            _VALUES.get(label, 0.5),
+            label=label,
+            reason="; ".join(said),
+            details={
+                "confidence": "high" if one == other else "low",
+                "flipped": label == "position_bias",
+                "verdicts": verdicts,
+            },
+        )
+
+
+def _swapped(sample: Sample) -> Sample:
+    """The same task with the rival's recording in the first place."""
+    return sample.model_copy(update={"trace": sample.rival, "rival": sample.trace})
+
+
+def _whole(sample: Sample) -> str:
+    return sample.trace.render(tool_result_limit=sys.maxsize)
+
+
+def _check(answer: PairAnswer, sample: Sample) -> None:
+    sides = (
+        ("evidence_first", answer.evidence_first, sample),
+        ("evidence_second", answer.evidence_second, _swapped(sample)),
+    )
+    for side, cited, shown in sides:
+        try:
+            must_exist(cited, shown)
+        except ValueError as error:
+            raise ValueError(f"{side} {error}") from error
+    if answer.verdict != "tie" and not answer.evidence_first and not answer.evidence_second:
+        raise ValueError(f"says {answer.verdict} without the number of a message that shows it")

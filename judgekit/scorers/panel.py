@@ -1,0 +1,170 @@
+"""A panel: several scorers, usually one question asked of several judges, give one verdict."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from math import fsum
+from statistics import median
+from typing import Literal, TypeAlias, get_args
+
+from pydantic import JsonValue
+
+from judgekit.errors import ConfigError
+from judgekit.judges.judge import Judge
+from judgekit.judges.prompt import Prompt
+from judgekit.score import Score
+from judgekit.scorers.repeat import Repeat, Vote, all_done, prompts_of, tally, vote_of
+from judgekit.scoring import Blocking, Scorer, attempt
+from judgekit.traces.sample import Sample
+
+Rule: TypeAlias = Literal["majority", "unanimous", "mean", "median"]
+_COUNTING = ("majority", "unanimous")
+_OTHER = -1.0
+"""A vote that no member gave so far."""
+
+
+@dataclass(frozen=True)
+class Panel(Blocking):
+    """1 if its members say so: their votes become one verdict, by majority or another rule.
+
+    A value is a vote, and a skip is one as well: it says that the question does not apply. An abstention is a vote for
+    nothing, which counts among the votes all the same, since a member that looked and could not tell is a reason to
+    doubt the others. A failure is no vote, since it says nothing about the sample. It fails the panel, so that no verdict
+    rests on fewer members than were asked for. With a ``quorum``, members that fail are left out, as long as so many
+    others gave a value or skipped; below it the panel fails if a member failed, and else abstains.
+
+    By ``majority`` the verdict is what more than half of the votes say, by ``unanimous`` what all say. By ``mean`` and
+    ``median`` it is that of the values, if more than half of the votes are values. Skipped where the verdict is a skip,
+    by mean and median where more than half of the votes are. In all other cases, ties included, the panel abstains.
+
+    Costs the requests of all members, which are asked at once. With ``escalate`` the first two are asked at once, and
+    each further one only while the votes to come could change the verdict; the cheapest should stand first.
+
+    Details: ``votes`` (each with its ``scorer``, the ``judge`` that was asked, its status, value, label and reason) and
+    ``unasked`` (the members that were not needed). Members of one name are told apart by their judges. Source: panel of
+    LLM evaluators (https://arxiv.org/abs/2404.18796).
+
+    Args:
+        scorers: The members; a `Repeat` or a panel may be one.
+        rule: How votes become a verdict.
+        quorum: How many members must give a value or skip.
+        escalate: Whether further members are asked only where it matters; by majority and unanimous only.
+        name: What the scores are called.
+
+    Raises:
+        ConfigError: There are fewer than two members, or one twice; the rule is unknown; the quorum cannot be reached;
+            or a mean or median escalates.
+    """
+
+    scorers: Sequence[Scorer]
+    rule: Rule = "majority"
+    quorum: int | None = None
+    escalate: bool = False
+    name: str = "panel"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scorers", tuple(self.scorers))
+        if len(self.scorers) < 2:
+            raise ConfigError(f"a panel takes two members or more, found {len(self.scorers)}")
+        if twice := [one.name for index, one in enumerate(self.scorers) if one in self.scorers[:index]]:
+            raise ConfigError(f"{twice[0]!r} is twice in the panel; Repeat asks one scorer several times")
+        if self.rule not in get_args(Rule):
+            raise ConfigError.unknown("rule of a panel", self.rule, get_args(Rule))
+        if self.quorum is not None and not 1 <= self.quorum <= len(self.scorers):
+            raise ConfigError(f"the quorum of {len(self.scorers)} members is 1 to that many, found {self.quorum}")
+        if self.escalate and self.rule not in _COUNTING:
+            raise ConfigError(
+                f"every vote changes a {self.rule}, so it cannot escalate; the rules that can: {', '.join(_COUNTING)}"
+            )
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The questions that are asked."""
+        return tuple(dict.fromkeys(prompt for scorer in self.scorers for prompt in prompts_of(scorer)))
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Asks the members, and counts."""
+        scores: list[Score] = []
+        asked_at_once = 2 if self.escalate else len(self.scorers)
+        while not self._is_settled([vote_of(score) for score in scores]):
+            members = self.scorers[len(scores) : len(scores) + asked_at_once]
+            scores += await all_done(attempt(member, sample) for member in members)
+            asked_at_once = 1
+        return self._score(scores)
+
+    def _is_settled(self, votes: Sequence[Vote]) -> bool:
+        """Whether the votes to come cannot change the verdict, not even if they all say one thing, whatever it is."""
+        rest = len(self.scorers) - len(votes)
+        likely: list[Vote] = [*votes, "abstained", _OTHER]
+        return len({self._verdict([*votes, *repeat(vote, rest)]) for vote in likely}) == 1
+
+    def _verdict(self, votes: Sequence[Vote]) -> Vote:
+        cast = Counter[Vote](vote for vote in votes if vote != "failed")
+        failed = len(votes) - cast.total()
+        if (failed and self.quorum is None) or _decided(votes) < (self.quorum or 0):
+            return "failed" if failed else "abstained"
+        if self.rule in _COUNTING:
+            needed = cast.total() if self.rule == "unanimous" else cast.total() // 2 + 1
+            vote, most = cast.most_common(1)[0]
+            return vote if most >= needed else "abstained"
+        values = [vote for vote in cast.elements() if isinstance(vote, float)]
+        if 2 * len(values) > cast.total():
+            return fsum(values) / len(values) if self.rule == "mean" else median(values)
+        return "skipped" if 2 * cast["skipped"] > cast.total() else "abstained"
+
+    def _score(self, scores: Sequence[Score]) -> Score:
+        votes: list[Vote] = [vote_of(score) for score in scores]
+        verdict, counted = self._verdict(votes), tally(votes)
+        titles = _told_apart(self.scorers)
+        first = next((score for score, vote in zip(scores, votes, strict=True) if vote == verdict), None)
+        if verdict == "failed" and first:
+            reason = f"{votes.count('failed')} of {len(votes)} members failed: {first.reason}"
+        elif self.quorum is not None and _decided(votes) < self.quorum:
+            reason = f"the quorum of {self.quorum} was missed: {counted}"
+        elif verdict == "abstained":
+            reason = f"no verdict by {self.rule}: {counted}"
+        elif self.rule in _COUNTING or verdict == "skipped":
+            reason = f"by {self.rule} ({counted}): {first.reason if first else ''}"
+        else:
+            reason = f"{self.rule} of the values: {counted}"
+        details: dict[str, JsonValue] = {
+            "votes": [_written(title, score) for title, score in zip(titles, scores, strict=False)],
+            "unasked": list(titles[len(scores) :]),
+        }
+        return Score(
+            scorer=self.name,
+            status=verdict if isinstance(verdict, str) else "scored",
+            value=verdict if isinstance(verdict, float) else None,
+            label=first.label if first and self.rule in _COUNTING else None,
+            reason=reason,
+            details=details,
+            calls=tuple(call for score in scores for call in score.calls),
+            error=first.error if first else None,
+        )
+
+
+def _decided(votes: Sequence[Vote]) -> int:
+    """How many gave a value or skipped."""
+    return len(votes) - votes.count("abstained") - votes.count("failed")
+
+
+def _told_apart(scorers: Sequence[Scorer]) -> Sequence[str]:
+    """Their names. Those of one name have the model of their judge behind it, and those of one model their number."""
+    names = [scorer.name for scorer in scorers]
+    judged = [_with_judge(one) if names.count(one.name) > 1 else one.name for one in scorers]
+    return [f"{name} #{number}" if judged.count(name) > 1 else name for number, name in enumerate(judged, 1)]
+
+
+def _with_judge(scorer: Scorer) -> str:
+    asking: object = scorer
+    while isinstance(asking, Repeat):
+        asking = asking.scorer
+    judge = getattr(asking, "judge", None)
+    return f"{scorer.name} ({judge.model})" if isinstance(judge, Judge) else scorer.name
+
+
+def _written(title: str, score: Score) -> JsonValue:
+    judges = dict.fromkeys(call.judge for call in score.calls)
+    said: dict[str, JsonValue] = score.model_dump(mode="json", include={"status", "value", "label", "reason"})
+    return {"scorer": title, "judge": ", ".join(judges) or None, **said}

@@ -1,0 +1,115 @@
+"""A prompt file with a scale is a scorer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+from pydantic import BaseModel, JsonValue, create_model
+
+from judgekit.errors import ConfigError
+from judgekit.judges.judge import Judge
+from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.score import Grade, Score
+from judgekit.scorers.evidence import Quotation, is_there, must_exist
+from judgekit.scoring import Blocking
+from judgekit.traces.sample import Sample
+
+
+class _Said(Protocol):
+    """What the answer to a prompt with a scale holds behind its steps."""
+
+    reason: str
+    evidence: Sequence[int] | Sequence[Quotation]
+    verdict: str
+
+
+@dataclass(frozen=True)
+class PromptScorer(Blocking):
+    """What the label is worth that the judge chooses on the scale of a prompt.
+
+    The judge writes down the prompt's steps, its reason and its evidence before it chooses. Skipped where the sample
+    lacks an input of the prompt, and where the scale says so for the label. One judge request a sample. Details: each
+    step under its name, and as ``evidence`` the numbers of the messages that show it; where the prompt asks for quotes,
+    each with its ``message``, its ``quote``, and whether it was ``found`` there, word for word (``null``: there is no
+    quote, as where the cache keeps no words).
+
+    Args:
+        prompt: A prompt with a scale, the name of one that is shipped, or the path of a Markdown file.
+        judge: Who is asked.
+        require_evidence: A verdict that has a value and no evidence, or a quote that is not there, is given back to the
+            judge once, and fails if it comes again.
+        name: What the scores are called; the prompt's name if not given.
+
+    Raises:
+        PromptError: There is no such prompt.
+        ConfigError: It has no scale, or options that are not filled.
+
+    Example:
+        ``PromptScorer("tone", judge)``
+    """
+
+    prompt: Prompt | str | Path
+    judge: Judge
+    require_evidence: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        prompt = self.prompt if isinstance(self.prompt, Prompt) else load_prompt(self.prompt)
+        if not prompt.scale:
+            raise ConfigError(f"the prompt {prompt.name} has no scale: its answer is read by a scorer of its own")
+        if unfilled := {*prompt.options} - dict(prompt.fillings).keys():
+            raise ConfigError(
+                f"the prompt {prompt.name} has the options {sorted(unfilled)}: fill them with Prompt.given"
+            )
+        object.__setattr__(self, "prompt", prompt)
+        if not self.name:
+            object.__setattr__(self, "name", prompt.name)
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The question that is asked."""
+        return (cast("Prompt", self.prompt),)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Asks, and looks the label up."""
+        (prompt,) = self.prompts
+        if missing := prompt.missing(sample):
+            return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
+        grade: Mapping[str, Grade] = dict(prompt.scale)
+
+        def check(answer: BaseModel, sample: Sample) -> None:
+            said = cast("_Said", answer)
+            must_exist((one if isinstance(one, int) else one.message for one in said.evidence), sample)
+            if self.require_evidence:
+                if not said.evidence and isinstance(grade[said.verdict], float):  # nothing shows what is not there
+                    raise ValueError("cites no message that shows it")
+                for one in said.evidence:
+                    if isinstance(one, Quotation) and not is_there(one, sample):
+                        raise ValueError(f"quotes {one.quote!r}, which message {one.message} does not say")
+
+        judgment = await self.judge.ask(prompt, sample, _answer(prompt), check)
+        said = cast("_Said", judgment.answer)
+        evidence, lost = _looked_up(said.evidence, judgment.sample)
+        reason = f"{said.reason} ({lost} of {len(evidence)} quotes are not there)" if lost else said.reason
+        details: dict[str, JsonValue] = {step: getattr(said, step) for step in prompt.steps} | {"evidence": evidence}
+        return judgment.score(self.name, grade[said.verdict], reason=reason, label=said.verdict, details=details)
+
+
+def _looked_up(evidence: Sequence[int] | Sequence[Quotation], sample: Sample) -> tuple[list[JsonValue], int]:
+    """The evidence, and how many quotes of it are not there."""
+    found: list[JsonValue] = [
+        one if isinstance(one, int) else {**one.model_dump(), "found": is_there(one, sample) if one.quote else None}
+        for one in evidence
+    ]
+    return found, sum(isinstance(one, dict) and one["found"] is False for one in found)
+
+
+@cache
+def _answer(prompt: Prompt) -> type[BaseModel]:
+    """The form of the answer: what it reasons with stands before what it decides."""
+    fields: dict[str, Any] = dict.fromkeys((*prompt.steps, "reason"), str)
+    fields["evidence"] = list[Quotation] if prompt.quotes else list[int]
+    fields["verdict"] = Literal[tuple(label for label, _ in prompt.scale)]
+    return create_model("Answer", **fields)

@@ -1,0 +1,231 @@
+"""``judgekit pair``."""
+
+import gzip
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from judgekit.cli import main
+from judgekit.judges.scripted import ScriptedJudge
+from judgekit.scorers.pairwise import Pairwise
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.reading import read
+from judgekit.traces.sample import Sample
+
+PAIRS = Path("pairs.jsonl")
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def cli(monkeypatch, capsys) -> Callable[..., Ended]:
+    """Runs ``judgekit pair`` as the shell would."""
+
+    def call(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["judgekit", "pair", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Ended(ended.value.code or 0, out, err)
+
+    return call
+
+
+def samples(said: str, ids: Iterable[str], **known: object) -> list[Sample]:
+    return [Sample.of([HumanMessage("Hi"), AIMessage(f"{said} {one}")], id=one, **known) for one in ids]
+
+
+def write(name: str, found: Iterable[Sample]) -> Path:
+    path = Path(name)
+    path.write_text("".join(one.model_dump_json() + "\n" for one in found), encoding="utf-8")
+    return path
+
+
+def chats(name: str, *rows: dict) -> Path:
+    """A file as OpenAI's API has it."""
+    path = Path(name)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def chat(said: str, **beside: object) -> dict:
+    return {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": said}], **beside}
+
+
+def last_words(path: Path = PAIRS) -> dict[str, tuple[str, str]]:
+    """What trace and rival end with, by id."""
+    return {one.id: (one.trace.messages[-1].text, one.rival.messages[-1].text) for one in read(path, "judgekit")}
+
+
+def test_samples_are_joined_by_id_and_stand_in_the_order_of_the_first_file(cli):
+    first = write("a.jsonl", samples("a", "xyz", reference="done", group="g"))
+    second = write("b.jsonl", samples("b", "zxy", reference="another"))
+    ended = cli(first, second, "-o", PAIRS)
+    assert ended == Ended(0, "pairs.jsonl: 3 pairs written\n", "")
+    assert list(last_words().items()) == [(one, (f"a {one}", f"b {one}")) for one in "xyz"]
+    mine, rivals = list(read(first)), {one.id: one.trace for one in read(second)}
+    assert list(read(PAIRS)) == [one.model_copy(update={"rival": rivals[one.id]}) for one in mine]
+
+
+def test_each_file_may_have_a_format_of_its_own(cli):
+    first = chats("a.jsonl", chat("a", id="x", reference="done"))
+    second = Path("b.jsonl.gz")
+    second.write_bytes(gzip.compress(samples("b", "x")[0].model_dump_json().encode()))
+    assert cli(first, second, "-o", PAIRS).code == 0
+    (found,) = read(PAIRS)
+    assert (found.reference, found.rival.messages[-1].text, found.trace.source.format) == ("done", "b x", "openai-chat")
+
+
+def test_a_pair_can_be_scored(cli):
+    cli(write("a.jsonl", samples("a", "x")), write("b.jsonl", samples("b", "x")), "-o", PAIRS)
+    judge = ScriptedJudge(
+        lambda _: {
+            "strengths_first": "s",
+            "strengths_second": "s",
+            "reason": "r",
+            "evidence_first": [1],
+            "evidence_second": [],
+            "verdict": "tie",
+        }
+    )
+    (pair,) = read(PAIRS)
+    assert Pairwise("Which is better?", judge).score(pair).label == "tie"
+    assert ["| a x\n" in request.messages[1].content for request in judge.requests] == [True, True]
+    assert ["| b x\n" in request.messages[1].content for request in judge.requests] == [True, True]
+
+
+# --- what is left over
+
+
+def test_what_is_in_one_file_alone_is_counted_and_named_and_the_rest_is_joined(cli):
+    first = write("a.jsonl", samples("a", ["both", *(f"a{index}" for index in range(7))]))
+    second = write("b.jsonl", samples("b", ["b0", "both"]))
+    ended = cli(first, second, "-o", PAIRS)
+    assert (ended.code, ended.out) == (1, "pairs.jsonl: 1 pairs written\n")
+    assert ended.err.splitlines() == [
+        "7 ids stand in a.jsonl alone: 'a0', 'a1', 'a2', 'a3', 'a4', and 2 more",
+        "1 ids stand in b.jsonl alone: 'b0'",
+    ]
+    assert list(last_words()) == ["both"]
+
+
+@pytest.mark.parametrize("twice", ["a", "b"])
+def test_an_id_that_stands_twice_is_not_joined_to_either(cli, twice):
+    files = {
+        name: write(f"{name}.jsonl", samples(name, ["x", "q", *(["q"] if name == twice else [])])) for name in "ab"
+    }
+    ended = cli(files["a"], files["b"], "-o", PAIRS)
+    assert (ended.code, ended.err) == (1, f"1 ids stand more than once in {twice}.jsonl: 'q'\n")
+    assert list(last_words()) == ["x"]
+
+
+def test_what_cannot_be_read_is_counted_once_and_the_rest_is_joined(cli):
+    files = [write(f"{name}.jsonl", samples(name, "xy")) for name in "ab"]
+    for path in files:
+        path.write_text('{"trace": 3}\n' + path.read_text())
+    ended = cli(*files, "-o", PAIRS)
+    assert ended.code == 1
+    assert ended.err.startswith("2 records could not be read:\n  a.jsonl, record 0 (line 1): ")
+    assert "\n  b.jsonl, record 0 (line 1): " in ended.err
+    assert ended.err.count("record 0") == 2
+    assert list(last_words()) == ["x", "y"]
+
+
+def test_recordings_without_an_id_go_by_their_place_which_is_said(cli):
+    first = chats("a.jsonl", chat("a0"), chat("a1"), chat("a2", id="named"))
+    second = chats("b.jsonl", chat("b0"), chat("b1"), chat("b2", id="named"))
+    ended = cli(first, second, "-o", PAIRS)
+    assert (ended.code, list(last_words().values())) == (0, [("a0", "b0"), ("a1", "b1"), ("a2", "b2")])
+    assert ended.err == "2 pairs have no id but their place in a.jsonl: the order of both files must be the same\n"
+
+
+def test_an_id_cannot_steer_the_terminal(cli):
+    first = write("a.jsonl", samples("a", ["x", "evil\x1b[2J\u202e\n"]))
+    ended = cli(first, write("b.jsonl", samples("b", "x")), "-o", PAIRS)
+    assert ended.err == "1 ids stand in a.jsonl alone: 'evil\\x1b[2J\\u202e\\n'\n"
+
+
+ids = st.lists(st.sampled_from("uvwxyz"), min_size=1, max_size=7)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ids, ids)
+def test_a_pair_is_written_for_every_id_that_stands_once_in_both_and_for_no_other(cli, first, second):
+    PAIRS.unlink(missing_ok=True)
+    ended = cli(write("a.jsonl", samples("a", first)), write("b.jsonl", samples("b", second)), "-o", PAIRS)
+    joined = [one for one in first if first.count(one) == second.count(one) == 1]
+    whole = len(joined) == len(first) == len(second)
+    assert ended.code == (0 if whole else 1 if joined else 2)
+    assert (ended.err == "") is whole
+    assert PAIRS.exists() is bool(joined)
+    if joined:
+        assert list(last_words().items()) == [(one, (f"a {one}", f"b {one}")) for one in joined]
+
+
+# --- what is an error
+
+
+def test_where_nothing_can_be_joined_nothing_is_written(cli):
+    PAIRS.write_text("older")
+    ended = cli(write("a.jsonl", samples("a", "x")), write("b.jsonl", samples("b", "y")), "-o", PAIRS)
+    assert (ended.code, ended.out, PAIRS.read_text()) == (2, "", "older")
+    assert ended.err.splitlines() == [
+        "1 ids stand in a.jsonl alone: 'x'",
+        "1 ids stand in b.jsonl alone: 'y'",
+        "judgekit: a.jsonl: nothing was written: no id stands once here and once in b.jsonl",
+    ]
+
+
+@pytest.mark.parametrize("output", ["a.jsonl", "./b.jsonl"])
+def test_a_file_that_is_read_is_not_written(cli, output):
+    files = [write(f"{name}.jsonl", samples(name, "x")) for name in "ab"]
+    before = [path.read_text() for path in files]
+    ended = cli(*files, "-o", output)
+    assert (ended.code, [path.read_text() for path in files]) == (2, before)
+    assert "is a file that is read; name another" in ended.err
+
+
+def test_an_output_that_cannot_be_written_is_said_in_words(cli):
+    files = [write(f"{name}.jsonl", samples(name, "x")) for name in "ab"]
+    ended = cli(*files, "-o", "missing/pairs.jsonl")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("judgekit: --output missing/pairs.jsonl: cannot be written: ")
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_file_that_is_not_there_is_said_in_words(cli, missing):
+    files = [write("a.jsonl", samples("a", "x"))] * 2
+    files[missing] = Path("none.jsonl")
+    ended = cli(*files, "-o", PAIRS)
+    assert (ended.code, ended.err) == (2, "judgekit: none.jsonl: does not exist\n")
+    assert not PAIRS.exists()
+
+
+def test_arguments_that_are_no_text_are_written_as_they_can_be(cli):
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": "\\ud800", "b": NaN}'}}
+    broken = {"id": "x", "messages": [{"role": "assistant", "content": None, "tool_calls": [call]}]}
+    files = [chats(f"{name}.jsonl", broken) for name in "ab"]
+    assert cli(*files, "-o", PAIRS).code == 0
+    (found,) = read(PAIRS)
+    (before,) = read(files[0])
+    assert (found.trace, found.rival.messages) == (before.trace, before.trace.messages)

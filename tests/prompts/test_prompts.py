@@ -1,0 +1,385 @@
+"""The shipped prompts: what a judge is sent, word for word, and whether it can be sent at all.
+
+A changed word shows in ``golden/``. After a change, look at the difference that this leaves behind:
+
+    python tests/prompts/test_prompts.py
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from judgekit import (
+    AgentGoalAccuracyWithoutReference,
+    AgentGoalAccuracyWithReference,
+    AIMessage,
+    HumanMessage,
+    Judge,
+    Pairwise,
+    PromptScorer,
+    Sample,
+    ScriptedJudge,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    TopicAdherence,
+    Trace,
+    WeightedCriteria,
+    attempt,
+    load_prompt,
+    read,
+)
+from judgekit.errors import RejectedError
+from judgekit.judges.client import Request
+from judgekit.judges.prompt import INPUTS, Prompt, shipped_prompts
+from judgekit.score import Score
+from judgekit.scoring import Scorer, wait_for
+from judgekit.traces.trace import ToolDefinition
+
+GOLDEN = Path(__file__).with_name("golden")
+EXAMPLES = list(read(Path(__file__).parents[2] / "examples" / "conversations.jsonl"))
+PROMPTS = [prompt.name for prompt in shipped_prompts()]
+SCALED = [prompt.name for prompt in shipped_prompts() if prompt.scale]
+OWN: dict[str, Callable[[Judge], Scorer]] = {
+    "agent_goal_with_reference": AgentGoalAccuracyWithReference,
+    "agent_goal_without_reference": AgentGoalAccuracyWithoutReference,
+    "pairwise": lambda judge: Pairwise("Which agent did what the user asked for?", judge),
+    "topic_adherence": TopicAdherence,
+    "weighted_criteria": lambda judge: WeightedCriteria({"booked": 0.75, "polite": 0.25}, judge=judge),
+}
+"""What asks the prompts that have no scale."""
+
+HI = Sample.of([HumanMessage("hi")], id="hi")
+FULL = Sample(
+    id="table",
+    trace=Trace(
+        messages=[
+            SystemMessage("You book tables at Zur Linde. Book only what the guest has confirmed."),
+            HumanMessage("A table for four on Friday at 8, please."),
+            AIMessage("", tool_calls=[ToolCall("find_tables", {"people": 4, "date": "2025-06-13"}, id="c1")]),
+            ToolMessage('{"error": "no date given"}', tool_call_id="c1", name="find_tables", is_error=True),
+            AIMessage("At 20:00 there is one by the window.\nShall I book it?"),
+            HumanMessage("Yes!"),
+        ],
+        tools=[ToolDefinition("find_tables", description="Free tables of a day.", parameters={"type": "object"})],
+    ),
+    rival=Trace(messages=[HumanMessage("A table for four on Friday at 8, please."), AIMessage("We are full.")]),
+    reference="A table for four is booked for Friday, 20:00.",
+    reference_topics=["tables", "opening hours"],
+    documents=["Zur Linde has twelve tables.", "It opens at 17:00."],
+    fields={"booked": False},
+)
+
+
+def asked(name: str, sample: Sample) -> tuple[Prompt, list[Request], Score]:
+    """A prompt with its options as its scorer fills them, what the judge is sent, and the score of a judge that fails."""
+    judge = ScriptedJudge(lambda _: RejectedError("not today"))
+    scorer = OWN.get(name, lambda judge: PromptScorer(name, judge))(judge)
+    score = wait_for(lambda: attempt(scorer, sample))
+    (prompt,) = scorer.prompts
+    return prompt, list(judge.requests), score
+
+
+def request(name: str, sample: Sample) -> Request:
+    return asked(name, sample)[1][0]
+
+
+def completed(sample: Sample) -> Sample:
+    """The sample with something short where it lacks an input."""
+    trace = sample.trace if sample.trace.tools else sample.trace.model_copy(update={"tools": FULL.trace.tools})
+    lacking = [name for name in INPUTS if name in Sample.model_fields and not INPUTS[name].is_there(sample)]
+    return sample.model_copy(update={"trace": trace} | {name: getattr(FULL, name) for name in lacking})
+
+
+# Word for word
+
+
+def rendered(name: str) -> str:
+    sent = request(name, FULL)
+    parts = [f"=== {turn.role}\n\n{turn.content}\n" for turn in sent.messages]
+    return "\n".join((*parts, f"=== reply\n\n{json.dumps(sent.schema, indent=1)}\n"))
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_judge_is_sent_what_the_golden_file_says(name):
+    golden = GOLDEN / f"{name}.txt"
+    assert golden.is_file(), f"run python {Path(__file__).name} and read the new file"
+    assert rendered(name) == golden.read_text(encoding="utf-8")
+
+
+def test_there_is_no_golden_file_without_a_prompt():
+    assert sorted(path.stem for path in GOLDEN.iterdir()) == sorted(PROMPTS)
+
+
+def test_every_prompt_is_asked_by_a_scale_or_by_a_scorer_of_its_own():
+    assert sorted([*SCALED, *OWN]) == sorted(PROMPTS)
+
+
+def test_the_golden_sample_fills_every_input():
+    assert all(one.is_there(FULL) for one in INPUTS.values())
+    assert not any(INPUTS[name].is_there(HI) for name in INPUTS.keys() - {"conversation"})
+
+
+# What a prompt file says
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_prompt_says_what_it_asks_and_where_that_comes_from(name):
+    prompt = load_prompt(name)
+    assert re.fullmatch(r"[A-Z][^\n]+\?( \([^()]+\.\))?", prompt.description)
+    assert prompt.source.endswith(".")
+    assert prompt.inputs[0] == "conversation"
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_what_is_skipped_is_said_where_it_can_be(name):
+    prompt = load_prompt(name)
+    may_be_skipped = "skipped" in dict(prompt.scale).values() or {*prompt.inputs} - {"conversation"}
+    assert prompt.skipped.startswith("Skipped w") == bool(may_be_skipped)
+    assert all((f"without {one}" in prompt.skipped or f"without a {one}" in prompt.skipped) for one in needed(prompt))
+
+
+def needed(prompt: Prompt) -> list[str]:
+    """The inputs beside the conversation that a sample must have."""
+    return [name for name in prompt.inputs if name in INPUTS and name != "conversation"]
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_the_question_goes_through_the_answer_in_its_order_and_reasons_before_it_decides(name):
+    prompt = load_prompt(name)
+    numbered = re.findall(r"^(\d+)\. (\w+): ", prompt.question.partition("\nWork in this order:\n")[2], re.MULTILINE)
+    properties = list(request(name, FULL).schema["properties"])
+    assert properties[-3:] == ["reason", "evidence", "verdict"]
+    assert numbered == [(str(number), step) for number, step in enumerate(properties, 1)]
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_the_last_step_says_what_each_label_means_and_names_no_other(name):
+    prompt = load_prompt(name)
+    explained = re.findall(r'"(\w+)" if ', prompt.question.rpartition(". verdict: ")[2])
+    assert sorted(explained) == sorted(label for label, _ in prompt.scale)
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_the_best_label_comes_first_and_is_worth_1_and_the_worst_is_worth_0(name):
+    grades = [grade for _, grade in load_prompt(name).scale]
+    values = [grade for grade in grades if isinstance(grade, float)]
+    assert (values[0], values[-1]) == (1, 0)
+    assert values == sorted(values, reverse=True) == grades[: len(values)]
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_quotes_are_asked_for_where_the_reply_has_them(name):
+    prompt = load_prompt(name)
+    evidence = prompt.question.partition(". evidence: ")[2].partition("\n")[0]
+    asks = "a short quote" in evidence and "copied exactly from one line without its bar" in evidence
+    assert asks == prompt.quotes
+    assert ("numbers of the" in evidence) != prompt.quotes
+
+
+# What is sent of a recording
+
+
+@pytest.mark.parametrize("sample", EXAMPLES, ids=lambda sample: sample.id)
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_prompt_renders_every_example_or_says_what_it_lacks(name, sample):
+    prompt, requests, score = asked(name, sample)
+    if missing := prompt.missing(sample):
+        assert (requests, score.status) == ([], "skipped")
+        assert score.reason == f"the sample has no {' and no '.join(missing)}"
+    else:
+        assert score.error == "RejectedError"
+        assert sample.trace.render() in requests[0].messages[1].content
+
+
+@pytest.mark.parametrize("sample", [HI, *EXAMPLES], ids=lambda sample: sample.id)
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_request_is_hardly_longer_than_what_it_is_about(name, sample):
+    sample = completed(sample)
+    prompt, requests, _ = asked(name, sample)
+    inputs = sum(len(INPUTS[hole].text(sample, None)) for hole in (*prompt.inputs, *prompt.optional))
+    inputs += sum(len(text) for _, text in prompt.fillings)
+    for sent in requests:
+        assert sum(len(turn.content) for turn in sent.messages) <= 1.3 * inputs + 2_500
+
+
+@pytest.mark.parametrize("sample", [FULL, *EXAMPLES], ids=lambda sample: sample.id)
+def test_for_one_sample_all_requests_are_the_same_up_to_the_end_of_the_conversation(sample):
+    sample = completed(sample)
+    systems, users = zip(*([turn.content for turn in request(name, sample).messages] for name in PROMPTS), strict=True)
+    assert len({*systems}) == 1
+    shared = os.path.commonprefix(users)  # noqa: RUF071 - these are no paths
+    assert shared.startswith(sample.trace.render())
+
+
+@pytest.mark.parametrize("name", ["tool_selection", "tool_argument_grounding"])
+def test_tools_are_shown_where_they_were_recorded_and_not_spoken_of_where_they_were_not(name):
+    without = FULL.model_copy(update={"trace": FULL.trace.model_copy(update={"tools": ()})})
+    listed = "The agent had these tools, one a line:"
+    (shown, bare) = (request(name, sample).messages[1].content for sample in (FULL, without))
+    assert f"{listed}\n\n{INPUTS['tools'].text(FULL, None)}\n\n" in shown
+    assert listed not in bare
+    assert "\n\n\n" not in shown + bare
+
+
+# The form of the reply, held to what OpenAI's guide on structured outputs says under "Supported schemas"
+
+KEYWORDS = {
+    "object": {"properties", "required", "additionalProperties"},
+    "array": {"items", "minItems", "maxItems"},
+    "string": {"pattern", "format"},
+    "number": {"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+    "boolean": set(),
+    "null": set(),
+}
+KEYWORDS["integer"] = KEYWORDS["number"]
+FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+
+
+def objections(schema: dict) -> Iterator[str]:
+    """What strict mode would refuse in a schema."""
+    definitions = schema.get("$defs", {})
+    everywhere = list(parts(schema))
+    if schema.get("type") != "object":
+        yield "the root is no object"
+    if "anyOf" in schema:
+        yield "anyOf at the root"
+    if depth(schema, definitions) > 10:
+        yield "nested more than 10 levels deep"
+    names = [name for part in everywhere for name in part.get("properties", {})]
+    if len(names) > 5_000:
+        yield "more than 5,000 properties"
+    enums = [part["enum"] for part in everywhere if "enum" in part]
+    constants = [part["const"] for part in everywhere if "const" in part]
+    if sum(map(len, enums)) > 1_000:
+        yield "more than 1,000 enum values"
+    if any(len(enum) > 250 and sum(len(one) for one in enum if isinstance(one, str)) > 15_000 for enum in enums):
+        yield "an enum with too much text"
+    words = [*names, *definitions, *(one for enum in enums for one in enum), *constants]
+    if sum(len(str(word)) for word in words) > 120_000:
+        yield "too much text in names and values"
+    for part in everywhere:
+        yield from objections_to_one(part, definitions)
+
+
+def objections_to_one(part: dict, definitions: dict) -> Iterator[str]:
+    keys = part.keys() - {"$defs", "description"}
+    if "$ref" in part:
+        if keys != {"$ref"} or "description" in part:
+            yield "something beside a $ref"
+        if part["$ref"] != "#" and part["$ref"].removeprefix("#/$defs/") not in definitions:
+            yield "a $ref to nothing"
+        return
+    if "anyOf" in part:
+        if keys != {"anyOf"}:
+            yield "something beside anyOf"
+        return
+    kinds = part.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if not kinds:
+        yield "a part without a type"
+    allowed = {"type", "enum", "const"}.union(*(KEYWORDS.get(kind, set()) for kind in kinds))
+    if unknown := keys - allowed:
+        yield f"the keywords {sorted(unknown)}"
+    if part.get("format", "date") not in FORMATS:
+        yield "an unknown format"
+    if "array" in kinds and not isinstance(part.get("items"), dict):
+        yield "an array of anything"
+    if "object" in kinds:
+        if part.get("additionalProperties") is not False:
+            yield "an object that allows other properties"
+        if sorted(part.get("required", ())) != sorted(part.get("properties", ())):
+            yield "properties that are not required"
+
+
+def inner(part: dict) -> Iterator[dict]:
+    yield from part.get("properties", {}).values()
+    yield from part.get("anyOf", ())
+    if isinstance(part.get("items"), dict):
+        yield part["items"]
+
+
+def parts(schema: dict) -> Iterator[dict]:
+    """The schema and all within it, each definition once."""
+    yield schema
+    for part in (*inner(schema), *schema.get("$defs", {}).values()):
+        yield from parts(part)
+
+
+def depth(part: dict, definitions: dict, seen: tuple[str, ...] = ()) -> int:
+    """How deep objects and arrays are nested; what holds itself is counted once."""
+    if "$ref" in part:
+        name = part["$ref"].removeprefix("#/$defs/")
+        return 0 if name in (*seen, "#") else depth(definitions.get(name, {}), definitions, (*seen, name))
+    own = bool({"properties", "items"} & part.keys())
+    return own + max((depth(one, definitions, seen) for one in inner(part)), default=0)
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_strict_mode_takes_the_form_of_every_reply(name):
+    sent = request(name, FULL)
+    jsonschema.Draft202012Validator.check_schema(sent.schema)
+    assert list(objections(sent.schema)) == []
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", sent.schema_name)
+
+
+def obj(**properties: object) -> dict:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def nested(levels: int) -> dict:
+    return obj(deeper=nested(levels - 1)) if levels > 1 else obj(end={"type": "string"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "objection"),
+    [
+        ({"type": "string"}, "the root is no object"),
+        ({"anyOf": [obj()]}, "anyOf at the root"),
+        (obj(a={}), "a part without a type"),
+        (obj(a={"type": "string"}) | {"required": []}, "properties that are not required"),
+        ({**obj(), "additionalProperties": True}, "an object that allows other properties"),
+        (obj(a={"type": "array"}), "an array of anything"),
+        (obj(a={"type": "string", "minLength": 1}), "the keywords ['minLength']"),
+        (obj(a={"type": "string", "title": "A"}), "the keywords ['title']"),
+        (obj(a={"type": "string", "default": ""}), "the keywords ['default']"),
+        (obj(a={"type": "string", "format": "uri"}), "an unknown format"),
+        (obj(a={"oneOf": [obj()]}), "the keywords ['oneOf']"),
+        (obj(a={"$ref": "#/$defs/A"}), "a $ref to nothing"),
+        (obj(a={"$ref": "#", "description": "again"}), "something beside a $ref"),
+        (nested(11), "nested more than 10 levels deep"),
+        (obj(**{f"p{number}": {"type": "null"} for number in range(5_001)}), "more than 5,000 properties"),
+        (obj(a={"type": "integer", "enum": [*range(1_001)]}), "more than 1,000 enum values"),
+        (obj(a={"type": "string", "enum": [f"{n:060}" for n in range(251)]}), "an enum with too much text"),
+        (obj(**{"a" * 120_001: {"type": "null"}}), "too much text in names and values"),
+        (obj(a={"type": "array", "items": obj(b={"type": "object"})}), "an object that allows other properties"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_the_checker_of_forms_finds_what_strict_mode_refuses(schema, objection):
+    assert objection in list(objections(schema))
+
+
+def test_the_checker_of_forms_takes_what_strict_mode_takes():
+    listed = {"type": "array", "items": {"$ref": "#/$defs/A"}, "minItems": 1}
+    either = {"anyOf": [{"type": "string", "enum": ["x", "y"]}, {"type": ["integer", "null"], "minimum": 0}]}
+    schema = obj(why={"type": "string", "description": "first"}, listed=listed, either=either)
+    assert list(objections(schema | {"$defs": {"A": obj(again={"$ref": "#"})}})) == []
+    assert list(objections(nested(10))) == []
+
+
+if __name__ == "__main__":
+    for golden in GOLDEN.glob("*.txt"):
+        golden.unlink()
+    for each in PROMPTS:
+        (GOLDEN / f"{each}.txt").write_text(rendered(each), encoding="utf-8")

@@ -1,0 +1,52 @@
+"""What a judge cites is looked up."""
+
+import pytest
+
+from judgekit.scorers.evidence import Quotation, is_there, must_exist
+from judgekit.traces.message import AIMessage, HumanMessage, TextPart, ToolCall, ToolMessage
+from judgekit.traces.sample import Sample
+
+SAMPLE = Sample.of(
+    [
+        HumanMessage("Refund order 17,\n  please.\u00a0Today."),
+        AIMessage("One moment.", tool_calls=[ToolCall("refund", {"order": 17, "amount": 30.5})]),
+        ToolMessage('{"status": "done"}\n\n| raw'),
+        AIMessage([TextPart("Done, "), TextPart("as \ud800 asked.")]),
+    ],
+    id="one",
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "quote"),
+    [
+        (1, "Refund order 17, please."),
+        (1, "order 17,\n| please."),
+        (1, "| Refund order 17,"),
+        (1, "please. Today."),
+        (2, "One moment."),
+        (2, 'refund {"amount":30.5,"order":17}'),
+        (2, 'calls refund {"amount":30.5,"order":17}'),
+        (2, '"amount":30.5'),
+        (3, '{"status": "done"}'),
+        (3, '{"status": "done"} | raw'),
+        (4, "Done,"),
+        (4, "as \\ud800 asked."),
+    ],
+)
+def test_a_quote_is_there_if_the_message_says_it_in_these_words(message, quote):
+    assert is_there(Quotation(message=message, quote=quote), SAMPLE)
+    others = {1, 2, 3, 4} - {message}
+    assert not any(is_there(Quotation(message=other, quote=quote), SAMPLE) for other in others)
+
+
+@pytest.mark.parametrize("quote", ["", " \n", "| ", "Refund order 18", "refund order 17", "order 17 ... Today", "user"])
+def test_what_is_not_said_so_is_not_there(quote):
+    assert not is_there(Quotation(message=1, quote=quote), SAMPLE)
+
+
+def test_messages_that_are_cited_must_be_there():
+    must_exist([], SAMPLE)
+    must_exist([1, 4, 4], SAMPLE)
+    with pytest.raises(ValueError, match=r"cites the messages \[0, 5\]; the conversation has messages 1 to 4"):
+        must_exist([0, 2, 5], SAMPLE)
