@@ -137,7 +137,8 @@ def row(scorer: "Scorer", held: "Sequence[Sample]", scores: "Sequence[Score]") -
     """Requests and characters a sample, and the most that any request took of what is allowed for it."""
     from judgekit.judges.prompt import INPUTS
 
-    holes = [hole.removesuffix("?") for hole in scorer.prompts[0].inputs]  # type: ignore[attr-defined]
+    prompt = scorer.prompts[0]  # type: ignore[attr-defined]
+    holes = (*prompt.inputs, *prompt.optional)
     requests, characters, rendered, limits = [], [], [], []
     for sample, score in zip(held, scores, strict=True):
         assert score.status != "failed", f"{scorer.name}: {score.reason}"

@@ -293,7 +293,7 @@ def test_texts_are_compared_by_the_rules_either_way_round(left, right, same):
         assert score([{"a": left}], [{"a": right}], text=option) == one
 
 
-@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+@pytest.mark.parametrize("form", ["NFC", "NFKD"])
 def test_every_character_is_one_with_its_other_forms_when_normalized(form):
     """All of Unicode as one text, which is equal just if each part of it is."""
     every = " ".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
@@ -714,7 +714,7 @@ LOOSER = [
 
 
 @pytest.mark.parametrize(("stricter", "looser"), LOOSER, ids=lambda one: "-".join(one.values()))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(both=pairs(), options=rules.filter(lambda one: "only" not in one), compare_args=names)
 def test_a_looser_rule_never_scores_below_a_stricter_one(stricter, looser, both, options, compare_args):
     less, more = (compare(*both, compare_args=compare_args, **{**options, **one}) for one in (stricter, looser))
