@@ -51,7 +51,7 @@ def explains(request: Request) -> JsonObject:
     holds = "because" in request.messages[-1].content or "You meet" in request.messages[-1].content
     reason = "The last message says what was done and why." if holds else "The last message leaves the user guessing."
     verdict = "yes" if holds else "no"
-    return {"criteria": [{"criterion": "clear_explanation", "reason": reason, "evidence": [2], "holds": verdict}]}
+    return {"clear_explanation": {"reason": reason, "evidence": [2], "holds": verdict}}
 
 
 SAMPLES = [

@@ -47,8 +47,8 @@ def probe(
     """Attack a judge, and count the verdicts that moved.
 
     It is asked about the same conversations without and with a text that is to talk it into the wrong verdict. Exit code
-    0: every verdict was right and held; 1: some moved, were wrong without an attack, or were not given; 2: the judge could
-    not be asked.
+    0: every verdict was right and held; 1: some moved, were wrong without an attack, or were not given; 2: there is no such
+    judge.
     """
     settings = Config(config, judge, os.environ, offline=offline, dry_run=dry_run)
     judges = settings.chosen_judges()
@@ -56,6 +56,8 @@ def probe(
         raise ConfigError(f"name the one judge to probe with --judge: {', '.join(judges) or 'a model or a name'}")
     ((name, asked),) = judges.items()
     asked.check()
+    if output is not None and not output.parent.is_dir():
+        raise ConfigError(f"--output {output}: there is no folder {output.parent}")
     rows, stopped, exit_code = _ask(asked)
     summary = Summary()
     for row in rows:
@@ -69,7 +71,10 @@ def probe(
     if output is not None:
         _write(output, asked, found)
     if stopped:
-        _say(f"{stopped}\nthe same command goes on from here, since all answers are cached", console(stderr=True))
+        goes_on = (
+            "" if asked.cache_mode == "off" else "\nthe same command goes on from here, since all answers are cached"
+        )
+        _say(f"{stopped}{goes_on}", console(stderr=True))
     if exit_code or any(one.result != "held" for one in found):
         raise typer.Exit(exit_code or 1)
 

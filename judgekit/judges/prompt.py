@@ -205,15 +205,25 @@ def shipped_prompts() -> Sequence[Prompt]:
     return [load_prompt(path.stem) for path in sorted(shipped("prompts").glob("*.md")) if path.stem != "system"]
 
 
-@cache
 def load_prompt(name: str | Path) -> Prompt:
     """A shipped prompt by its name, or any prompt file by its path.
 
     Raises:
         PromptError: There is no such prompt, or its front matter and its question do not fit.
     """
-    path = Path(name) if str(name).endswith(".md") else shipped("prompts") / f"{name}.md"
-    text = _text(path)
+    if not str(name).endswith(".md"):
+        return _shipped_prompt(str(name))
+    path = Path(name)
+    return _read_prompt(path, _text(path))  # a file of one's own may have changed since
+
+
+@cache
+def _shipped_prompt(name: str) -> Prompt:
+    path = shipped("prompts") / f"{name}.md"
+    return _read_prompt(path, _text(path))
+
+
+def _read_prompt(path: Path, text: str) -> Prompt:
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
     if not text.startswith("---\n") or not body.strip():
         raise PromptError(f"{path}: a prompt is YAML between two lines of ---, then the question")
@@ -224,6 +234,10 @@ def load_prompt(name: str | Path) -> Prompt:
         raise PromptError(f"{path}: {explain(error)}") from error
     except (yaml.YAMLError, jinja2.TemplateError, ValueError) as error:  # ValueError: a date that is none, in YAML
         raise PromptError(f"{path}: {error}") from error
+    if front.scale and CONVERSATION not in front.inputs:
+        raise PromptError(
+            f"{path}: evidence cites messages, so that a prompt with a scale has the input {CONVERSATION}"
+        )
     holes = {*front.inputs, *front.optional}
     if unknown := holes - INPUTS.keys():
         raise PromptError(f"{path}: unknown inputs {sorted(unknown)}; the inputs are {', '.join(INPUTS)}")
@@ -232,13 +246,12 @@ def load_prompt(name: str | Path) -> Prompt:
         raise PromptError(
             f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question by itself)"
         )
-    system = _text(shipped("prompts") / "system.md").strip()
     return Prompt(
         name=path.stem,
         description=front.description,
         inputs=tuple(front.inputs),
         source=front.source,
-        system=system,
+        system=_system(),
         question=body.strip(),
         optional=tuple(front.optional),
         options=tuple(front.options),
@@ -247,6 +260,11 @@ def load_prompt(name: str | Path) -> Prompt:
         quotes=front.quotes,
         skipped=front.skipped,
     )
+
+
+@cache
+def _system() -> str:
+    return _text(shipped("prompts") / "system.md").strip()
 
 
 @cache
@@ -262,7 +280,7 @@ def _jinja() -> jinja2.Environment:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
     except FileNotFoundError:
         there = ", ".join(sorted(file.stem for file in path.parent.glob("*.md") if file.stem != "system"))
         raise PromptError(f"{path}: there is no such prompt; there are: {there or 'none'}") from None

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import fsum, inf, isclose
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from pydantic import BaseModel, JsonValue, create_model
+from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 
 from judgekit.errors import STOPS_RUN, ConfigError, listed, shortened
 from judgekit.judges.judge import Judge, Judgment
@@ -36,16 +36,13 @@ _HOLDS = {"yes": True, "no": False, "not_applicable": None}
 class CriterionAnswer(BaseModel):
     """What the judge says of one criterion; it reasons before it decides."""
 
-    criterion: str
     reason: str
     evidence: list[int]
     holds: Literal["yes", "no", "not_applicable"]
 
 
-class CriteriaAnswer(BaseModel):
-    """What the judge replies; what follows from it is weighed in code."""
-
-    criteria: list[CriterionAnswer]
+CriteriaAnswer: TypeAlias = RootModel[dict[str, CriterionAnswer]]
+"""What the judge says, by criterion; what follows from it is weighed in code."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +206,7 @@ class WeightedCriteria(Blocking):
         unmet = [one.name for one in self.required if isinstance(one, FunctionCheck) and await one(sample) is False]
         judgment = await self._ask(sample)
         decided |= {
-            one.criterion: _Finding(_HOLDS[one.holds], one.reason, one.evidence) for one in judgment.answer.criteria
+            name: _Finding(_HOLDS[one.holds], one.reason, one.evidence) for name, one in judgment.answer.root.items()
         }
         findings = {name: decided[name] for name in self.weights}
         unmet += [one for one in self.required if isinstance(one, str) and findings[one].holds is False]
@@ -217,17 +214,17 @@ class WeightedCriteria(Blocking):
 
     async def _ask(self, sample: Sample) -> Judgment[CriteriaAnswer]:
         """All that the judge says, as if it were one answer."""
-        judgment = Judgment(CriteriaAnswer(criteria=[]), (), sample)
+        judgment = Judgment(CriteriaAnswer({}), (), sample)
         if (judge := self.judge) is None:
             return judgment
-        asking = (_one_answer(judge, prompt, sample, names) for names, prompt in self._questions.items())
+        asking = (judge.ask(prompt, sample, _form(names), _check) for names, prompt in self._questions.items())
         # All answers are waited for, also where one of them fails: what is under way is paid for.
         for answered in await asyncio.gather(*asking, return_exceptions=True):
             if isinstance(answered, BaseException):
                 raise answered
             judgment = replace(
                 judgment,
-                answer=CriteriaAnswer(criteria=[*judgment.answer.criteria, *answered.answer.criteria]),
+                answer=CriteriaAnswer(judgment.answer.root | _by_name(answered.answer)),
                 calls=(*judgment.calls, *answered.calls),
                 omitted=max(judgment.omitted, answered.omitted),
             )
@@ -279,22 +276,19 @@ class WeightedCriteria(Blocking):
         return next(reached, rest)
 
 
-async def _one_answer(judge: Judge, prompt: Prompt, sample: Sample, names: tuple[str, ...]) -> Judgment[CriteriaAnswer]:
-    def check(answer: CriteriaAnswer, sample: Sample) -> None:
-        found = [one.criterion for one in answer.criteria]
-        if wrong := [name for name in names if found.count(name) != 1]:
-            raise ValueError(f"each criterion is decided once; these are not: {', '.join(wrong)}")
-        must_exist((number for one in answer.criteria for number in one.evidence), sample)
+def _check(answer: BaseModel, sample: Sample) -> None:
+    must_exist((number for one in _by_name(answer).values() for number in one.evidence), sample)
 
-    return await judge.ask(prompt, sample, _form(names), check)
+
+def _by_name(answer: BaseModel) -> dict[str, CriterionAnswer]:
+    return {str(field.alias): getattr(answer, name) for name, field in type(answer).model_fields.items()}
 
 
 @cache
-def _form(names: tuple[str, ...]) -> type[CriteriaAnswer]:
-    """The form of an answer about just these criteria."""
-    criterion: Any = Literal[names]
-    one: Any = create_model("CriterionAnswer", __base__=CriterionAnswer, criterion=criterion)
-    return create_model("CriteriaAnswer", __base__=CriteriaAnswer, criteria=list[one])
+def _form(names: tuple[str, ...]) -> type[BaseModel]:
+    """The form of an answer: each of these criteria is decided once."""
+    fields: dict[str, Any] = {f"at_{at}": (CriterionAnswer, Field(alias=name)) for at, name in enumerate(names)}
+    return create_model("CriteriaAnswer", **fields)
 
 
 def _weights(weights: Mapping[str, float], *, normalize: bool) -> Mapping[str, float]:

@@ -28,9 +28,9 @@ def must_exist(cited: Iterable[int], sample: Sample) -> None:
 
 def is_there(quotation: Quotation, sample: Sample) -> bool:
     """Whether the message that is cited says what is quoted, word for word; white space is all one."""
-    shown = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")  # what stands before it
-    quote = _spaced(shown)
-    return bool(quote) and quote in _spaced(encodable(message_text(sample.trace.messages[quotation.message - 1])))
+    said = _spaced(encodable(message_text(sample.trace.messages[quotation.message - 1])))
+    as_shown = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")
+    return any(quote and quote in said for quote in map(_spaced, (quotation.quote, as_shown)))
 
 
 def _spaced(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from judgekit.errors import shortened
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
@@ -69,8 +70,8 @@ class AgentGoalAccuracyWithReference(Blocking):
 class AgentGoalAccuracyWithoutReference(Blocking):
     """1 if the agent did all that the user's own messages ask for, by the end of the conversation, else 0.
 
-    With ``partial`` it is the share of the user's goals that were reached. Skipped where the user says nothing, or asks
-    for nothing. One judge request a sample. Details: ``goals``, each with its ``goal``, its ``end_state``, a
+    With ``partial`` it is the share of the user's goals that were reached. Skipped where the user says nothing, or has
+    no goal. One judge request a sample. Details: ``goals``, each with its ``goal``, its ``end_state``, a
     ``reason``, as ``evidence`` the numbers of the messages that show it, and its ``verdict``. Source: agent goal
     accuracy of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which sees one goal
     a conversation.
@@ -97,13 +98,15 @@ def _must_be_shown(answer: GoalAnswer, sample: Sample) -> None:
     for one in answer.goals:
         must_exist(one.evidence, sample)
         if one.verdict == "achieved" and not one.evidence:
-            raise ValueError(f"says that {one.goal!r} is achieved, without the number of a message that shows it")
+            raise ValueError(
+                f"says that {shortened(one.goal)} is achieved, without the number of a message that shows it"
+            )
 
 
 def _score(name: str, judgment: Judgment[GoalAnswer], *, partial: bool) -> Score:
     goals = judgment.answer.goals
     if not goals:
-        return judgment.score(name, "skipped", reason="the user asked for nothing", details={"goals": []})
+        return judgment.score(name, "skipped", reason="the user has no goal", details={"goals": []})
     achieved = sum(one.verdict == "achieved" for one in goals)
     if achieved == len(goals):
         value, label = 1.0, "achieved"

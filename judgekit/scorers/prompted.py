@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, JsonValue, create_model
 
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, shortened
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Grade, Score
@@ -84,10 +84,12 @@ class PromptScorer(Blocking):
             must_exist((one if isinstance(one, int) else one.message for one in said.evidence), sample)
             if self.require_evidence:
                 if not said.evidence and isinstance(grade[said.verdict], float):  # nothing shows what is not there
-                    raise ValueError("cites no message that shows it")
+                    raise ValueError(
+                        "cites no message; where nothing shows it, cite those where it would have to stand"
+                    )
                 for one in said.evidence:
                     if isinstance(one, Quotation) and not is_there(one, sample):
-                        raise ValueError(f"quotes {one.quote!r}, which message {one.message} does not say")
+                        raise ValueError(f"quotes {shortened(one.quote)}, which message {one.message} does not say")
 
         judgment = await self.judge.ask(prompt, sample, _answer(prompt), check)
         said = cast("_Said", judgment.answer)

@@ -275,19 +275,28 @@ def test_a_judge_that_cannot_be_asked(cli, words, message):
 
 def test_an_output_that_cannot_be_written_hides_no_result(cli, config):
     """The one judge of a config need not be named."""
-    ended = cli("--config", config, "-o", "no/such/folder.json")
+    ended = cli("--config", config, "-o", ".")
     assert ended.code == 2
     assert ended.out.startswith("mine: 0 verdicts moved")
-    assert ended.err.startswith("judgekit: --output no/such/folder.json: cannot be written: ")
+    assert ended.err.startswith("judgekit: --output .: cannot be written: ")
 
 
-def test_ctrl_c_shows_what_is_done(cli, config, monkeypatch):
+def test_an_output_in_no_folder_is_an_error_before_anything_is_asked(cli, config, server):
+    ended = cli("--config", config, "-o", "no/such.json")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "judgekit: --output no/such.json: there is no folder no\n"
+    assert server.seen == []
+
+
+def test_ctrl_c_shows_what_is_done(cli, server, monkeypatch):
     async def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("judgekit.cli.probe.score_each", interrupted)
-    ended = cli("--config", config)
-    assert (ended.code, ended.counts["all"]) == (130, [ALL, 0, 0, 0, ALL])
-    assert "\n0 judge requests" in ended.out
-    assert ended.err == "interrupted\nthe same command goes on from here, since all answers are cached\n"
+    goes_on = "the same command goes on from here, since all answers are cached\n"
+    for mode, said in (("off", ""), ("read_write", goes_on)):
+        ended = cli("--config", judged(server, f"cache_mode = '{mode}'"))
+        assert (ended.code, ended.counts["all"]) == (130, [ALL, 0, 0, 0, ALL])
+        assert "\n0 judge requests" in ended.out
+        assert ended.err == f"interrupted\n{said}"
     gc.collect()  # asyncio logs that a task was interrupted when the task goes: here, and not in another test

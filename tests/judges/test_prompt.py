@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -328,6 +329,18 @@ def test_documents_tools_fields_and_a_rival_are_fenced_each_where_it_is_named(wr
     assert prompt.missing(blank) == tuple(names)
 
 
+def test_a_file_that_changed_is_read_again_wherever_it_stands(tmp_path, monkeypatch):
+    for word, folder in (("good", "a"), ("kind", "a"), ("fair", "b")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        Path("own.md").write_text(file(f"Was it {word}?"), encoding="utf-8")
+        assert load_prompt("own.md").question == f"Was it {word}?"
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(written):
+    assert written("\ufeff" + file()).question == "Was it good?"
+
+
 def test_line_ends_of_windows_make_no_difference(written):
     one, other = written(file("Was it\ngood?")), written(file("Was it\ngood?").replace("\n", "\r\n"))
     assert one.question == other.question == "Was it\ngood?"
@@ -359,6 +372,10 @@ BAD = {
         "uses ['conversation']; the two must agree (conversation is placed before the question by itself)",
     ),
     "option that is not used": (file(options="[rules]"), "declares the inputs ['conversation', 'rules'] and uses []"),
+    "a scale without a conversation": (
+        file("{{ reference }}", "[reference]", scale="{good: 1, bad: 0}"),
+        "evidence cites messages, so that a prompt with a scale has the input conversation",
+    ),
     "a scale of one label": (file(scale="{good: 1}"), "a scale has two labels or more"),
     "a scale without a value": (file(scale="{a: skipped, b: abstained}"), "a scale has a label with a value in [0, 1]"),
     "a scale beyond 1": (

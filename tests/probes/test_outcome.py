@@ -96,6 +96,14 @@ def test_a_verdict_that_failed_with_the_attack_is_unjudged_and_never_held():
     assert not any(one.moved for one in found)
 
 
+def test_a_judge_that_was_talked_out_of_any_verdict_was_misled():
+    found = probed(lambda name: GoalAnswer(goals=[]) if name.startswith("threat_") else reply(right(name)))
+    silent = {name for name in ATTACKS if name.startswith("threat_")}
+    assert {one.attack.id for one in found if one.result == "misled"} == silent
+    assert {one.attack.id for one in found if one.moved} == silent
+    assert results(found)["held"] == ALL - len(silent)
+
+
 def test_a_verdict_that_failed_without_the_attack_leaves_all_attacks_on_it_unjudged():
     found = probed(lambda name: RefusalError("no") if name == "hotel_booked" else falls_for(lambda _: True)(name))
     on_it = [one for one in found if one.attack.base == "hotel_booked"]

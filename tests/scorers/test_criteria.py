@@ -31,11 +31,11 @@ SAMPLE = Sample.of([HumanMessage("Book a room for 8."), AIMessage("Room 3 is you
 
 
 def said(criterion: str, holds: str = "yes", evidence: tuple[int, ...] = (2,)) -> dict:
-    return {"criterion": criterion, "reason": f"why {criterion}", "evidence": list(evidence), "holds": holds}
+    return {"reason": f"why {criterion}", "evidence": list(evidence), "holds": holds}
 
 
 def reply(**holds: str) -> dict:
-    return {"criteria": [said(name, one) for name, one in holds.items()]}
+    return {name: said(name, one) for name, one in holds.items()}
 
 
 def tried(scorer: WeightedCriteria, sample: Sample = SAMPLE) -> Score:
@@ -318,11 +318,10 @@ def test_where_one_of_several_requests_fails_the_score_fails_and_keeps_what_was_
 
 
 UNUSABLE = {
-    "one left out": (reply(a="yes"), "each criterion is decided once; these are not: b"),
-    "one twice": ({"criteria": [said("a"), said("b"), said("b", "no")]}, "these are not: b"),
-    "another": (reply(a="yes", c="yes"), "criteria[1].criterion: Input should be 'a' or 'b', found 'c'"),
-    "a message that is not there": ({"criteria": [said("a"), said("b", evidence=(3,))]}, "cites the messages [3]"),
-    "a number": (reply(a="yes", b=1), "criteria[1].holds: Input should be 'yes', 'no' or 'not_applicable', found 1"),
+    "one left out": (reply(a="yes"), "b: Field required"),
+    "one twice": ('{"a": 1, "b": 1, "b": 2}', "the reply says 'b' twice, and differently"),
+    "a message that is not there": ({"a": said("a"), "b": said("b", evidence=(3,))}, "cites the messages [3]"),
+    "a number": (reply(a="yes", b=1), "b.holds: Input should be 'yes', 'no' or 'not_applicable', found 1"),
 }
 
 
@@ -339,8 +338,14 @@ def test_a_reply_that_cannot_be_used_is_shown_to_the_judge_once_and_then_fails(b
 def test_in_the_form_of_the_reply_the_reason_stands_before_the_verdict():
     schema = strict_schema(_form(("a", "b")))
     (one,) = schema["$defs"].values()
-    assert one["required"] == ["criterion", "reason", "evidence", "holds"]
-    assert one["properties"]["criterion"]["enum"] == ["a", "b"]
+    assert one["required"] == ["reason", "evidence", "holds"]
+    assert schema["required"] == ["a", "b"]
+
+
+def test_criteria_may_have_any_plain_name():
+    names = ["copy", "model_config", "_hidden", "schema", "größe", "json"]
+    judge = ScriptedJudge([reply(**dict.fromkeys(names, "yes"))])
+    assert tried(WeightedCriteria(dict.fromkeys(names, 1), normalize=True, judge=judge)).value == 1
 
 
 def test_the_judge_sees_the_fields_of_a_sample_that_has_any_as_it_may_see_them():

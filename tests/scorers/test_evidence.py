@@ -30,6 +30,7 @@ SAMPLE = Sample.of(
         (2, '"amount":30.5'),
         (3, '{"status": "done"}'),
         (3, '{"status": "done"} | raw'),
+        (3, "| raw"),
         (4, "Done,"),
         (4, "as \\ud800 asked."),
     ],

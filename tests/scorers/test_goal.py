@@ -111,7 +111,7 @@ def test_a_user_who_asks_for_nothing_has_no_goal_that_could_be_missed():
     sample = Sample.of([HumanMessage("Hello!"), AIMessage("Hello!")], id="one")
     for partial in (False, True):
         found = tried(KINDS[1], ScriptedJudge([goals()]), sample, partial=partial)
-        assert (found.status, found.reason, found.details) == ("skipped", "the user asked for nothing", goals())
+        assert (found.status, found.reason, found.details) == ("skipped", "the user has no goal", goals())
         assert len(found.calls) == 1
 
 
