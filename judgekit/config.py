@@ -147,8 +147,8 @@ class Config:
 
     Args:
         path: A config file; ``judgekit.toml`` where it is there, if not given.
-        judge: A judge's name or model, which goes before all that the file says, though not before the judge that a
-            scorer names on the command line: from the command line, or else from ``JUDGEKIT_JUDGE``.
+        judge: A judge's name or model, which goes before all that the file says, though not before the judges of a
+            panel's members, nor before the judge that a scorer names on the command line: from the command line, or else from ``JUDGEKIT_JUDGE``.
         environment: Environment variables.
         switches: Settings of all judges, such as ``offline``, which go before what the file says.
 

@@ -38,13 +38,13 @@ def pair(
     places: set[str] = set()
     for sample in read(file, format, on_error=problems.append):
         ids[sample.id] += 1
-        if sample.trace.source is not None and sample.id == str(sample.trace.source.index):
-            places.add(sample.id)
+        places |= _place(sample)
     rivals: dict[str, Trace] = {}
     rival_ids = Counter[str]()
     for sample in read(rival, format, on_error=problems.append):
         rival_ids[sample.id] += 1
         rivals[sample.id] = sample.trace
+        places |= _place(sample)
     paired = {one for one, times in ids.items() if times == rival_ids[one] == 1}
     left_over = {
         f"in {file} alone": [one for one in ids if one not in rival_ids],
@@ -54,7 +54,10 @@ def pair(
     }
     _show(left_over, problems)
     if by_place := len(paired & places):
-        found = f"{by_place:,} pairs have no id but their place in {file}: the order of both files must be the same"
+        found = (
+            f"{by_place:,} pairs may have no id but their place in a file, counted from 0: "
+            "if so, the order of both files must be the same"
+        )
         console(stderr=True).print(printable(found), soft_wrap=True)
     if not paired:
         raise TraceError(f"nothing was written: no id stands once here and once in {rival}", path=file)
@@ -63,6 +66,12 @@ def pair(
     console().print(printable(f"{output}: {len(paired):,} pairs written"), soft_wrap=True)
     if problems or any(left_over.values()):
         raise typer.Exit(1)
+
+
+def _place(sample: Sample) -> set[str]:
+    """The sample's id, if it is its place in its file: then it may have no other."""
+    source = sample.trace.source
+    return {sample.id} if source is not None and sample.id == str(source.index) else set()
 
 
 def _show(left_over: dict[str, list[str]], problems: list[TraceError]) -> None:

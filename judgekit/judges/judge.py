@@ -101,6 +101,13 @@ class Judge(JudgeSettings):
         """The same: what it holds is frozen, or shared on purpose."""
         return self.__copy__()
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both give the same verdicts: settings that change none do not count."""
+        return isinstance(other, Judge) and self.client is other.client and self.model_dump() == other.model_dump()
+
+    def __hash__(self) -> int:
+        return hash(self.model)
+
     def check(self) -> None:
         """Raises what would keep every request from being answered: a missing key, a cache that cannot be used.
 

@@ -101,7 +101,9 @@ class _FrontMatter(Record):
         for label, grade in labels.items():
             if grade not in ("skipped", "abstained") and not (isinstance(grade, int | float) and 0 <= grade <= 1):
                 raise ValueError(f"{label!r} is worth a number in [0, 1], skipped or abstained, found {grade!r}")
-        return {str(label): grade for label, grade in labels.items()}
+        if len(read := {str(label): grade for label, grade in labels.items()}) < len(labels):
+            raise ValueError(f"some labels are the same text, found {[*labels]}")
+        return read
 
     @model_validator(mode="after")
     def _must_decide(self) -> "_FrontMatter":

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from math import fsum
 
 from judgekit.aggregates import aggregate_named
+from judgekit.errors import listed
 from judgekit.score import JudgeCall, Score, Status
 from judgekit.traces.rendering import plain_name
+
+_LABELS_SHOWN = 8
 
 
 @dataclass
@@ -31,6 +34,7 @@ class Line:
     tokens: int | None = 0
     cost_usd: float | None = 0.0
     _graded: bool = field(default=False, repr=False)
+    _labelled: dict[float, str] = field(default_factory=dict[float, str], repr=False)
     _values: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
     _scores: list[Score] = field(default_factory=list[Score], repr=False)
 
@@ -41,7 +45,8 @@ class Line:
             self.errors[score.error] += 1
         if score.label is not None and score.value is not None:
             self.labels[score.label] += 1
-            self._graded = self._graded or 0 < score.value < 1
+            is_new = self._labelled.setdefault(score.value, score.label) != score.label
+            self._graded = self._graded or is_new or 0 < score.value < 1
         for call in score.calls:
             self._add_call(call)
         if score.aggregate != "mean":
@@ -80,11 +85,11 @@ class Line:
 
     def shares(self) -> str:
         """How often each label was given, the most frequent first; nothing where the mean says as much."""
-        if len(self.labels) <= 2 and not self._graded:
+        if not self._graded:
             return ""
         of = self.labels.total()
         given = (f"{plain_name(label)} {times} ({times / of:.0%})" for label, times in self.labels.most_common())
-        return f"of {of}, {', '.join(given)}"
+        return f"of {of}, {listed(given, _LABELS_SHOWN, ', ')}"
 
     def __str__(self) -> str:
         value = "none" if self.value is None else f"{self.value:.2f}"

@@ -58,6 +58,8 @@ class FunctionCheck:
         """The function with the version that it has, or else the hash of its source, as `scorer` takes it."""
         if isinstance(function, cls):
             return function
+        if not callable(function):
+            raise ConfigError(f"a check is a function or a criterion's name, found {shortened(function)}")
         called = name or str(getattr(function, "__name__", type(function).__name__))
         return cls(function, called, getattr(function, "version", None) or source_version(function))
 
@@ -147,11 +149,11 @@ class WeightedCriteria(Blocking):
         object.__setattr__(self, "weights", _weights(dict(self.weights), normalize=self.normalize))
         checks = {name: self._check(name, check) for name, check in dict(self.checks).items()}
         object.__setattr__(self, "checks", checks)
-        if isinstance(self.required, str):
-            raise ConfigError(f"required is a list, such as [{self.required!r}], found {self.required!r}")
+        if not isinstance(self.required, list | tuple):
+            raise ConfigError(f"required is a list of criteria and functions, found {shortened(self.required)}")
         required = tuple(self._known(one) if isinstance(one, str) else FunctionCheck.of(one) for one in self.required)
         object.__setattr__(self, "required", required)
-        object.__setattr__(self, "thresholds", _thresholds(dict(self.thresholds)))
+        object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
         if self.judge is None and self._asked:
             asked = listed(self._asked, between=", ")
             raise ConfigError(f"{self.name} asks a judge about {asked}: give judge=..., or functions in checks=...")
@@ -240,9 +242,8 @@ class WeightedCriteria(Blocking):
         # Divided by the sum of what counts, which may be off by a rounding, so that no value passes 1.
         total = fsum(self.weights[name] for name in (*held, *failed))
         costs = {name: self.weights[name] / total for name in failed}
-        criteria: list[JsonValue] = [
-            {
-                "name": name,
+        criteria: dict[str, JsonValue] = {
+            name: {
                 "weight": self.weights[name],
                 "holds": one.holds,
                 "reason": one.reason,
@@ -250,7 +251,7 @@ class WeightedCriteria(Blocking):
                 "cost": costs.get(name, 0.0),
             }
             for name, one in findings.items()
-        ]
+        }
         if not passed and not failed:
             return judgment.score(self.name, "skipped", reason="no criterion applies", details={"criteria": criteria})
         value = fsum(self.weights[name] for name in held) / total
@@ -304,14 +305,14 @@ def _weights(weights: Mapping[str, float], *, normalize: bool) -> Mapping[str, f
 
 
 def _thresholds(thresholds: Mapping[str, float]) -> Mapping[str, float]:
-    bounds = [*thresholds.values()]
+    bounds = [*thresholds.values()] if isinstance(thresholds, Mapping) else []  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
     are_bounds = len(bounds) > 1 and all(_is_number(bound) and 0 <= bound <= 1 for bound in bounds)
     if not are_bounds or bounds[-1] != 0 or any(low >= high for high, low in pairwise(bounds[:-1])):
         raise ConfigError(
             "thresholds are two classes or more, best first, each with the lowest value in [0, 1] that reaches it; "
             f"they fall to the last one's 0, found {shortened(thresholds)}"
         )
-    return thresholds
+    return dict(thresholds)
 
 
 def _is_number(value: object) -> bool:

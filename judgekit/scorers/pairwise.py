@@ -42,8 +42,8 @@ class Pairwise(Blocking):
     prefer the same place: such a flip says nothing about the recordings. All else is a ``tie``, also where one order
     prefers a recording and the other has a tie. Confidence is ``high`` where the two orders agree, else ``low``.
 
-    Skipped without a rival, and where one of the two has no messages. Two recordings that read the same are a tie
-    without a request. Details: ``confidence``; ``flipped``; and as ``verdicts``, for each order, which recording was
+    Skipped without a rival, and where one of the two has no messages. Two recordings that read the same are 0.5
+    without a request, with the label ``same``: they say nothing of the judge's position bias. Details: ``confidence``; ``flipped``; and as ``verdicts``, for each order, which recording was
     ``shown_first``, what was said of the ``first`` and the ``second`` with the numbers of the messages that show it, and
     which one was ``preferred``. Source: MT-Bench (https://arxiv.org/abs/2306.05685).
 
@@ -82,7 +82,7 @@ class Pairwise(Blocking):
             return Score.scored(
                 self.name,
                 0.5,
-                label="tie",
+                label="same",
                 reason="the two recordings read the same; no judge was asked",
                 details={"confidence": "high", "flipped": False, "verdicts": []},
             )

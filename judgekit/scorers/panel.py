@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, PlannedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Score
-from judgekit.scorers.repeat import Repeat, Vote, all_done, prompts_of, tally, vote_of
+from judgekit.scorers.repeat import Repeat, Vote, all_done, prompts_of, tally, votes_of
 from judgekit.scoring import Blocking, Scorer, attempt
 from judgekit.traces.sample import Sample
 
@@ -41,7 +41,7 @@ class Panel(Blocking):
     Costs the requests of all members, which are asked at once. With ``escalate`` the first two are asked at once, and
     each further one only while the votes to come could change the verdict; the cheapest should stand first.
 
-    Details: ``votes`` (each with its ``scorer``, the ``judge`` that was asked, its status, value, label and reason) and
+    Details: ``votes`` (by member, each with the ``judge`` that was asked, its status, value, label and reason) and
     ``unasked`` (the members that were not needed). Members of one name are told apart by their judges. Source: panel of
     LLM evaluators (https://arxiv.org/abs/2404.18796).
 
@@ -71,8 +71,8 @@ class Panel(Blocking):
             raise ConfigError(f"{twice[0]!r} is twice in the panel; Repeat asks one scorer several times")
         if self.rule not in get_args(Rule):
             raise ConfigError.unknown("rule of a panel", self.rule, get_args(Rule))
-        if self.quorum is not None and not 1 <= self.quorum <= len(self.scorers):
-            raise ConfigError(f"the quorum of {len(self.scorers)} members is 1 to that many, found {self.quorum}")
+        if self.quorum is not None and self.quorum not in range(1, len(self.scorers) + 1):
+            raise ConfigError(f"the quorum of {len(self.scorers)} members is 1 to that many, found {self.quorum!r}")
         if self.escalate and self.rule not in _COUNTING:
             raise ConfigError(
                 f"every vote changes a {self.rule}, so it cannot escalate; the rules that can: {', '.join(_COUNTING)}"
@@ -87,14 +87,17 @@ class Panel(Blocking):
         """Asks the members, and counts."""
         scores: list[Score] = []
         asked_at_once = 2 if self.escalate else len(self.scorers)
-        while not self._is_settled([vote_of(score) for score in scores]):
+        while len(scores) < len(self.scorers) and not self._is_settled(scores):
             members = self.scorers[len(scores) : len(scores) + asked_at_once]
             scores += await all_done(attempt(member, sample) for member in members)
             asked_at_once = 1
         return self._score(scores)
 
-    def _is_settled(self, votes: Sequence[Vote]) -> bool:
+    def _is_settled(self, scores: Sequence[Score]) -> bool:
         """Whether the votes to come cannot change the verdict, not even if they all say one thing, whatever it is."""
+        if any(score.error == PlannedError.__name__ for score in scores):
+            return False  # nobody was asked yet: a plan has room for all
+        votes = votes_of(scores)
         rest = len(self.scorers) - len(votes)
         likely: list[Vote] = [*votes, "abstained", _OTHER]
         return len({self._verdict([*votes, *repeat(vote, rest)]) for vote in likely}) == 1
@@ -114,7 +117,7 @@ class Panel(Blocking):
         return "skipped" if 2 * cast["skipped"] > cast.total() else "abstained"
 
     def _score(self, scores: Sequence[Score]) -> Score:
-        votes: list[Vote] = [vote_of(score) for score in scores]
+        votes = votes_of(scores)
         verdict, counted = self._verdict(votes), tally(votes)
         titles = _told_apart(self.scorers)
         first = next((score for score, vote in zip(scores, votes, strict=True) if vote == verdict), None)
@@ -129,7 +132,7 @@ class Panel(Blocking):
         else:
             reason = f"{self.rule} of the values: {counted}"
         details: dict[str, JsonValue] = {
-            "votes": [_written(title, score) for title, score in zip(titles, scores, strict=False)],
+            "votes": {title: _written(score) for title, score in zip(titles, scores, strict=False)},
             "unasked": list(titles[len(scores) :]),
         }
         return Score(
@@ -164,7 +167,7 @@ def _with_judge(scorer: Scorer) -> str:
     return f"{scorer.name} ({judge.model})" if isinstance(judge, Judge) else scorer.name
 
 
-def _written(title: str, score: Score) -> JsonValue:
+def _written(score: Score) -> JsonValue:
     judges = dict.fromkeys(call.judge for call in score.calls)
     said: dict[str, JsonValue] = score.model_dump(mode="json", include={"status", "value", "label", "reason"})
-    return {"scorer": title, "judge": ", ".join(judges) or None, **said}
+    return {"judge": ", ".join(judges) or None, **said}

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, isclose
 from statistics import pstdev
 from typing import Literal, TypeAlias, get_args
 
@@ -65,7 +65,8 @@ class Repeat(Blocking):
         if failed := [score for score in scores if score.status == "failed"]:
             reason = f"{len(failed)} of {self.draws} draws failed: {failed[0].reason}"
             return Score.failed(self.name, reason, error=failed[0].error, calls=calls)
-        votes = Counter[Vote](vote_of(score) for score in scores)
+        said = votes_of(scores)
+        votes = Counter(said)
         vote, most = votes.most_common(1)[0]
         values = [score.value for score in scores if score.value is not None]
         details: dict[str, JsonValue] = {
@@ -75,21 +76,21 @@ class Repeat(Blocking):
             "agreement": most / self.draws,
             "std": pstdev(values) if values else None,
         }
-        if skipped := [score for score in scores if score.status == "skipped"]:
-            return Score.skipped(self.name, skipped[0].reason, details=details, calls=calls)
-        if not values:
-            return Score.abstained(self.name, scores[0].reason, details=details, calls=calls)
-        if self.by == "mean":
+        first = scores[said.index(vote)]
+        if vote == "skipped" and 2 * most > self.draws:
+            return Score.skipped(self.name, first.reason, details=details, calls=calls)
+        if most == self.draws and vote == "abstained":
+            return Score.abstained(self.name, first.reason, details=details, calls=calls)
+        if self.by == "mean" and values:
             mean = fsum(values) / len(values)
-            abstained = f", {self.draws - len(values)} abstained" if len(values) < self.draws else ""
-            reason = f"mean of {len(values)} draws, {min(values):.2f} to {max(values):.2f}{abstained}"
+            others = f", {self.draws - len(values)} without a value" if len(values) < self.draws else ""
+            reason = f"mean of {len(values)} draws, {min(values):.2f} to {max(values):.2f}{others}"
             return Score.scored(self.name, mean, reason=reason, details=details, calls=calls)
         if list(votes.values()).count(most) > 1 or isinstance(vote, str):
             reason = f"no majority among the draws: {tally(votes.elements())}"
             return Score.abstained(self.name, reason, details=details, calls=calls)
-        winner = next(score for score in scores if vote_of(score) == vote)
-        reason = f"{most} of {self.draws} draws agree: {winner.reason}"
-        return Score.scored(self.name, vote, reason=reason, label=winner.label, details=details, calls=calls)
+        reason = f"{most} of {self.draws} draws agree: {first.reason}"
+        return Score.scored(self.name, vote, reason=reason, label=first.label, details=details, calls=calls)
 
     async def _draw(self, sample: Sample, index: int) -> Score:
         with drawing(index, self.draws):
@@ -111,9 +112,18 @@ async def all_done(work: Iterable[Coroutine[object, object, Score]]) -> list[Sco
     return scores
 
 
-def vote_of(score: Score) -> Vote:
-    """What a score says."""
-    return score.status if score.value is None else score.value
+def votes_of(scores: Iterable[Score]) -> list[Vote]:
+    """What the scores say. Values that a rounding alone keeps apart, as in sums of weights, are one value."""
+    votes: list[Vote] = []
+    for score in scores:
+        vote: Vote = score.status if score.value is None else score.value
+        alike = [one for one in votes if _is_alike(one, vote)]
+        votes += alike[:1] or [vote]
+    return votes
+
+
+def _is_alike(one: Vote, other: Vote) -> bool:
+    return isinstance(one, float) and isinstance(other, float) and isclose(one, other)
 
 
 def tally(votes: Iterable[Vote]) -> str:

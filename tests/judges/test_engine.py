@@ -23,6 +23,7 @@ from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAc
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
 
 pytestmark = [
     pytest.mark.usefixtures("no_waits"),
@@ -240,9 +241,11 @@ def test_a_question_that_was_answered_is_not_asked_again(local, asked):
 
 
 def test_every_sample_of_a_run_is_scored_or_failed_for_a_reason_that_has_a_name(local, sample):
-    judge = local(params={"max_tokens": 1000}, concurrency=8)
+    judge = local(concurrency=8)
     scorers = [AgentGoalAccuracyWithoutReference(judge), AgentGoalAccuracyWithReference(judge), TopicAdherence(judge)]
-    samples = [sample.model_copy(update={"id": str(number)}) for number in range(12)]
+    messages = sample.trace.messages
+    numbered = [Trace(messages=[*messages, HumanMessage(f"{number}")]) for number in range(12)]
+    samples = [sample.model_copy(update={"id": str(number), "trace": one}) for number, one in enumerate(numbered)]
     scores = [row.score for row in run(samples, scorers).rows]
     assert len(scores) == 36
     for score in scores:

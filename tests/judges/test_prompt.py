@@ -388,6 +388,7 @@ BAD = {
         file(scale="{yes: 1, no: 0}"),
         "scale: YAML reads some labels as [True, False]: put words such as yes, no, on, off, null in quotes",
     ),
+    "labels that are one text": (file(scale="{1: 1, '1': 0}"), "scale: some labels are the same text, found [1, '1']"),
     "a scale that is a list": (file(scale="[good, bad]"), "scale: Input should be a valid dictionary"),
     "a step that is no name": (file(steps="[end state]"), "steps are plain names such as key_points"),
     "a step that there is already": (file(steps="[reason]"), "other than reason, evidence, verdict, found ['reason']"),

@@ -214,6 +214,13 @@ def test_labels_are_counted_where_they_say_more_than_the_mean():
     assert found.shares() == "of 22, better 12 (55%), worse 5 (23%), tie 3 (14%), position_bias 2 (9%)"
     assert labelled(("partly", 0.5)).shares() == "of 1, partly 1 (100%)"
     assert labelled(("a", 1), ("b", 0), ("c", 0)).shares() == "of 3, a 1 (33%), b 1 (33%), c 1 (33%)"
+    assert labelled(("all", 1), ("but one", 1)).shares() == 'of 2, all 1 (50%), "but one" 1 (50%)'
+
+
+def test_of_many_labels_the_most_frequent_are_shown():
+    found = labelled(*[(f"l{number}", 0.5) for number in range(300)], ("l7", 0.5))
+    assert found.shares().startswith("of 301, l7 2 (1%), l0 1 (0%), ")
+    assert found.shares().endswith("292 more")
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def meeting(*failed: str, idle: tuple[str, ...] = (), **options: object) -> Scor
 
 
 def costs(score: Score) -> dict[str, float]:
-    return {one["name"]: one["cost"] for one in score.details["criteria"] if one["cost"]}
+    return {name: one["cost"] for name, one in score.details["criteria"].items() if one["cost"]}
 
 
 # --- what they sum to
@@ -142,7 +142,7 @@ def test_weights_whose_sum_is_a_rounding_above_1_give_no_value_above_1():
 def test_weights_can_be_normalized():
     found = decided({"a": 3, "b": 1}, {"a": True, "b": False}, normalize=True)
     assert (found.value, costs(found)) == (0.75, {"b": 0.25})
-    assert [one["weight"] for one in found.details["criteria"]] == [0.75, 0.25]
+    assert [one["weight"] for one in found.details["criteria"].values()] == [0.75, 0.25]
 
 
 # --- what does not apply
@@ -157,7 +157,7 @@ def test_the_weight_of_what_does_not_apply_is_shared_out_in_proportion():
 def test_what_does_not_apply_can_hold_instead():
     found = meeting("correct_time", idle=("explored_alternatives", "clear_explanation"), not_applicable="pass")
     assert found.value == pytest.approx(0.75)
-    assert found.details["criteria"][4]["holds"] is None
+    assert found.details["criteria"]["clear_explanation"]["holds"] is None
     assert found.reason.endswith("not applicable explored_alternatives, clear_explanation")
 
 
@@ -265,24 +265,22 @@ def test_the_judge_decides_in_one_request_what_no_function_does():
     )
     found = tried(scorer)
     assert (found.value, found.label) == (pytest.approx(0.75), "successful_completion")
-    assert found.details["criteria"][3:] == [
-        {
-            "name": "explored_alternatives",
+    assert {name: found.details["criteria"][name] for name in ("explored_alternatives", "clear_explanation")} == {
+        "explored_alternatives": {
             "weight": 0.2,
             "holds": None,
             "reason": "why explored_alternatives",
             "evidence": [2],
             "cost": 0.0,
         },
-        {
-            "name": "clear_explanation",
+        "clear_explanation": {
             "weight": 0.2,
             "holds": False,
             "reason": "why clear_explanation",
             "evidence": [2],
             "cost": pytest.approx(0.25),
         },
-    ]
+    }
     (request,) = judge.requests
     asked = request.messages[-1].content
     assert len(found.calls) == 1
@@ -461,7 +459,10 @@ def test_the_signature_tells_apart_what_scores_otherwise():
         ({"checks": {"correct_time": " "}}, "the check of correct_time is a function or a question, found ' '"),
         ({"checks": {"correct_time": True}}, "the check of correct_time is a function or a question, found True"),
         ({"required": ["corect_time"]}, "no criterion is called 'corect_time', did you mean 'correct_time'?"),
-        ({"required": "correct_time"}, "required is a list, such as ['correct_time'], found 'correct_time'"),
+        ({"required": "correct_time"}, "required is a list of criteria and functions, found 'correct_time'"),
+        ({"required": 3}, "required is a list of criteria and functions, found 3"),
+        ({"required": [3]}, "a check is a function or a criterion's name, found 3"),
+        ({"thresholds": 0.5}, "thresholds are two classes or more, best first"),
         ({"not_applicable": "fail"}, "no way to weigh what does not apply is called 'fail'"),
         ({}, "weighted_criteria asks a judge about correct_time: give judge=..., or functions in checks=..."),
         ({"weights": {"a": 0.5, "b": 0.5}, "name": "mine"}, "mine asks a judge about a, b: give judge=..."),

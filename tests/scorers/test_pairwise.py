@@ -197,10 +197,10 @@ def test_the_rate_of_flips_is_in_the_summary_of_a_run():
 # --- what is not asked
 
 
-def test_recordings_that_read_the_same_are_a_tie_without_a_request():
+def test_recordings_that_read_the_same_are_worth_a_half_without_a_request():
     judge = ScriptedJudge([])
     found = tried(judge, Sample(id="one", trace=recording(1), rival=recording(1).model_copy(update={"id": "another"})))
-    assert (found.value, found.label, found.calls) == (0.5, "tie", ())
+    assert (found.value, found.label, found.calls) == (0.5, "same", ())
     assert (found.details["confidence"], found.details["flipped"]) == ("high", False)
     assert judge.requests == []
 
@@ -213,7 +213,7 @@ def test_what_is_too_long_to_be_shown_whole_is_compared_whole(other):
         for middle in ("x", other)
     )
     judge = ScriptedJudge(by_content)
-    assert tried(judge, Sample(id="one", trace=trace, rival=rival)).label == "tie"
+    assert tried(judge, Sample(id="one", trace=trace, rival=rival)).label == ("same" if other == "x" else "tie")
     assert len(judge.requests) == (0 if other == "x" else 2)
 
 
@@ -286,7 +286,19 @@ def test_a_tie_needs_no_evidence():
 def test_where_one_order_fails_the_score_fails_and_keeps_the_cost_of_both(fails):
     said = [answer("first"), answer("second")]
     said[fails] = RefusalError("I do not compare")
-    found = tried(in_orders(*said))
+    scripted = in_orders(*said)
+
+    class Slow:
+        """Answers what can be answered later than it fails."""
+
+        async def complete(self, request: Request) -> Reply:
+            if (qualities(request) == (1, 0)) != (fails == 0):
+                await asyncio.sleep(0.02)
+            return await scripted.client.complete(request)
+
+        async def aclose(self) -> None: ...
+
+    found = tried(Judge("slow/judge", client=Slow(), cache_mode="off", attempts=1))
     assert (found.status, found.value, found.error) == ("failed", None, "RefusalError")
     assert sorted(str(call.error) for call in found.calls) == ["None", "RefusalError"]
 

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError, BudgetError, ConfigError, OverloadError
+from judgekit.judges.judge import Judge
+from judgekit.judges.price import Price
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import JudgeCall, Score, current_draw, record
@@ -139,32 +141,29 @@ def test_the_order_of_the_members_does_not_matter(votes, draw):
 
 def test_every_vote_stays_in_the_details():
     found = verdict(1.0, "abstained", 1.0)
-    assert found.details["votes"] == [
-        {
-            "scorer": "m0",
+    assert found.details["votes"] == {
+        "m0": {
             "judge": "judge/m0",
             "status": "scored",
             "value": 1.0,
             "label": "label 1.0",
             "reason": "why 1.0",
         },
-        {
-            "scorer": "m1",
+        "m1": {
             "judge": "judge/m1",
             "status": "abstained",
             "value": None,
             "label": None,
             "reason": "abstained it",
         },
-        {
-            "scorer": "m2",
+        "m2": {
             "judge": "judge/m2",
             "status": "scored",
             "value": 1.0,
             "label": "label 1.0",
             "reason": "why 1.0",
         },
-    ]
+    }
     assert found.details["unasked"] == []
 
 
@@ -181,7 +180,7 @@ def test_a_member_that_fails_fails_the_panel_and_its_vote_and_its_cost_are_kept(
     found = verdict(1.0, "failed", 1.0)
     assert (found.status, found.error) == ("failed", "OverloadError")
     assert found.reason == "1 of 3 members failed: OverloadError: m1 is busy"
-    assert [vote["status"] for vote in found.details["votes"]] == ["scored", "failed", "scored"]
+    assert [vote["status"] for vote in found.details["votes"].values()] == ["scored", "failed", "scored"]
     assert asked_by(found) == ["judge/m0", "judge/m1", "judge/m2"]
 
 
@@ -202,6 +201,11 @@ def test_a_member_that_fails_fails_the_panel_and_its_vote_and_its_cost_are_kept(
 )
 def test_with_a_quorum_those_that_fail_are_left_out_as_long_as_enough_decide(votes, quorum, expected):
     assert said(verdict(*votes, quorum=quorum)) == expected
+
+
+def test_of_the_members_that_did_not_fail_all_must_agree_to_be_unanimous():
+    assert said(verdict(1.0, 1.0, "failed", rule="unanimous", quorum=2)) == 1.0
+    assert said(verdict(1.0, 0.0, "failed", rule="unanimous", quorum=2)) == "abstained"
 
 
 def test_a_quorum_that_is_missed_is_said_so():
@@ -243,7 +247,7 @@ def test_who_escalates_asks_the_next_only_while_the_verdict_is_open(votes, rule,
     found = verdict(*votes, rule=rule, escalate=True)
     assert (said(found), len(found.calls)) == (expected, asked)
     names = [f"m{index}" for index in range(len(votes))]
-    assert [vote["scorer"] for vote in found.details["votes"]] == names[:asked]
+    assert [*found.details["votes"]] == names[:asked]
     assert found.details["unasked"] == names[asked:]
 
 
@@ -300,12 +304,26 @@ def test_one_question_for_several_judges_needs_no_names():
     other = judges[1].model_copy(update={"model": "scripted/other"})
     panel = Panel([PromptScorer(BOOKED, judge) for judge in (judges[0], other, judges[2])], rule="mean")
     found = panel.score(SAMPLE)
-    assert [(vote["scorer"], vote["judge"], vote["label"]) for vote in found.details["votes"]] == [
+    assert [(name, vote["judge"], vote["label"]) for name, vote in found.details["votes"].items()] == [
         ("booked (scripted/judge) #1", "scripted/judge", "yes"),
         ("booked (scripted/other)", "scripted/other", "no"),
         ("booked (scripted/judge) #3", "scripted/judge", "yes"),
     ]
     assert len(found.calls) == 3
+
+
+def test_one_judge_cannot_vote_twice_under_two_names():
+    one, other = Judge("openai/x", price=Price(1, 2)), Judge("openai/x", concurrency=2)
+    with pytest.raises(ConfigError, match="'tone' is twice in the panel"):
+        Panel([PromptScorer("tone", one), PromptScorer("tone", other)])
+    Panel([PromptScorer("tone", one), PromptScorer("tone", Judge("openai/x", params={"seed": 1}))])
+
+
+def test_a_plan_has_room_for_all_members():
+    """Nobody knows yet whether the first two will agree."""
+    judges = [Judge(f"openai/{name}", dry_run=True, cache_mode="off") for name in "abc"]
+    found = asyncio.run(attempt(Panel([PromptScorer("tone", one) for one in judges], escalate=True), SAMPLE))
+    assert [(call.judge, call.error) for call in found.calls] == [(f"openai/{name}", "PlannedError") for name in "abc"]
 
 
 def test_members_that_are_not_asked_are_told_apart_as_well():
@@ -323,8 +341,8 @@ def test_a_panel_within_a_panel_and_a_repeat_are_members_like_others():
     found = asyncio.run(Panel([inner, Repeat(PromptScorer(BOOKED, judge), draws=3)], rule="unanimous").ascore(SAMPLE))
     assert found.value == 1.0
     assert asked_by(found) == ["judge/m0", "judge/m1", "judge/m2", *["scripted/judge"] * 3]
-    assert [vote["scorer"] for vote in found.details["votes"]] == ["inner", "booked_x3"]
-    assert found.details["votes"][0]["judge"] == "judge/m0, judge/m1, judge/m2"
+    assert [*found.details["votes"]] == ["inner", "booked_x3"]
+    assert found.details["votes"]["inner"]["judge"] == "judge/m0, judge/m1, judge/m2"
 
 
 def test_a_panel_that_is_repeated_asks_all_members_anew():

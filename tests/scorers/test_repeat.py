@@ -89,7 +89,7 @@ def test_a_draw_that_abstains_is_a_vote_for_nothing():
     assert repeated(nothing, nothing, scored(1.0)).status == "abstained"
     assert repeated(nothing, scored(1.0), scored(1.0)).value == 1.0
     assert repeated(nothing, nothing).reason == "cannot tell"
-    assert repeated(nothing, scored(0.5), by="mean").reason == "mean of 1 draws, 0.50 to 0.50, 1 abstained"
+    assert repeated(nothing, scored(0.5), by="mean").reason == "mean of 1 draws, 0.50 to 0.50, 1 without a value"
 
 
 def test_a_draw_that_fails_fails_the_whole_by_its_class():
@@ -101,6 +101,21 @@ def test_a_draw_that_fails_fails_the_whole_by_its_class():
 def test_what_the_scorer_skips_is_skipped():
     found = repeated(*[Score.skipped("drawn", "no reference")] * 2)
     assert (found.status, found.reason) == ("skipped", "no reference")
+
+
+def test_a_draw_that_skips_is_a_vote_like_others():
+    skip = Score.skipped("drawn", "no claim")
+    assert repeated(skip, *[scored(1.0)] * 4).value == 1.0
+    assert repeated(skip, skip, scored(1.0)).reason == "no claim"
+    assert repeated(skip, scored(1.0)).status == "abstained"
+    assert repeated(skip, scored(1.0), scored(0.0)).status == "abstained"
+    assert repeated(skip, scored(1.0), scored(0.5), by="mean").value == 0.75
+    assert repeated(skip, skip, scored(0.5), by="mean").status == "skipped"
+
+
+def test_sums_that_a_rounding_keeps_apart_are_one_value():
+    found = repeated(scored(0.1 + 0.2), scored(0.3), scored(0.7))
+    assert (found.value, found.details["agreement"]) == (pytest.approx(0.3), 2 / 3)
 
 
 @pytest.mark.parametrize("error", [AuthenticationError("no"), BudgetError("spent")])
