@@ -116,14 +116,13 @@ def votes_of(scores: Iterable[Score]) -> list[Vote]:
     """What the scores say. Values that a rounding alone keeps apart, as in sums of weights, are one value."""
     votes: list[Vote] = []
     for score in scores:
-        vote: Vote = score.status if score.value is None else score.value
-        alike = [one for one in votes if _is_alike(one, vote)]
-        votes += alike[:1] or [vote]
+        value = score.value
+        if value is None:
+            votes.append(score.status)
+        else:
+            alike = (vote for vote in votes if isinstance(vote, float) and isclose(vote, value))
+            votes.append(next(alike, value))
     return votes
-
-
-def _is_alike(one: Vote, other: Vote) -> bool:
-    return isinstance(one, float) and isinstance(other, float) and isclose(one, other)
 
 
 def tally(votes: Iterable[Vote]) -> str:
