@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 import jinja2
 import jinja2.meta
 import yaml
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from judgekit.errors import PromptError, explain
@@ -146,6 +147,7 @@ class Prompt:
         source: Where the question comes from.
         system: What every judge is told first.
         question: The question, in Jinja.
+        fillings: What fills the options.
     """
 
     name: str
@@ -276,8 +278,8 @@ def _template(question: str) -> jinja2.Template:
 
 @cache
 def _jinja() -> jinja2.Environment:
-    # What is rendered is text for a model and not HTML; what fills the holes is fenced.
-    return jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=False)  # noqa: S701
+    # What is rendered is text for a model and not HTML; what fills the holes is fenced. A prompt may come from anywhere.
+    return ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=False)
 
 
 def _text(path: Path) -> str:

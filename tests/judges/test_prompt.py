@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import jinja2.sandbox
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -327,6 +328,12 @@ def test_documents_tools_fields_and_a_rival_are_fenced_each_where_it_is_named(wr
     assert full.rival.render() in asked
     blank = sample.model_copy(update={"documents": ("", " "), "rival": Trace()})
     assert prompt.missing(blank) == tuple(names)
+
+
+def test_a_file_from_anywhere_cannot_reach_the_python_that_reads_it(written, sample):
+    prompt = written(file("{{ reference.__class__.__mro__[1].__subclasses__() }}", "[conversation, reference]"))
+    with pytest.raises(jinja2.sandbox.SecurityError, match="__class__"):
+        prompt.fill(sample)
 
 
 def test_a_file_that_changed_is_read_again_wherever_it_stands(tmp_path, monkeypatch):
