@@ -239,5 +239,5 @@ def test_ten_thousand_messages_are_shortened_at_once():
     for share in (0.5, 0.1):
         started = time.process_time()
         shown = rendered(messages, int(whole * share))
-        assert time.process_time() - started < 2  # some 0.4 s; with a look at everything for each cut, minutes
+        assert time.process_time() - started < 20  # with a look at everything for each cut it would be minutes
         assert whole * share * 0.97 < tokens(shown) <= whole * share
