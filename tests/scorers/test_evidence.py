@@ -12,6 +12,7 @@ SAMPLE = Sample.of(
         AIMessage("One moment.", tool_calls=[ToolCall("refund", {"order": 17, "amount": 30.5})]),
         ToolMessage('{"status": "done"}\n\n| raw'),
         AIMessage([TextPart("Done, "), TextPart("as \ud800 asked.")]),
+        ToolMessage("| a | b |\n| 1 | 2 |"),
     ],
     id="one",
 )
@@ -32,12 +33,14 @@ SAMPLE = Sample.of(
         (3, '{"status": "done"} | raw'),
         (3, "| raw"),
         (4, "Done,"),
+        (5, "| a | b |\n| 1 | 2 |"),
+        (5, "| | a | b |\n| | 1 | 2 |"),
         (4, "as \\ud800 asked."),
     ],
 )
 def test_a_quote_is_there_if_the_message_says_it_in_these_words(message, quote):
     assert is_there(Quotation(message=message, quote=quote), SAMPLE)
-    others = {1, 2, 3, 4} - {message}
+    others = {1, 2, 3, 4, 5} - {message}
     assert not any(is_there(Quotation(message=other, quote=quote), SAMPLE) for other in others)
 
 
@@ -48,6 +51,6 @@ def test_what_is_not_said_so_is_not_there(quote):
 
 def test_messages_that_are_cited_must_be_there():
     must_exist([], SAMPLE)
-    must_exist([1, 4, 4], SAMPLE)
-    with pytest.raises(ValueError, match=r"cites the messages \[0, 5\]; the conversation has messages 1 to 4"):
-        must_exist([0, 2, 5], SAMPLE)
+    must_exist([1, 5, 5], SAMPLE)
+    with pytest.raises(ValueError, match=r"cites the messages \[0, 6\]; the conversation has messages 1 to 5"):
+        must_exist([0, 2, 6], SAMPLE)
