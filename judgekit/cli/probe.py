@@ -22,7 +22,7 @@ from judgekit.probes.suite import samples
 from judgekit.reports.terminal import console, printable_lines, progress, show_plan, table
 from judgekit.runs.results import Row
 from judgekit.runs.runner import score_each
-from judgekit.runs.summary import Summary
+from judgekit.runs.summary import Line, Summary
 from judgekit.score import Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 
@@ -67,7 +67,8 @@ def probe(
         return
     found = outcomes(rows)
     _show(name, found, rows, console())
-    _say(_cost(summary), console())
+    spent = next(iter(summary), Line("none")).spent()
+    _say(f"\n{spent}", console())
     if output is not None:
         _write(output, asked, found)
     if stopped:
@@ -146,15 +147,6 @@ def _lines(one: Outcome) -> tuple[Sequence[str], Sequence[str]]:
 
 def _said(score: Score | None) -> tuple[str, str]:
     return verdict(score) or "none", score.reason if score else ""
-
-
-def _cost(summary: Summary) -> str:
-    line = next(iter(summary), None)
-    if line is None:
-        return "\n0 judge requests"
-    tokens = "tokens unknown" if line.tokens is None else f"{line.tokens:,} tokens"
-    cost = "cost unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
-    return f"\n{line.requests} judge requests, {line.cached} from cache, {tokens}, {cost}"
 
 
 def _write(path: Path, judge: Judge, found: Sequence[Outcome]) -> None:

@@ -83,6 +83,12 @@ class Line:
         others = [f"{self.counts[one]} {one}{classes.get(one, '')}" for one in OTHERS if self.counts[one]]
         return f"n={self.counts['scored']} of {self.total}{'; ' if others else ''}{', '.join(others)}"
 
+    def spent(self) -> str:
+        """How many judges' replies it took, and what they cost."""
+        tokens = "tokens unknown" if self.tokens is None else f"{self.tokens:,} tokens"
+        cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
+        return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}"
+
     def shares(self) -> str:
         """How often each label was given, the most frequent first; nothing where the mean says as much."""
         if not self._graded:
@@ -127,14 +133,7 @@ class Summary:
 
     def __str__(self) -> str:
         width = max(map(len, self.lines), default=0)
-        lines = [f"{line.scorer:<{width}}  {line}{_asked(line)}" for line in self]
+        asked = {line.scorer: f"  {line.spent()}" if line.requests + line.cached else "" for line in self}
+        lines = [f"{line.scorer:<{width}}  {line}{asked[line.scorer]}" for line in self]
         lines += [f"{line.scorer}: {shares}" for line in self if (shares := line.shares())]
         return "\n".join(lines) or "no scores"
-
-
-def _asked(line: Line) -> str:
-    if not line.requests + line.cached:
-        return ""
-    tokens = "tokens unknown" if line.tokens is None else f"{line.tokens:,} tokens"
-    cost = "cost unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
-    return f"  {line.requests} judge requests, {line.cached} from cache, {tokens}, {cost}"
