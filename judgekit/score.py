@@ -129,8 +129,9 @@ class Score(_Explained):
         details: What the number was made of, so that it can be recomputed by hand.
         calls: The judge calls it took.
         error: The class of the error that failed it.
-        aggregate: How scores of many samples become one number: a name in `judgekit.aggregates`, or
+        aggregate: How scores of many samples become one number: a name in `judgekit.aggregates.total`, or
             ``"package.module:function"``.
+        warnings: What may make the value another than it seems, in words that are the same for all such samples.
     """
 
     scorer: str
@@ -142,6 +143,7 @@ class Score(_Explained):
     calls: Many[JudgeCall] = ()
     error: str | None = None
     aggregate: str = "mean"
+    warnings: Many[str] = ()
 
     @model_validator(mode="after")
     def _value_if_and_only_if_scored(self) -> "Score":
@@ -160,6 +162,7 @@ class Score(_Explained):
         details: Mapping[str, JsonValue] | None = None,
         calls: Iterable[JudgeCall] = (),
         aggregate: str = "mean",
+        warnings: Iterable[str] = (),
         explain: Explain | None = None,
     ) -> "Score":
         """A score with a value in [0, 1].
@@ -178,6 +181,7 @@ class Score(_Explained):
             details=dict(details or {}),
             calls=tuple(calls),
             aggregate=aggregate,
+            warnings=tuple(warnings),
         )
         if explain is not None:
             score._explain_with(explain)

@@ -90,7 +90,7 @@ def test_a_function_of_a_sample_is_a_scorer(returned, value, reason, is_async):
 @pytest.mark.parametrize(
     "score",
     [
-        Score.scored("mine", 0.5, label="half", details={"a": 1}, aggregate="judgekit.aggregates:mean"),
+        Score.scored("mine", 0.5, label="half", details={"a": 1}, aggregate="judgekit.aggregates.total:mean"),
         Score.skipped("mine", "no question here", details={"a": 1}),
         Score.failed("mine", "broken"),
         Score(scorer="mine", status="abstained", reason="undecided"),

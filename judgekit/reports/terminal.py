@@ -3,7 +3,7 @@
 import heapq
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -23,6 +23,7 @@ _SECONDS_BETWEEN_LINES = 10
 _REASONS_SHOWN = 3
 _REASONS_COUNTED = 100
 _CALLS_SHOWN = 12
+_CLASSES_SHOWN = 12
 _STYLES = {"=": "dim", "~": "yellow", "-": "red", "+": "green", "<>": "cyan"}
 _JOINERS = "\u200c\u200d"
 
@@ -103,8 +104,10 @@ def show_summary(summary: Summary, highlights: Highlights, on: Console) -> None:
     """A table with a line a scorer; below it, how often each label came, why samples were not scored, the lowest ones."""
     on.print(_table(summary))
     for line in summary:
-        if shares := line.shares():
-            on.print(_hanging(f"{line.scorer}: ", shares))
+        for told in line.told():
+            on.print(_hanging(f"{line.scorer}: ", told))
+        if (overall := line.overall) and 0 < len(overall.table) <= _CLASSES_SHOWN:
+            on.print(Padding(_counts(overall.table), (0, 0, 0, 2)))
         for status in OTHERS:
             if status == "failed" and len(line.errors) > 1:
                 on.print(_text(f"{line.scorer}: {line.counts[status]} failed: {counted(line.errors)}"))
@@ -151,14 +154,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int =
 
 def _table(summary: Summary) -> RenderableType:
     abstained = any(line.counts["abstained"] for line in summary)
-    columns = ["scorer", "mean", "n", "skipped", "failed"]
+    columns = ["scorer", "mean" if all(_is_mean(line) for line in summary) else "score", "n", "skipped", "failed"]
     columns += ["abstained"] if abstained else []
     columns += ["requests", "cached", "tokens", "cost"] if summary.asked else []
     rows: list[list[str]] = []
     for line in summary:
         row = [
             line.scorer,
-            "-" if line.value is None else f"{line.value:.3f}",
+            "-" if (value := line.value) is None else f"{value:.3f}",
             f"{line.counts['scored']} of {line.total}",
             str(line.counts["skipped"]),
             str(line.counts["failed"]),
@@ -167,6 +170,18 @@ def _table(summary: Summary) -> RenderableType:
         row += _asked(line) if summary.asked else []
         rows.append(row)
     return table(columns, rows)
+
+
+def _is_mean(line: Line) -> bool:
+    overall = line.overall
+    return overall is None or overall.name == "mean"
+
+
+def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
+    """Counts by row and column: true labels down, predicted ones across."""
+    names = list(dict.fromkeys(name for row in counts.values() for name in row))
+    rows = ((label, *(str(row.get(name, 0)) for name in names)) for label, row in counts.items())
+    return table(("true \\ predicted", *names), rows)
 
 
 def _asked(line: Line) -> tuple[str, str, str, str]:

@@ -6,20 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import fsum
 
-from judgekit.aggregates import aggregate_named
+from judgekit.aggregates.total import Total, total_of
 from judgekit.errors import listed
 from judgekit.score import JudgeCall, Score, Status
 from judgekit.traces.rendering import plain_name
 
 _LABELS_SHOWN = 8
+_WARNINGS_SHOWN = 3
 
 
 @dataclass
 class Line:
     """One scorer's scores, added one by one.
 
-    ``errors`` counts the failed ones by the class of their error, ``labels`` the scored ones by their label, ``judges``
-    the answers by the judge that gave them.
+    ``errors`` counts the failed ones by the class of their error, ``labels`` the scored ones by their label,
+    ``warnings`` how often each was given, ``judges`` the answers by the judge that gave them.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
     provider did not say, or the price is unknown.
     """
@@ -28,6 +29,7 @@ class Line:
     counts: Counter[Status] = field(default_factory=Counter[Status])
     errors: Counter[str] = field(default_factory=Counter[str])
     labels: Counter[str] = field(default_factory=Counter[str])
+    warnings: Counter[str] = field(default_factory=Counter[str])
     judges: Counter[str] = field(default_factory=Counter[str])
     requests: int = 0
     cached: int = 0
@@ -36,7 +38,7 @@ class Line:
     _graded: bool = field(default=False, repr=False)
     _labelled: dict[float, str] = field(default_factory=dict[float, str], repr=False)
     _values: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
-    _scores: list[Score] = field(default_factory=list[Score], repr=False)
+    _scores: dict[str, list[Score]] = field(default_factory=dict[str, list[Score]], repr=False)
 
     def add(self, score: Score) -> None:
         """Counts one score. For a mean only its value is kept, so that a long run needs little memory."""
@@ -47,12 +49,13 @@ class Line:
             self.labels[score.label] += 1
             is_new = self._labelled.setdefault(score.value, score.label) != score.label
             self._graded = self._graded or is_new or 0 < score.value < 1
+        self.warnings.update(score.warnings)
         for call in score.calls:
             self._add_call(call)
-        if score.aggregate != "mean":
-            self._scores.append(score)
-        elif score.value is not None:
+        if score.value is not None and score.aggregate == "mean":
             self._values.append(score.value)
+        elif score.value is not None:
+            self._scores.setdefault(score.aggregate, []).append(score)
 
     def _add_call(self, call: JudgeCall) -> None:
         if call.error is None:
@@ -71,11 +74,19 @@ class Line:
         return self.counts.total()
 
     @property
+    def overall(self) -> Total | None:
+        """What the scored ones come to; ``None`` if none was."""
+        names = [*self._scores, *(["mean"] if self._values else [])]
+        if len(names) > 1:
+            return Total(None, "undefined", f"its scores come to different things: {', '.join(names)}")
+        if self._values:
+            return Total(fsum(self._values) / len(self._values), "mean")
+        return next((total_of(name, scores) for name, scores in self._scores.items()), None)
+
+    @property
     def value(self) -> float | None:
-        """The aggregate of the scored ones; ``None`` if none was."""
-        if scored := [score for score in self._scores if score.status == "scored"]:
-            return aggregate_named(scored[0].aggregate)(scored)
-        return fsum(self._values) / len(self._values) if self._values else None
+        """The number that the scored ones come to; ``None`` if none was, or where it is undefined."""
+        return None if (overall := self.overall) is None else overall.value
 
     def over(self) -> str:
         """Over how many samples the number was taken, and what became of the others."""
@@ -89,6 +100,17 @@ class Line:
         cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
         return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}"
 
+    def told(self) -> Iterator[str]:
+        """What the number is if it is no mean, how often each label was given, and the warnings: a line each."""
+        overall = self.overall
+        if overall is not None and overall.name != "mean":
+            figures = ", ".join(f"{name} {_figure(value)}" for name, value in overall.figures.items())
+            yield "; ".join(filter(None, (overall.name, figures, overall.note)))
+        if shares := self.shares():
+            yield shares
+        for warning, times in self.warnings.most_common(_WARNINGS_SHOWN):
+            yield f"{times} with a warning: {warning}"
+
     def shares(self) -> str:
         """How often each label was given, the most frequent first; nothing where the mean says as much."""
         if not self._graded:
@@ -98,11 +120,17 @@ class Line:
         return f"of {of}, {listed(given, _LABELS_SHOWN, ', ')}"
 
     def __str__(self) -> str:
-        value = "none" if self.value is None else f"{self.value:.2f}"
+        value = "none" if (number := self.value) is None else f"{number:.2f}"
         return f"{value} ({self.over()})"
 
 
 OTHERS: tuple[Status, ...] = ("skipped", "failed", "abstained")
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "undefined"
+    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
 
 
 def counted(things: Counter[str]) -> str:
@@ -135,5 +163,5 @@ class Summary:
         width = max(map(len, self.lines), default=0)
         asked = {line.scorer: f"  {line.spent()}" if line.requests + line.cached else "" for line in self}
         lines = [f"{line.scorer:<{width}}  {line}{asked[line.scorer]}" for line in self]
-        lines += [f"{line.scorer}: {shares}" for line in self if (shares := line.shares())]
+        lines += [f"{line.scorer}: {told}" for line in self for told in line.told()]
         return "\n".join(lines) or "no scores"

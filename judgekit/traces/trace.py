@@ -76,6 +76,11 @@ class Trace(Record):
     extra: JsonObject = Field(default_factory=dict)
     warnings: Many[TraceWarning] = ()
 
+    @property
+    def response(self) -> str | None:
+        """What the agent said last: the text of its last message, empty where that only calls tools; ``None`` if there is none."""
+        return next((message.text for message in reversed(self.messages) if message.role == "assistant"), None)
+
     def tool_calls(self, requestor: Requestor = "assistant") -> tuple[MadeCall, ...]:
         """The calls of one side, in order."""
         calls: list[MadeCall] = []

@@ -1,0 +1,22 @@
+"""What all text scorers compare: the agent's last message, and the texts that it should be like."""
+
+from typing import NamedTuple
+
+from judgekit.traces.sample import Sample
+
+
+class Given(NamedTuple):
+    """A response, which may be empty, and references, at least one, of which none is blank."""
+
+    response: str
+    references: tuple[str, ...]
+
+
+def given(sample: Sample) -> Given | str:
+    """What is to be compared, or why nothing can be: such a sample is skipped."""
+    if (response := sample.trace.response) is None:
+        return "the sample has no response: there is no message of the agent"
+    named = [*([] if sample.reference is None else [sample.reference]), *(sample.references or ())]
+    if references := tuple(dict.fromkeys(text for text in named if text.strip())):
+        return Given(response, references)
+    return "the reference is empty" if named else "the sample has no reference"
