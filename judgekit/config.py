@@ -227,6 +227,8 @@ class Config:
             options["judge"] = self._judge_for(spec)
         if "scorers" in known:
             options["scorers"] = [self.build(member) for member in _members(spec.name, options.get("scorers"))]
+        if (inner := options.get("scorer")) is not None:
+            options["scorer"] = self.build(_member(spec.name, inner))
         if spec.alias is not None:
             options["name"] = spec.alias
         _must_fit(spec.name, kind, options)
@@ -258,12 +260,15 @@ def _members(name: str, tables: object) -> Iterable[ScorerSpec]:
             f'{name}: scorers is a list of scorers, such as [{{name = "prompt", prompt = "tone", judge = "a"}}]'
         )
     for table in cast("list[object]", tables):
-        if isinstance(table, str):
-            yield ScorerSpec.parse(table)
-        elif isinstance(table, dict):
-            yield ScorerSpec.of(cast("JsonObject", table))
-        else:
-            raise ConfigError(f"{name}: a scorer is a table or a text, found {table!r}")
+        yield _member(name, table)
+
+
+def _member(name: str, table: object) -> ScorerSpec:
+    if isinstance(table, str):
+        return ScorerSpec.parse(table)
+    if isinstance(table, dict):
+        return ScorerSpec.of(cast("JsonObject", table))
+    raise ConfigError(f"{name}: a scorer is a table or a text, found {table!r}")
 
 
 def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> None:

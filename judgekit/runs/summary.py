@@ -104,7 +104,7 @@ class Line:
         """What the number is if it is no mean, how often each label was given, and the warnings: a line each."""
         overall = self.overall
         if overall is not None and overall.name != "mean":
-            figures = ", ".join(f"{name} {_figure(value)}" for name, value in overall.figures.items())
+            figures = ", ".join(f"{_on_one_line(name)} {_figure(value)}" for name, value in overall.figures.items())
             yield "; ".join(filter(None, (overall.name, figures, overall.note)))
         if shares := self.shares():
             yield shares
@@ -125,6 +125,11 @@ class Line:
 
 
 OTHERS: tuple[Status, ...] = ("skipped", "failed", "abstained")
+
+
+def _on_one_line(name: str) -> str:
+    """Names of figures may come from recordings, as domains do."""
+    return name if name.isprintable() else ascii(name)
 
 
 def _figure(value: float | None) -> str:

@@ -30,7 +30,10 @@ def test_the_mean_is_exact_and_its_order_does_not_matter(values, random):
 
 
 def test_the_known_aggregates_are_found_by_name():
-    assert all(aggregate_named(name).__name__ for name in AGGREGATES)
+    homes = {
+        name: f"{found.__module__}:{found.__qualname__}" for name in AGGREGATES for found in [aggregate_named(name)]
+    }
+    assert homes == AGGREGATES
     assert aggregate_named("mean") is mean
 
 

@@ -2,7 +2,9 @@
 
 import io
 import re
+import sys
 from collections.abc import Iterable
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from rich.console import Console
 
+from judgekit.aggregates.total import Total
 from judgekit.reports import terminal
 from judgekit.reports.terminal import Highlights, console, printable, progress, show_plan, show_summary
 from judgekit.runs.results import Row
@@ -322,6 +325,42 @@ def test_the_shares_of_labels_stand_below_the_table():
     at = lines.index(r's: of 4, better 2 (50%), worse 1 (25%), "position\u001b[2J bias" 1 (25%)')
     assert lines[at + 1] == "s: 1 skipped: no rival"
     assert "better" not in shown(rows[:2])
+
+
+CONFUSION = {"refund": {"refund": 7, "can\x1b[2Jcel": 2}, "can\x1b[2Jcel": {"can\x1b[2Jcel": 5}}
+
+
+@pytest.fixture
+def confused(monkeypatch) -> str:
+    """The path of an aggregate with a table of counts."""
+
+    def confused(scores) -> Total:
+        return Total(0.857, "macro F1", f"of {len(scores)}", {"accuracy": 12 / 14}, CONFUSION)
+
+    monkeypatch.setitem(sys.modules, "theirs", SimpleNamespace(confused=confused))
+    return "theirs:confused"
+
+
+def test_a_number_that_is_no_mean_is_not_called_one(confused):
+    rows = [row(0, Score.scored("labels", 1, aggregate=confused)), row(0, Score.scored("f1", 0.25))]
+    said = shown(rows)
+    assert table(said)[0] == ["scorer", "score", "n", "skipped", "failed"]
+    assert [line[:2] for line in table(said)[1:3]] == [["labels", "0.857"], ["f1", "0.250"]]
+    assert "labels: macro F1; accuracy 0.857; of 1" in said
+
+
+def test_a_confusion_matrix_stands_below_the_table(confused):
+    lines = [
+        re.split(r"\s{2,}", line.strip())
+        for line in shown([row(0, Score.scored("s", 1, aggregate=confused))]).splitlines()
+    ]
+    at = lines.index([r"true \ predicted", "refund", r"can\x1b[2Jcel"])
+    assert lines[at + 2 : at + 4] == [["refund", "7", "2"], [r"can\x1b[2Jcel", "0", "5"]]
+
+
+def test_warnings_stand_below_the_table():
+    rows = [row(0, Score.scored("ndcg", 1, warnings=["every document is relevant"]))]
+    assert "ndcg: 1 with a warning: every document is relevant" in shown(rows)
 
 
 def test_more_than_one_judge_is_said():

@@ -1,11 +1,14 @@
 """A run in a few lines."""
 
+import sys
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgekit.aggregates.total import Total
 from judgekit.errors import ConfigError
 from judgekit.runs.summary import Line, Summary
 from judgekit.score import JudgeCall, Score
@@ -256,3 +259,61 @@ def test_shares_stand_below_the_lines():
         "goal      1.00 (n=1 of 1)",
         "pairwise: of 2, tie 1 (50%), better 1 (50%)",
     ]
+
+
+def two_thirds(scores) -> Total:
+    """A total of which all is said."""
+    return Total(len(scores) / 3, "share of three", "by hand", {"precision": 0.5, "recall": None, "tokens": 12_345.6})
+
+
+def undecided(scores) -> Total:
+    return Total(None, "precision", f"0/0: none of {len(scores)} was answered")
+
+
+HERE = f"{__name__}:"
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """This file as a module that can be imported by name."""
+    monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(two_thirds=two_thirds, undecided=undecided))
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_no_mean_says_what_it_is():
+    found = line(*(Score.scored("s", 1, aggregate=HERE + "two_thirds") for _ in range(2)))
+    assert found.value == 2 / 3
+    assert list(found.told()) == ["share of three; precision 0.500, recall undefined, tokens 12,346; by hand"]
+
+
+@pytest.mark.usefixtures("here")
+def test_an_undefined_number_is_none_with_the_reason():
+    found = line(Score.scored("s", 0, aggregate=HERE + "undecided"), FAILED)
+    assert (found.value, str(found)) == (None, "none (n=1 of 2; 1 failed)")
+    assert list(found.told()) == ["precision; 0/0: none of 1 was answered"]
+
+
+def test_a_mean_needs_no_words():
+    assert list(line(Score.scored("s", 1)).told()) == []
+    assert list(line(SKIPPED).told()) == []
+
+
+@pytest.mark.usefixtures("here")
+def test_scores_that_come_to_different_things_come_to_nothing():
+    found = line(Score.scored("s", 1), Score.scored("s", 0, aggregate=HERE + "undecided"))
+    assert found.value is None
+    assert list(found.told()) == [f"undefined; its scores come to different things: {HERE}undecided, mean"]
+
+
+def test_warnings_are_counted_and_the_most_frequent_said():
+    warned = [Score.scored("s", 1, warnings=[f"w{n}", "all"]) for n in range(9)]
+    found = line(*warned, Score.scored("s", 1))
+    assert (found.warnings["all"], found.warnings["w3"]) == (9, 1)
+    assert list(found.told()) == ["9 with a warning: all", "1 with a warning: w0", "1 with a warning: w1"]
+
+
+def test_a_figure_from_a_recording_cannot_pass_for_another_line(monkeypatch):
+    forged = SimpleNamespace(forged=lambda scores: Total(1, "mean of domains", figures={"a\nother: 1.00": len(scores)}))
+    monkeypatch.setitem(sys.modules, __name__, forged)
+    (told,) = line(Score.scored("s", 1, aggregate=HERE + "forged")).told()
+    assert told == "mean of domains; 'a\\nother: 1.00' 1.000"

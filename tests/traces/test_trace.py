@@ -113,3 +113,19 @@ def test_the_envelope_is_no_part_of_the_rendering():
     messages = [HumanMessage("Hi")]
     labelled = Trace(id="x", messages=messages, labels=[Label("reward", 1.0)], metadata={"a": 1})
     assert labelled.render() == Trace(messages=messages).render()
+
+
+@pytest.mark.parametrize(
+    ("messages", "response"),
+    [
+        ([HumanMessage("Hi"), AIMessage("Let me see."), AIMessage("Hello.")], "Hello."),
+        ([AIMessage("Hello."), HumanMessage("Bye")], "Hello."),
+        ([AIMessage("Let me see."), AIMessage(tool_calls=[ToolCall("f")])], ""),
+        ([AIMessage("")], ""),
+        ([HumanMessage("Hi")], None),
+        ([], None),
+    ],
+    ids=["the last", "also before the user's last", "none yet where it calls tools", "empty", "nobody", "nothing"],
+)
+def test_the_response_is_what_the_agent_said_last(messages, response):
+    assert Trace(messages=messages).response == response
