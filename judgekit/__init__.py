@@ -14,13 +14,44 @@ if TYPE_CHECKING:
     from judgekit.runs.runner import arun as arun
     from judgekit.runs.runner import run as run
     from judgekit.score import Score as Score
+    from judgekit.scorers.classification.answers import AnswerMatch as AnswerMatch
+    from judgekit.scorers.classification.labels import Classification as Classification
+    from judgekit.scorers.conduct import MaxCost as MaxCost
+    from judgekit.scorers.conduct import MaxMessages as MaxMessages
+    from judgekit.scorers.conduct import MaxRepeatedCalls as MaxRepeatedCalls
+    from judgekit.scorers.conduct import MaxSeconds as MaxSeconds
+    from judgekit.scorers.conduct import MaxTokens as MaxTokens
+    from judgekit.scorers.conduct import MaxToolCalls as MaxToolCalls
+    from judgekit.scorers.conduct import MaxToolErrorRate as MaxToolErrorRate
     from judgekit.scorers.criteria import WeightedCriteria as WeightedCriteria
+    from judgekit.scorers.generalization import Adaptability as Adaptability
+    from judgekit.scorers.generalization import CollaborationEfficiency as CollaborationEfficiency
+    from judgekit.scorers.generalization import Portability as Portability
     from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference as AgentGoalAccuracyWithoutReference
     from judgekit.scorers.goal import AgentGoalAccuracyWithReference as AgentGoalAccuracyWithReference
     from judgekit.scorers.pairwise import Pairwise as Pairwise
     from judgekit.scorers.panel import Panel as Panel
     from judgekit.scorers.prompted import PromptScorer as PromptScorer
+    from judgekit.scorers.ranking.binary import AUC as AUC
+    from judgekit.scorers.ranking.binary import AveragePrecision as AveragePrecision
+    from judgekit.scorers.ranking.binary import HitRate as HitRate
+    from judgekit.scorers.ranking.binary import PrecisionAtK as PrecisionAtK
+    from judgekit.scorers.ranking.binary import RecallAtK as RecallAtK
+    from judgekit.scorers.ranking.binary import ReciprocalRank as ReciprocalRank
+    from judgekit.scorers.ranking.graded import ERR as ERR
+    from judgekit.scorers.ranking.graded import NDCG as NDCG
     from judgekit.scorers.repeat import Repeat as Repeat
+    from judgekit.scorers.text.matches import ExactMatch as ExactMatch
+    from judgekit.scorers.text.matches import Regex as Regex
+    from judgekit.scorers.text.matches import Similarity as Similarity
+    from judgekit.scorers.text.matches import StringPresence as StringPresence
+    from judgekit.scorers.text.ngrams import NgramPrecision as NgramPrecision
+    from judgekit.scorers.text.rouge import ROUGE as ROUGE
+    from judgekit.scorers.text.structure import JSONDiff as JSONDiff
+    from judgekit.scorers.text.structure import JSONMatch as JSONMatch
+    from judgekit.scorers.text.translation import BLEU as BLEU
+    from judgekit.scorers.text.translation import CHRF as CHRF
+    from judgekit.scorers.text.translation import TER as TER
     from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy as ToolCallAccuracy
     from judgekit.scorers.tool_calls.arguments import ArgMatch as ArgMatch
     from judgekit.scorers.tool_calls.constraints import Before as Before
@@ -54,6 +85,7 @@ if TYPE_CHECKING:
     from judgekit.traces.message import ToolMessage as ToolMessage
     from judgekit.traces.reading import read as read
     from judgekit.traces.sample import ExpectedCall as ExpectedCall
+    from judgekit.traces.sample import Ranking as Ranking
     from judgekit.traces.sample import Sample as Sample
     from judgekit.traces.trace import Trace as Trace
 
@@ -61,23 +93,52 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AIMessage": "traces.message",
+    "AUC": "scorers.ranking.binary",
+    "Adaptability": "scorers.generalization",
     "AgentGoalAccuracyWithReference": "scorers.goal",
     "AgentGoalAccuracyWithoutReference": "scorers.goal",
+    "AnswerMatch": "scorers.classification.answers",
     "ArgMatch": "scorers.tool_calls.arguments",
+    "AveragePrecision": "scorers.ranking.binary",
+    "BLEU": "scorers.text.translation",
     "Before": "scorers.tool_calls.constraints",
+    "CHRF": "scorers.text.translation",
+    "Classification": "scorers.classification.labels",
+    "CollaborationEfficiency": "scorers.generalization",
     "Count": "scorers.tool_calls.constraints",
+    "ERR": "scorers.ranking.graded",
+    "ExactMatch": "scorers.text.matches",
     "ExpectedCall": "traces.sample",
     "Forbid": "scorers.tool_calls.constraints",
+    "HitRate": "scorers.ranking.binary",
     "HumanMessage": "traces.message",
+    "JSONDiff": "scorers.text.structure",
+    "JSONMatch": "scorers.text.structure",
     "Judge": "judges.judge",
     "JudgekitError": "errors",
     "Limits": "judges.budget",
+    "MaxCost": "scorers.conduct",
+    "MaxMessages": "scorers.conduct",
+    "MaxRepeatedCalls": "scorers.conduct",
+    "MaxSeconds": "scorers.conduct",
     "MaxSteps": "scorers.tool_calls.constraints",
+    "MaxTokens": "scorers.conduct",
+    "MaxToolCalls": "scorers.conduct",
+    "MaxToolErrorRate": "scorers.conduct",
+    "NDCG": "scorers.ranking.graded",
+    "NgramPrecision": "scorers.text.ngrams",
     "NoRepeat": "scorers.tool_calls.constraints",
     "Pairwise": "scorers.pairwise",
     "Panel": "scorers.panel",
+    "Portability": "scorers.generalization",
+    "PrecisionAtK": "scorers.ranking.binary",
     "Price": "judges.price",
     "PromptScorer": "scorers.prompted",
+    "ROUGE": "scorers.text.rouge",
+    "Ranking": "traces.sample",
+    "RecallAtK": "scorers.ranking.binary",
+    "ReciprocalRank": "scorers.ranking.binary",
+    "Regex": "scorers.text.matches",
     "Repeat": "scorers.repeat",
     "Require": "scorers.tool_calls.constraints",
     "Run": "runs.results",
@@ -86,8 +147,11 @@ _HOMES = {
     "Score": "score",
     "Scorer": "scoring",
     "ScriptedJudge": "judges.scripted",
+    "Similarity": "scorers.text.matches",
     "Status": "scorers.tool_calls.constraints",
+    "StringPresence": "scorers.text.matches",
     "SystemMessage": "traces.message",
+    "TER": "scorers.text.translation",
     "ToolCall": "traces.message",
     "ToolCallAccuracy": "scorers.tool_calls.accuracy",
     "ToolCallF1": "scorers.tool_calls.f1",

@@ -50,16 +50,22 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
     import asyncio  # noqa: PLC0415 - a third of the time that importing a scorer would take
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
+    found: list[Result] = []
+
+    async def keep() -> None:  # what a task returns is written out by asyncio.run, which takes its time
+        found.append(await work())
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work())
+        asyncio.run(keep())
+        return found[0]
     loop = asyncio.new_event_loop()
     context = copy_context()
 
-    def finish() -> Result:
+    def finish() -> None:
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            return runner.run(work(), context=context)
+            runner.run(keep(), context=context)
 
     def stop() -> None:
         for task in asyncio.all_tasks(loop):
@@ -67,11 +73,12 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
 
     with ThreadPoolExecutor(1, "judgekit") as thread:
         try:
-            return thread.submit(finish).result()
+            thread.submit(finish).result()
         except KeyboardInterrupt:  # it reaches this thread alone; the work is to stop as it would have here
             with suppress(RuntimeError):  # it was done just now
                 loop.call_soon_threadsafe(stop)
             raise
+    return found[0]
 
 
 async def attempt(scorer: Scorer, sample: Sample) -> Score:

@@ -13,6 +13,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.scorers.repeat import Repeat
+from judgekit.scorers.text.rouge import ROUGE
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import Scorer
@@ -35,6 +36,37 @@ NAMES = [
     "tool_call_f1",
     "tool_call_match",
     "tool_constraints",
+    "exact_match",
+    "string_presence",
+    "regex",
+    "similarity",
+    "json_match",
+    "json_diff",
+    "bleu",
+    "chrf",
+    "ter",
+    "rouge",
+    "ngram_precision",
+    "answer_match",
+    "classification",
+    "reciprocal_rank",
+    "average_precision",
+    "ndcg",
+    "err",
+    "auc",
+    "precision_at_k",
+    "recall_at_k",
+    "hit_rate",
+    "adaptability",
+    "collaboration_efficiency",
+    "portability",
+    "max_messages",
+    "max_tool_calls",
+    "max_repeated_calls",
+    "max_tool_error_rate",
+    "max_tokens",
+    "max_cost",
+    "max_seconds",
     "topic_adherence",
     "agent_goal_accuracy_with_reference",
     "agent_goal_accuracy_without_reference",
@@ -50,8 +82,28 @@ NEEDED = {
     "pairwise": "question=Which one was polite?",
     "panel": 'scorers=["prompt:tone,judge=openai/a", {"name": "prompt", "prompt": "tone", "judge": "openai/b"}]',
     "prompt": "prompt=tone,as=prompt",
+    "regex": r"\bParis\b",
+    "err": "max_grade=4",
+    "precision_at_k": "10",
+    "recall_at_k": "k=10",
+    "hit_rate": "10",
+    "max_messages": "20",
+    "max_tool_calls": "8",
+    "max_tool_error_rate": "0.1",
+    "max_tokens": "8000",
+    "max_cost": "budget=0.05",
+    "max_seconds": "30.5",
 }
 """Options that have no default, as they stand on the command line."""
+CALLED = {
+    "similarity": "levenshtein_similarity",
+    "rouge": "rougeL_f1",
+    "precision_at_k": "precision_at_10",
+    "recall_at_k": "recall_at_10",
+    "hit_rate": "hit_rate_at_10",
+}
+"""Names that say what was asked for."""
+JUDGED = NAMES[NAMES.index("topic_adherence") :]
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +154,7 @@ def test_a_scorer_that_names_no_judge_has_the_default_one():
 
 
 def test_scorers_stand_in_the_order_of_the_file():
-    names = [name for name in reversed(NAMES) if name not in NEEDED]
+    names = [name for name in reversed(NAMES) if name not in {*NEEDED, *CALLED}]
     text = "\n".join(f'[[scorers]]\nname = "{name}"' for name in names)
     assert [one.name for one in built(text, "openai/a")] == names
 
@@ -379,6 +431,8 @@ def test_tables_and_lists_are_options_like_others():
         ("prompt", "prompt needs prompt=..., which is not given"),
         ("prompt:topic_adherence", "prompt: the prompt topic_adherence has no scale: its answer is read by a scorer of its own"),
         ("panel:scorers=tone", 'panel: scorers is a list of scorers, such as [{name = "prompt", prompt = "tone", judge = "a"}]'),
+        ("adaptability:scorer=5", "adaptability: a scorer is a table or a text, found 5"),
+        ("adaptability:scorer=tool_cal_f1", f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {', '.join(NAMES)}"),
         ("panel:scorers=[5]", "panel: a scorer is a table or a text, found 5"),
         ("topic", f"no scorer is called 'topic'. Known: {', '.join(NAMES)}"),
         ("", f"no scorer is called ''. Known: {', '.join(NAMES)}"),
@@ -421,7 +475,7 @@ def test_a_record_that_does_not_fit_says_where(monkeypatch):
 def test_each_scorer_is_described_and_says_whether_it_asks():
     found = list(scorer_descriptions())
     own, prompts = found[: len(NAMES) - 1], found[len(NAMES) - 1 :]
-    assert [(name, asks) for name, _, asks in own] == [(name, not name.startswith("tool_")) for name in NAMES[:-1]]
+    assert [(name, asks) for name, _, asks in own] == [(name, name in JUDGED) for name in NAMES[:-1]]
     assert all("1 if " in description for _, description, _ in own)
     scaled = [prompt for prompt in shipped_prompts() if prompt.scale]
     assert [(name, asks) for name, _, asks in prompts] == [(f"prompt:{prompt.name}", True) for prompt in scaled]
@@ -433,7 +487,7 @@ def test_each_scorer_is_described_and_says_whether_it_asks():
 @pytest.mark.parametrize("name", NAMES)
 def test_each_scorer_is_called_as_it_is_asked_for(name):
     found = asked(f"{name}:{NEEDED.get(name, '')}", "openai/a")
-    assert found.name == name
+    assert found.name == CALLED.get(name, name)
     assert isinstance(found, Scorer)
     assert ("judge" in {one.name for one in fields(found)}) is hasattr(found, "judge")
 
@@ -481,6 +535,16 @@ def test_the_members_of_a_panel_are_scorers_with_judges_of_their_own():
     assert (panel.name, panel.rule) == ("tone_of_two", "unanimous")
     assert (one.judge.model, other.scorer.judge.model, other.draws) == ("openai/small", "openai/large", 3)
     assert list(config.judges_used) == ["small", "openai/large"]
+
+
+def test_a_scorer_within_a_scorer_is_asked_for_like_any_other():
+    named = asked("adaptability:scorer=tool_call_f1")
+    assert named.scorer == ToolCallF1()
+    (table,) = built('[[scorers]]\nname = "adaptability"\nscorer = {name = "rouge", type = "rouge1"}')
+    assert (table.name, table.scorer) == ("adaptability", ROUGE("rouge1"))
+    assert asked("collaboration_efficiency").scorer is None
+    judged = asked('collaboration_efficiency:scorer="prompt:tone,judge=openai/b"')
+    assert (judged.scorer.judge.model, judged.prompts) == ("openai/b", judged.scorer.prompts)
 
 
 def test_a_judge_that_a_scorer_names_on_the_command_line_goes_before_the_one_named_for_all(tmp_path):

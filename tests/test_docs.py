@@ -94,7 +94,8 @@ def prints(source: str, capsys) -> list[str]:
 
 
 def judged_run(lines: list[str]) -> None:
-    """14 samples by three scorers: a line a scorer, then a line a score. All items off topic make F1 0."""
+    """14 samples by three scorers: what they took, a line a scorer, a line a score. All items off topic make F1 0."""
+    assert lines.pop(0).startswith("14 conversations, mean (median): messages of the agent 5.21 (5.5), tool calls 2.57")
     assert len(lines) == 3 + 14 * 3
     assert re.fullmatch(r"tool_call_f1 +0\.91 \(n=14 of 14\)", lines[0])
     assert lines[1].startswith("topic_adherence")
@@ -289,6 +290,18 @@ def test_what_other_tools_call_it_names_presets_that_there_are():
     named = {name for row in peers for name in re.findall(r'`"(\w+)"`', row[1])}
     assert {"exact", "same_calls", "contains", "contains_in_order", "only_these"} == named
     assert all(len(row) == 3 for row in peers)
+
+
+@pytest.mark.usefixtures("workplace")
+@pytest.mark.parametrize("name", ["texts", "ranking", "conduct", "datasets"])
+def test_what_the_snippets_on_the_other_scorers_and_on_datasets_assert_is_so(name):
+    """Each may use the names of those before it."""
+    text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    sources = snippets(text, "python")
+    assert all("assert " in source for source in sources)
+    names: dict[str, object] = {}
+    for source in sources:
+        names |= execute(source, **names)
 
 
 @pytest.mark.usefixtures("workplace")

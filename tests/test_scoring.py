@@ -349,6 +349,19 @@ def test_what_the_sync_twin_pays_under_a_running_loop_stands_in_the_ledger():
     assert [one.prompt for one in held] == ["paid"]
 
 
+def test_a_reason_that_nobody_looks_at_is_not_made_by_the_sync_twin_either():
+    made: list[str] = []
+
+    def explain() -> tuple[str, dict[str, object]]:
+        made.append("made")
+        return "because", {}
+
+    lazy = scorer(name="lazy", version="1")(lambda _: Score.scored("lazy", 1, explain=explain))
+    score = lazy.score(SAMPLE)
+    assert not made
+    assert (score.reason, made) == ("because", ["made"])
+
+
 def test_ctrl_c_under_a_running_loop_stops_the_work_and_gets_through():
     """It reaches the main thread alone, which waits; the thread of the work is told and is done before that goes on."""
     seen: list[str] = []

@@ -37,7 +37,16 @@ def mean(scores: Sequence[Score]) -> float:
     return fsum(score.value for score in scores if score.value is not None) / len(scores)
 
 
-AGGREGATES = {"mean": "judgekit.aggregates.total:mean"}
+AGGREGATES = {
+    "answer_match": "judgekit.aggregates.classification:answer_match",
+    "classification": "judgekit.aggregates.classification:classification",
+    "corpus_bleu": "judgekit.aggregates.translation:corpus_bleu",
+    "corpus_chrf": "judgekit.aggregates.translation:corpus_chrf",
+    "corpus_ter": "judgekit.aggregates.translation:corpus_ter",
+    "macro_mean": "judgekit.aggregates.domains:macro_mean",
+    "mean": "judgekit.aggregates.total:mean",
+    "within_budget": "judgekit.aggregates.conduct:within_budget",
+}
 """The names that a score's ``aggregate`` may have, and where their functions are."""
 
 

@@ -16,11 +16,12 @@ import typer
 import judgekit
 from judgekit.cli.app import app
 from judgekit.cli.interrupts import Interrupts
-from judgekit.config import Config, ScorerSpec, scorer_descriptions
+from judgekit.config import Config, ScorerSpec
 from judgekit.errors import BudgetError, ConfigError, TraceError
 from judgekit.judges.judge import Judge
 from judgekit.reports.export import RowWriter
 from judgekit.reports.terminal import Highlights, console, printable, printable_lines, progress, show_plan, show_summary
+from judgekit.runs.conduct import Efforts
 from judgekit.runs.results import Row
 from judgekit.runs.runner import must_differ, score_each
 from judgekit.runs.summary import Summary
@@ -55,7 +56,12 @@ def demo() -> None:
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="Recorded conversations: .jsonl or .json, or either with .gz.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Recorded conversations or dataset rows: .jsonl, .json, .csv, .tsv, .parquet; or with .gz."
+        ),
+    ],
     scorer: Annotated[
         list[str] | None,
         typer.Option(help="A scorer, as NAME or NAME:option=value,...; may be repeated. See judgekit scorers."),
@@ -64,8 +70,16 @@ def run(
         str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
     ] = None,
     format: Annotated[str | None, typer.Option(help="The file's format, found out by itself if not given.")] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="A column under another name, as THEIRS=OURS (question=input); may be repeated."),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="The file's encoding, if it is neither UTF-8 nor GB18030.")
+    ] = None,
     references: Annotated[
-        Path | None, typer.Option(help="JSONL of references for traces that carry none, joined by id or metadata key.")
+        Path | None,
+        typer.Option(help="File of references for traces that carry none, joined by id, input or metadata key."),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Config file; judgekit.toml if it is there.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")] = None,
@@ -86,14 +100,22 @@ def run(
     settings = Config(config, judge, os.environ, offline=offline, dry_run=dry_run)
     specs = [ScorerSpec.parse(text) for text in scorer or ()] or settings.scorers
     if not specs:
-        known = ", ".join(name for name, _, _ in scorer_descriptions())
-        raise ConfigError(f"name what to score with: --scorer NAME, or [[scorers]] in a config file. Known: {known}")
+        raise ConfigError(
+            "name what to score with: --scorer NAME, or [[scorers]] in a config file; judgekit scorers lists them"
+        )
     scorers = [settings.build(spec) for spec in specs]
     must_differ(scorers)
     for judge_used in settings.judges_used.values():
         judge_used.check()
     problems: list[TraceError] = []
-    samples = read(file, format, references, on_error="raise" if strict else problems.append)
+    samples = read(
+        file,
+        format,
+        references,
+        on_error="raise" if strict else problems.append,
+        columns=_columns(column or ()),
+        encoding=encoding,
+    )
     if output is not None and output.resolve() in {one.resolve() for one in (file, references, config) if one}:
         raise ConfigError(f"--output {output}: is a file that is read; name another")
     if limit is not None:
@@ -116,6 +138,19 @@ def run(
     )
 
 
+def _columns(texts: Sequence[str]) -> dict[str, str]:
+    """What other names columns have, from texts such as ``question=input``."""
+    columns: dict[str, str] = {}
+    for text in texts:
+        theirs, equals, ours = text.rpartition("=")
+        if not (theirs and equals and ours):
+            raise ConfigError(f"--column {text}: expected THEIRS=OURS, such as question=input")
+        if theirs in columns:
+            raise ConfigError(f"--column {text}: {theirs!r} is given twice")
+        columns[theirs] = ours
+    return columns
+
+
 def _plan(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> None:
     """Says what a run would ask for."""
     summary = Summary()
@@ -136,6 +171,7 @@ def _score(
 ) -> None:
     """Scores, shows, and ends with an exit code that says how it went."""
     summary, highlights, ids, interrupts = Summary(), Highlights(show), Counter[str](), Interrupts()
+    efforts = Efforts()
     stopped = ""
     with ExitStack() as stack:
         write = stack.enter_context(_rows_to(output, len(scorers))) if output else None
@@ -150,7 +186,7 @@ def _score(
                 ids[row.sample_id] += 1
                 advance()
 
-        work = score_each(interrupts.until(samples), scorers, emit, concurrency=concurrency)
+        work = score_each(efforts.watching(interrupts.until(samples)), scorers, emit, concurrency=concurrency)
         try:
             asyncio.run(interrupts.heed(work))
         except KeyboardInterrupt:
@@ -162,6 +198,8 @@ def _score(
     unread = [problem for problem in problems if problem.index is not None]
     if unread and not ids and not stopped:
         raise TraceError(f"none of the {len(unread)} records could be read; the first: {unread[0]}")
+    if efforts.conversations:
+        console().print(str(efforts), soft_wrap=True)
     show_summary(summary, highlights, console())
     _show_problems(problems, [name for name, times in ids.items() if times > 1])
     if stopped:

@@ -179,7 +179,7 @@ def _is_mean(line: Line) -> bool:
 
 def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
     """Counts by row and column: true labels down, predicted ones across."""
-    names = list(dict.fromkeys(name for row in counts.values() for name in row))
+    names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
     rows = ((label, *(str(row.get(name, 0)) for name in names)) for label, row in counts.items())
     return table(("true \\ predicted", *map(printable, names)), rows)
 

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from pydantic import JsonValue
 
+from judgekit.runs.conduct import Efforts
 from judgekit.runs.summary import Summary
 from judgekit.score import Score
 from judgekit.traces.message import Record
@@ -38,12 +39,13 @@ def _without_text(value: JsonValue) -> JsonValue:
 class Run:
     """The rows of a run: in the order of the samples, and within a sample in the order of the scorers.
 
-    ``stopped`` says why it ended before all samples were scored; what was answered until then is cached. ``print`` shows
-    a line a scorer.
+    ``stopped`` says why it ended before all samples were scored; what was answered until then is cached. ``efforts`` is
+    what the conversations took. ``print`` shows both, and a line a scorer.
     """
 
     rows: tuple[Row, ...] = field(repr=False)
     stopped: str = ""
+    efforts: Efforts = field(default_factory=Efforts, repr=False)
 
     @cached_property
     def summary(self) -> Summary:
@@ -68,7 +70,7 @@ class Run:
         return len(self.rows)
 
     def __str__(self) -> str:
-        lines = [str(self.summary)]
+        lines = [told for told in (str(self.efforts), str(self.summary)) if told]
         if self.stopped:
             lines.append(f"stopped early ({self.stopped}): only the samples that were done are counted")
         if self.duplicate_ids:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from judgekit.errors import BudgetError, ConfigError
+from judgekit.runs.conduct import Efforts
 from judgekit.runs.results import Row, Run
 from judgekit.scoring import Scorer, attempt, wait_for
 from judgekit.traces.sample import Sample
@@ -30,13 +31,13 @@ async def arun(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurre
         JudgekitError: No further sample could be scored: a key is refused, a model unknown, a disk full. A budget that
             is spent is no error: the run ends when what is under way is done, and says so in ``stopped``.
     """
-    stopped = ""
+    stopped, efforts = "", Efforts()
     with _kept() as rows:
         try:
-            await score_each(samples, scorers, rows.append, concurrency=concurrency)
+            await score_each(efforts.watching(samples), scorers, rows.append, concurrency=concurrency)
         except BudgetError as error:
             stopped = str(error)
-    return Run(_in_order(rows), stopped)
+    return Run(_in_order(rows), stopped, efforts)
 
 
 def run(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16) -> Run:
@@ -44,15 +45,15 @@ def run(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: in
 
     Under a running event loop, as in a notebook, it uses a thread of its own.
     """
-    stopped = ""
+    stopped, efforts = "", Efforts()
     with _kept() as rows:
         try:
-            wait_for(lambda: score_each(samples, scorers, rows.append, concurrency=concurrency))
+            wait_for(lambda: score_each(efforts.watching(samples), scorers, rows.append, concurrency=concurrency))
         except KeyboardInterrupt:
             stopped = "interrupted"
         except BudgetError as error:
             stopped = str(error)
-    return Run(_in_order(rows), stopped)
+    return Run(_in_order(rows), stopped, efforts)
 
 
 class _Rows(list[Row]):

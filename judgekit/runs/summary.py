@@ -35,6 +35,7 @@ class Line:
     cached: int = 0
     tokens: int | None = 0
     cost_usd: float | None = 0.0
+    _overall: Total | None = field(default=None, repr=False)
     _graded: bool = field(default=False, repr=False)
     _labelled: dict[float, str] = field(default_factory=dict[float, str], repr=False)
     _values: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
@@ -49,6 +50,7 @@ class Line:
             self.labels[score.label] += 1
             is_new = self._labelled.setdefault(score.value, score.label) != score.label
             self._graded = self._graded or is_new or 0 < score.value < 1
+        self._overall = None
         self.warnings.update(score.warnings)
         for call in score.calls:
             self._add_call(call)
@@ -76,6 +78,11 @@ class Line:
     @property
     def overall(self) -> Total | None:
         """What the scored ones come to; ``None`` if none was."""
+        if self._overall is None:
+            self._overall = self._come_to()
+        return self._overall
+
+    def _come_to(self) -> Total | None:
         names = [*self._scores, *(["mean"] if self._values else [])]
         if len(names) > 1:
             return Total(None, "undefined", f"its scores come to different things: {', '.join(names)}")
@@ -135,7 +142,9 @@ def _on_one_line(name: str) -> str:
 def _figure(value: float | None) -> str:
     if value is None:
         return "undefined"
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
+    if isinstance(value, int) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3f}" if abs(value) >= 0.1 or not value else f"{value:.3g}"
 
 
 def counted(things: Counter[str]) -> str:

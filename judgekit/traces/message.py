@@ -25,6 +25,8 @@ else:
 
 
 JsonObject: TypeAlias = dict[str, JsonValue]
+Identity: TypeAlias = Annotated[str, Field(coerce_numbers_to_str=True)]
+"""An id, which some files write as a number."""
 Requestor: TypeAlias = Literal["assistant", "user"]
 """Who calls a tool: in some benchmarks the user does too."""
 

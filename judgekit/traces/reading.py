@@ -1,203 +1,156 @@
-"""Reading recorded conversations from a file."""
+"""Reading recorded conversations and dataset rows from a file."""
 
-import codecs
-import gzip
-import json
 import operator
 import warnings
-import zlib
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Literal, NamedTuple, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from pydantic import JsonValue, ValidationError
-from pydantic_core import from_json
 
 from judgekit.errors import ConfigError, TraceError
+from judgekit.traces.columns import ROWS_LOOKED_AT, Columns
 from judgekit.traces.detect import detect
+from judgekit.traces.files import File, Record
 from judgekit.traces.message import is_unicode
 from judgekit.traces.readers import READERS
-from judgekit.traces.readers.foreign import Reader
+from judgekit.traces.readers.foreign import Reader, items
 from judgekit.traces.readers.judgekit import JudgekitReader
 from judgekit.traces.references import Joiner
 from judgekit.traces.sample import Sample
+from judgekit.traces.tables import csv_rows, parquet_rows
 from judgekit.traces.trace import Source, TraceWarning
 
 OnError: TypeAlias = Literal["warn", "raise"] | Callable[[TraceError], object]
 
-_LINES_LOOKED_AT = 100
-
 
 def read(
-    path: Path | str, format: str | None = None, references: Path | str | None = None, on_error: OnError = "warn"
+    path: Path | str,
+    format: str | None = None,
+    references: Path | str | None = None,
+    on_error: OnError = "warn",
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
 ) -> Iterator[Sample]:
-    """Reads recorded conversations, one after another, holding only one line of a JSONL file at a time.
+    """Reads recorded conversations or dataset rows, one after another, holding few of them at a time (of JSON, all).
 
     Args:
-        path: A ``.jsonl`` or ``.json`` file, or either with ``.gz``.
-        format: One of ``judgekit``, ``openai-chat``, ``ragas``, ``tau2``; found out by itself when not given.
-        references: A JSONL file of references for traces that carry none; see `Joiner`.
+        path: A ``.jsonl``, ``.json``, ``.csv``, ``.tsv`` or ``.parquet`` file, or one of these with ``.gz``.
+        format: One of ``judgekit``, ``openai-chat``, ``ragas``, ``rows``, ``tau2``; found out by itself when not given.
+        references: A file of references for traces that carry none, in any of these containers; see `Joiner`.
         on_error: What is done about a record that cannot be read, and about references that fit no sample: a Python
             warning (the default), an error, or a call with the `TraceError`. The rest is read in any case but ``raise``.
+        columns: What columns of rows are called in the file, or in that of references, and what here:
+            ``{"question": "input", "answer": "response"}``.
+        encoding: That of the file, and of references, if they hold text. UTF-8 and GB18030 are told apart when it is not
+            given; what was read as GB18030 is told by ``on_error``.
 
     Raises:
-        TraceError: The file cannot be read at all, or has no known format.
-        ConfigError: There is no such format.
+        TraceError: The file cannot be read at all, has no known format, or has not the columns.
+        ConfigError: There is no such format or encoding, or two columns are to have one name.
     """
-    file = _existing(Path(path))
-    joiner = None if references is None else Joiner(Path(references), _reference_rows(_existing(Path(references))))
+    file = File.at(path, encoding)
+    names = Columns(columns or {})
+    joiner = None
+    notices = [file.notice]
+    if references is not None:
+        known = File.at(references, encoding)
+        notices.append(known.notice)
+        joiner = Joiner(known.path, _records(known, names))
     if format is not None and format not in READERS:
         raise ConfigError.unknown("format", format, READERS)
     named = None if format is None else READERS[format]
-    lines = _has_lines(file)
-    samples = _from_lines(file, named or _detect_lines(file)) if lines else _from_document(file, named)
-    return _reported(samples, joiner, on_error)
+    if file.container == "document" and not columns:
+        samples = _from_document(file, named)
+    else:
+        samples = _from_records(file, names, named or _detected(file, _required(file, names)))
+    return _reported(samples, joiner, on_error, [notice for notice in notices if notice])
 
 
-def _existing(path: Path) -> Path:
-    if path.is_dir():
-        raise TraceError("is a folder; give one file", path=path)
-    if not path.exists():
-        raise TraceError("does not exist", path=path)
-    if path.stat().st_size == 0:
-        raise TraceError("is empty", path=path)
-    return path
+def _records(file: File, names: Columns) -> Iterator[Record]:
+    if file.container == "csv":
+        return csv_rows(file, names)
+    if file.container == "parquet":
+        return parquet_rows(file, names)
+    records = file.records() if file.container == "lines" else file.document()
+    if not isinstance(records, Iterator):
+        if not (rows := items(records)):
+            raise TraceError("holds no rows", path=file.path)
+        records = (Record(None, row) for row in rows)
+    return names.objects(records) if names.names else records
 
 
-def _has_lines(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+def _required(file: File, names: Columns) -> Iterator[Record]:
+    records = _records(file, names)
+    return names.required(file.path, records) if names.names else records
 
 
-@contextmanager
-def _opened(path: Path) -> Generator[IO[bytes]]:
-    """The file, unpacked; what goes wrong while it is read is about this file."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield cast("IO[bytes]", file)
-    except (OSError, EOFError, zlib.error) as error:
-        raise TraceError(f"cannot be read: {error}", path=path) from error
-
-
-class _Line(NamedTuple):
-    number: int
-    text: bytes
-
-
-def _lines(path: Path) -> Iterator[_Line]:
-    """The lines that are not blank, each with its number from 1; a file has at least one."""
-    blank = True
-    with _opened(path) as file:
-        for number, line in enumerate(file, 1):
-            if text := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
-                blank = False
-                yield _Line(number, text)
-    if blank:
-        raise TraceError("has only blank lines", path=path)
-
-
-def _reference_rows(path: Path) -> Iterator[tuple[int, JsonValue]]:
-    for line in _lines(path):
-        try:
-            yield line.number, parse_json(line.text)
-        except ValueError as error:
-            raise TraceError(_not_json(error), path=path, line=line.number) from error
-
-
-def parse_json(text: bytes) -> JsonValue:
-    """JSON as real recordings have it: NaN and lone surrogates are let through, for the schema to deal with.
-
-    Raises:
-        ValueError: It is no JSON.
-    """
-    try:
-        return cast("JsonValue", from_json(text))
-    except ValueError:
-        if b"\\u" not in text:  # the fast parser refuses nothing else that the slow one takes
-            raise
-        try:
-            return cast("JsonValue", json.loads(text))
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
-
-
-def _not_json(error: ValueError) -> str:
-    """What is wrong with a line, which is line 1 to the parser whatever its number in the file."""
-    return f"not JSON: {error}".replace(" at line 1 column ", " at column ")
-
-
-def _detect_lines(path: Path) -> Reader:
-    """The format of the first line that has a known one, among the first hundred."""
+def _detected(file: File, records: Iterator[Record]) -> Reader:
+    """The format of the first record that has a known one, among the first hundred."""
     failures: list[TraceError] = []
-    for line in islice(_lines(path), _LINES_LOOKED_AT):
+    for line, value in islice(records, ROWS_LOOKED_AT):
         try:
-            return detect(parse_json(line.text))
+            return detect(_value(value))
         except TraceError as error:
-            failures.append(TraceError(error.found, path=path, line=line.number))
-        except ValueError as error:
-            found = f"{_not_json(error)}. (A file that holds one JSON document is named .json)"
-            failures.append(TraceError(found, path=path, line=line.number))
+            found = error.found
+            if found.startswith("not JSON"):
+                found += ". (A file that holds one JSON document is named .json)"
+            failures.append(TraceError(found, path=file.path, line=line))
     raise failures[0]
 
 
-def _from_lines(path: Path, reader: Reader) -> Iterator[Sample | TraceError]:
-    own = isinstance(reader, JudgekitReader)
-    for index, line in enumerate(_lines(path)):
-        if own:
-            try:
-                yield Sample.model_validate_json(line.text)
-                continue
-            except ValidationError:
-                pass  # a missing id or a surrogate; or an error that the way below explains
+def _value(value: JsonValue | TraceError) -> JsonValue:
+    if isinstance(value, TraceError):
+        raise value
+    return value
+
+
+def _from_records(file: File, names: Columns, reader: Reader) -> Iterator[Sample | TraceError]:
+    own_lines = isinstance(reader, JudgekitReader) and file.container == "lines"
+    if own_lines and not names.names and file.encoding == "utf-8":
+        yield from _from_own_lines(file, reader)
+        return
+    for index, record in enumerate(_required(file, names)):
+        yield _converted(record, reader, file.path, index)
+
+
+def _from_own_lines(file: File, reader: Reader) -> Iterator[Sample | TraceError]:
+    """Our own format, as fast as it can be read."""
+    for index, line in enumerate(file.lines()):
         try:
-            value = parse_json(line.text)
-        except ValueError as error:
-            yield TraceError(_not_json(error), path=path, index=index, line=line.number)
-        else:
-            yield _converted(value, reader, path, index, line.number)
+            yield Sample.model_validate_json(line.text)
+        except ValidationError:  # a missing id or a surrogate; or an error that is explained on the way of all others
+            yield _converted(file.parsed(line), reader, file.path, index)
 
 
-def _from_document(path: Path, named: Reader | None) -> Iterator[Sample | TraceError]:
-    with _opened(path) as file:
-        content = file.read().removeprefix(codecs.BOM_UTF8)
-    try:
-        document = parse_json(content)
-    except ValueError as error:
-        if (first := content.lstrip().split(b"\n", 1)[0]) and _is_json(first):
-            return _from_lines(path, named or _detect_lines(path))
-        raise TraceError(f"not JSON: {error}", path=path) from error
+def _from_document(file: File, named: Reader | None) -> Iterator[Sample | TraceError]:
+    document = file.document()
+    if isinstance(document, Iterator):
+        return _from_records(replace(file, container="lines"), Columns(), named or _detected(file, document))
     try:
         reader = named or detect(document)
         records = reader.records(document)
     except TraceError as error:
-        raise TraceError(error.found, path=path) from error
+        raise TraceError(error.found, path=file.path) from error
     if not records:
-        raise TraceError("holds no conversations", path=path)
-    return (_converted(record, reader, path, index) for index, record in enumerate(records))
+        raise TraceError("holds no conversations", path=file.path)
+    return (_converted(Record(None, record), reader, file.path, index) for index, record in enumerate(records))
 
 
-def _is_json(text: bytes) -> bool:
+def _converted(record: Record, reader: Reader, path: Path, index: int) -> Sample | TraceError:
     try:
-        parse_json(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _converted(
-    record: JsonValue, reader: Reader, path: Path, index: int, line: int | None = None
-) -> Sample | TraceError:
-    try:
-        clean = _without_surrogates(record)
+        value = _value(record.value)
+        clean = _without_surrogates(value)
         sample = reader.sample(clean, index)
     except TraceError as error:
-        return TraceError(error.found, path=path, index=index, line=line)
+        return TraceError(error.found, path=path, index=index, line=record.line)
     except RecursionError:
-        return TraceError("nested too deeply", path=path, index=index, line=line)
+        return TraceError("nested too deeply", path=path, index=index, line=record.line)
     trace = sample.trace
     noted: dict[str, object] = {}
-    if clean is not record:
+    if clean is not value:
         replaced = TraceWarning("lone surrogates, which are no text, replaced by U+FFFD")
         noted["warnings"] = (*trace.warnings, replaced)
     if not isinstance(reader, JudgekitReader):
@@ -224,8 +177,10 @@ def _without_surrogates(value: JsonValue) -> JsonValue:
     return value
 
 
-def _reported(samples: Iterator[Sample | TraceError], joiner: Joiner | None, on_error: OnError) -> Iterator[Sample]:
-    for found in samples:
+def _reported(
+    samples: Iterator[Sample | TraceError], joiner: Joiner | None, on_error: OnError, notices: list[TraceError]
+) -> Iterator[Sample]:
+    for found in chain(notices, samples):
         if isinstance(found, TraceError):
             _report(found, on_error)
         else:

@@ -1,61 +1,69 @@
 """References that stand in a file of their own, joined to traces that carry none."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError, explain, listed
+from judgekit.traces.files import Record
+from judgekit.traces.message import JsonObject
+from judgekit.traces.readers.rows import KEPT, as_text, references
 from judgekit.traces.sample import References, Sample
+
+_KNOWN = (*References.__annotations__, "expected_output")
 
 
 class Joiner:
     """Joins rows such as ``{"id": "t1", "reference": "..."}`` to samples, and keeps account of what did not fit.
 
-    The key is ``id``, or else the one field that is none of a `Sample`: it names a key in the metadata of the
-    sample or its trace, or in what the trace's format has beside, and one row may then join many samples. All rows have the same key.
+    The key is ``id``, or else ``input``, the text of a trace's first message of the user, or else the one field that
+    is neither a `Sample`'s nor a dataset row's: it names a key in the metadata of the sample or its trace, or in what
+    the trace's format has beside. One row may then join many samples. All rows have the same key.
 
     Args:
         path: The file the rows come from, for messages.
-        rows: Pairs of a line number and a row.
+        rows: The rows, which have lines or, where they have none, are counted from 0.
 
     Raises:
-        TraceError: A row that has no key, another key than the first, or an unknown or unfit field.
+        TraceError: A row that cannot be read, that has no key, another key than the first, or an unknown or unfit field.
     """
 
-    def __init__(self, path: Path, rows: Iterator[tuple[int, JsonValue]]) -> None:
+    def __init__(self, path: Path, rows: Iterable[Record]) -> None:
         self._path = path
         self._key: str | None = None
         self._references: dict[str, dict[str, object]] = {}
-        self._lines: dict[str, list[int]] = {}
+        self._places: dict[str, list[str]] = {}
         self._met: set[str] = set()
         self._carried = 0
-        for line, row in rows:
+        for index, (line, row) in enumerate(rows):
             try:
                 key, value, known = self._split(row)
-                checked = Sample.model_validate({"id": value, **known})
-            except ValidationError as error:
-                raise TraceError(explain(error, row), path=path, line=line) from error
-            except ValueError as error:
-                raise TraceError(str(error), path=path, line=line) from error
+                checked = _checked(value, known)
+            except TraceError as error:
+                raise TraceError(error.found, path=path, index=index if line is None else None, line=line) from error
             self._key = key
             self._references[value] = {name: getattr(checked, name) for name in known}
-            self._lines.setdefault(value, []).append(line)
+            self._places.setdefault(value, []).append(f"record {index}" if line is None else f"line {line}")
 
-    def _split(self, row: JsonValue) -> tuple[str, str, dict[str, JsonValue]]:
+    def _split(self, row: JsonValue | TraceError) -> tuple[str, str, JsonObject]:
+        if isinstance(row, TraceError):
+            raise row
         if not isinstance(row, dict):
-            raise ValueError(f"expected an object, found {row!r:.80}")
-        known = {name: value for name, value in row.items() if name in References.__annotations__}
-        keys = [name for name in row if name not in known]
-        key = self._key or ("id" if "id" in keys else keys[0] if keys else None)
+            raise TraceError(f"expected an object, found {row!r:.80}")
+        row = {name: value for name, value in row.items() if value is not None}
+        keys = [name for name in row if name not in References.__annotations__ and name not in KEPT]
+        key = self._key or next((name for name in ("id", "input", *keys) if name in keys), None)
+        if key == "id" and "input" in keys:  # what was asked stands in the trace
+            keys.remove("input")
         if key is None or keys != [key]:
             wanted = "one key" if key is None else f"the key {key!r}"
-            message = (
+            raise TraceError(
                 f"expected {wanted} and references, found the fields {', '.join(map(repr, row))}; "
-                f"references are {', '.join(References.__annotations__)}"
+                f"references are {', '.join(_KNOWN)}"
             )
-            raise ValueError(message)
-        return key, str(row[key]), known
+        return key, as_text(row[key]), references(row)
 
     def join(self, sample: Sample) -> Sample:
         """The sample with what its row knows and it does not. Its own references stay."""
@@ -63,28 +71,43 @@ class Joiner:
         if value is None or value not in self._references:
             return sample
         self._met.add(value)
-        if len(self._lines[value]) > 1:
+        if len(self._places[value]) > 1:
             return sample
         known = self._references[value]
         missing = {name: found for name, found in known.items() if getattr(sample, name) in (None, {})}
-        self._carried += len(missing) < len(known)
+        kept = known.keys() - missing.keys()
+        if "fields" in kept:
+            fields = cast("JsonObject", known["fields"])
+            missing["fields"] = {**fields, **sample.fields}
+            if fields.keys().isdisjoint(sample.fields):
+                kept.remove("fields")
+        self._carried += bool(kept)
         return Sample.model_validate({**dict(sample), **missing})
 
     def _value(self, sample: Sample) -> str | None:
         if self._key == "id":
             return sample.id
+        if self._key == "input":
+            return next((message.text for message in sample.trace.messages if message.role == "user"), None)
         places = (sample.metadata, sample.trace.metadata, sample.trace.extra)
-        return next((str(place[self._key]) for place in places if self._key in place), None)
+        return next((as_text(place[self._key]) for place in places if self._key in place), None)
 
     def problems(self) -> Iterator[TraceError]:
         """What did not fit, once all samples have been joined."""
-        twice = {value: lines for value, lines in self._lines.items() if len(lines) > 1}
+        twice = {value: places for value, places in self._places.items() if len(places) > 1}
         if twice:
-            found = listed(f"{value!r} on lines {', '.join(map(str, lines))}" for value, lines in twice.items())
+            found = listed(f"{value!r:.80} ({listed(places, between=', ')})" for value, places in twice.items())
             yield TraceError(f"keys that stand more than once, none of whose rows was used: {found}", path=self._path)
-        if unmatched := [repr(value) for value in self._references if value not in self._met]:
+        if unmatched := [f"{value!r:.80}" for value in self._references if value not in self._met]:
             found = f"{len(unmatched)} references met no sample by {self._key!r}: {listed(unmatched)}"
             yield TraceError(found, path=self._path)
         if self._carried:
             found = f"{self._carried} samples carry references of their own, which were kept"
             yield TraceError(found, path=self._path)
+
+
+def _checked(identity: str, known: JsonObject) -> Sample:
+    try:
+        return Sample.model_validate({"id": identity, **known})
+    except ValidationError as error:
+        raise TraceError(explain(error, known)) from error

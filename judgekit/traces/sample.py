@@ -1,13 +1,15 @@
 """A trace and what is known to be right about it."""
 
 import hashlib
-from collections.abc import Sequence
-from typing import Literal, TypedDict
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeGuard, cast
 
-from pydantic import Field, FiniteFloat, model_validator
+from pydantic import Field, FiniteFloat, JsonValue, field_validator, model_validator
 from typing_extensions import Unpack
 
-from judgekit.traces.message import JsonObject, Many, Message, Record, Requestor, ToolCall
+from judgekit.errors import listed, shortened
+from judgekit.traces.message import Identity, JsonObject, Many, Message, Record, Requestor, ToolCall
 from judgekit.traces.trace import Trace
 
 
@@ -37,11 +39,77 @@ class ExpectedCall(ToolCall):
 
 
 class Ranking(Record):
-    """A ranked list of ids, best first, and how relevant each id is known to be (0 where it is not named)."""
+    """Documents that were retrieved, best first, and how relevant documents are known to be.
 
-    ranked: Many[str] = Field(kw_only=False)
-    relevance: dict[str, FiniteFloat] = Field(kw_only=False)
+    Attributes:
+        retrieved: Ids, best first. Given as (id, score) pairs, or with ``scores``, they are put in order: the highest
+            score first, and equal scores by id in descending order, as trec_eval does.
+        relevance: Grades of the documents that were judged, by id: above 0 is relevant, the more the higher.
+        scores: The score of each id in ``retrieved``, where there are scores.
+
+    Raises:
+        ValidationError: An id is there twice, there is not one score for each id, or a number is not finite.
+    """
+
+    retrieved: Many[Identity] = Field(kw_only=False)
+    relevance: dict[Identity, FiniteFloat] = Field(kw_only=False)
     scores: Many[FiniteFloat] | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            retrieved: Sequence[str | int] | Sequence[tuple[str | int, float]],
+            relevance: Mapping[str, float] | Mapping[int, float],
+            *,
+            scores: Sequence[float] | None = None,
+        ) -> None: ...
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_pairs(cls, data: object) -> object:
+        if not isinstance(data, dict):
+            return data
+        fields = cast("dict[str, object]", data)
+        found = fields.get("retrieved")
+        if not _is_list(found) or not any(map(_is_list, found)):
+            return fields
+        if fields.get("scores") is not None:
+            raise ValueError("retrieved holds pairs of id and score; leave out scores, or give ids alone")
+        if odd := [one for one in found if not _is_list(one) or len(one) != 2]:
+            raise ValueError(f"retrieved holds pairs of id and score, and beside them {shortened(odd[0])}")
+        ids, scores = zip(*cast("Sequence[tuple[object, object]]", found), strict=True)
+        return {**fields, "retrieved": ids, "scores": scores}
+
+    @field_validator("relevance", mode="before")
+    @classmethod
+    def _one_grade_each(cls, data: JsonValue) -> JsonValue:
+        if isinstance(data, dict):
+            _must_differ([str(one) for one in data], "relevance")  # in Python an id may be a number too
+        return data
+
+    @model_validator(mode="after")
+    def _best_first(self) -> "Ranking":
+        _must_differ(self.retrieved, "retrieved")
+        if self.scores is not None:
+            if len(self.scores) != len(self.retrieved):
+                raise ValueError(
+                    f"expected a score for each of {len(self.retrieved)} ids, found {len(self.scores)} scores"
+                )
+            pairs = sorted(zip(self.scores, self.retrieved, strict=True), reverse=True)
+            object.__setattr__(self, "retrieved", tuple(one for _, one in pairs))
+            object.__setattr__(self, "scores", tuple(score for score, _ in pairs))
+        return self
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, list | tuple)
+
+
+def _must_differ(ids: Sequence[str], field: str) -> None:
+    if len(set(ids)) < len(ids):
+        twice = listed((shortened(one) for one, count in Counter(ids).items() if count > 1), between=", ")
+        raise ValueError(f"{field} holds each id once, found twice: {twice}")
 
 
 class References(TypedDict, total=False):

@@ -44,11 +44,14 @@ def test_a_function_of_any_package_is_found_by_its_path(tmp_path, monkeypatch):
     assert aggregate_named("judgekit.aggregates.total:mean") is mean
 
 
+KNOWN = "answer_match, classification, corpus_bleu, corpus_chrf, corpus_ter, macro_mean, mean, within_budget"
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("meen", "no aggregate is called 'meen', did you mean 'mean'? Known: mean"),
-        ("", "no aggregate is called ''. Known: mean"),
+        ("meen", "no aggregate is called 'meen', did you mean 'mean'? Known: " + KNOWN),
+        ("", "no aggregate is called ''. Known: " + KNOWN),
         ("no_such_package.m:f", "the aggregate 'no_such_package.m:f' cannot be loaded: No module named 'no_such_package'"),
         ("math:no_such_function", "the aggregate 'math:no_such_function' cannot be loaded: module 'math' has no attribute 'no_such_function'"),
         ("math:", "the aggregate 'math:' cannot be loaded: module 'math' has no attribute ''"),

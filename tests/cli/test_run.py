@@ -460,7 +460,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--scorer", "topic_adherence", "--judge", "gpt-4"], "no judge is called 'gpt-4'. Known: provider/model"),
         (["--scorer", "topic_adherence", "--judge", "openia/a"], "no provider of judges is called 'openia', did you mean 'openai'"),
         (["--scorer", "tool_call_f1", "--scorer", "tool_call_f1"], "two scorers are called 'tool_call_f1'; give one of them another name"),
-        ([], "name what to score with: --scorer NAME, or [[scorers]] in a config file. Known: tool_call_accuracy, "),
+        ([], "name what to score with: --scorer NAME, or [[scorers]] in a config file; judgekit scorers lists them"),
         (["--config", "missing.toml"], "missing.toml: cannot be read: "),
         ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
         ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
@@ -755,12 +755,14 @@ def test_scorers_are_listed_with_what_1_means_and_whether_they_ask(cli):
     ended = cli("scorers")
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
-    tools = ["tool_call_accuracy", "tool_call_f1", "tool_call_match", "tool_constraints"]
-    judged = [*JUDGED, "weighted_criteria", "pairwise", "panel"]
-    own = [*tools, *(f"{name} (asks a judge)" for name in judged)]
-    assert lines[: 2 * len(own) : 2] == own
-    assert all(line.startswith("    1 if ") for line in lines[1 : 2 * len(own) : 2])
-    prompts = lines[2 * len(own) :]
+    judged = [f"{name} (asks a judge)" for name in (*JUDGED, "weighted_criteria", "pairwise", "panel")]
+    heads = lines[: lines.index(f"{judged[-1]}") + 1 : 2]
+    own = heads[: -len(judged)]
+    assert heads[-len(judged) :] == judged
+    assert own[:4] == ["tool_call_accuracy", "tool_call_f1", "tool_call_match", "tool_constraints"]
+    assert {"exact_match", "bleu", "rouge", "answer_match", "ndcg", "adaptability", "max_tokens"} < {*own}
+    assert all(line.startswith("    1 if ") for line in lines[1 : 2 * len(heads) : 2])
+    prompts = lines[2 * len(heads) :]
     assert all(re.fullmatch(r"prompt:\w+ \(asks a judge\)", line) for line in prompts[::2])
     assert all(re.match(r"    [A-Z].*[?)] \w+ 1, \w+ [\d.]+", line) for line in prompts[1::2])
 

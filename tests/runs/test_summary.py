@@ -263,7 +263,12 @@ def test_shares_stand_below_the_lines():
 
 def two_thirds(scores) -> Total:
     """A total of which all is said."""
-    return Total(len(scores) / 3, "share of three", "by hand", {"precision": 0.5, "recall": None, "tokens": 12_345.6})
+    return Total(
+        len(scores) / 3,
+        "share of three",
+        "by hand",
+        {"precision": 0.5, "recall": None, "tokens": 12_345.6, "right": 7, "cost": 0.00042},
+    )
 
 
 def undecided(scores) -> Total:
@@ -283,7 +288,9 @@ def here(monkeypatch):
 def test_what_is_no_mean_says_what_it_is():
     found = line(*(Score.scored("s", 1, aggregate=HERE + "two_thirds") for _ in range(2)))
     assert found.value == 2 / 3
-    assert list(found.told()) == ["share of three; precision 0.500, recall undefined, tokens 12,346; by hand"]
+    assert list(found.told()) == [
+        "share of three; precision 0.500, recall undefined, tokens 12,346, right 7, cost 0.00042; by hand"
+    ]
 
 
 @pytest.mark.usefixtures("here")
@@ -316,4 +323,4 @@ def test_a_figure_from_a_recording_cannot_pass_for_another_line(monkeypatch):
     forged = SimpleNamespace(forged=lambda scores: Total(1, "mean of domains", figures={"a\nother: 1.00": len(scores)}))
     monkeypatch.setitem(sys.modules, __name__, forged)
     (told,) = line(Score.scored("s", 1, aggregate=HERE + "forged")).told()
-    assert told == "mean of domains; 'a\\nother: 1.00' 1.000"
+    assert told == "mean of domains; 'a\\nother: 1.00' 1"

@@ -40,6 +40,11 @@ def few(item: st.SearchStrategy) -> st.SearchStrategy:
     return st.lists(item, max_size=2)
 
 
+retrieved = st.lists(text, max_size=2, unique=True) | st.dictionaries(text, numbers, max_size=3).map(
+    lambda scores: list(scores.items())
+)
+
+
 media = st.builds(
     MediaPart,
     kind=st.sampled_from(["image", "audio", "video", "file"]),
@@ -127,7 +132,7 @@ sample = st.builds(
     prediction=maybe,
     prediction_score=st.none() | numbers,
     documents=st.none() | few(text),
-    ranking=st.none() | st.builds(Ranking, ranked=few(text), relevance=st.dictionaries(text, numbers, max_size=2)),
+    ranking=st.none() | st.builds(Ranking, retrieved=retrieved, relevance=st.dictionaries(text, numbers, max_size=2)),
     fields=objects,
     group=maybe,
     domain=maybe,

@@ -21,6 +21,13 @@ CASES = [
     ("openai-chat", [CHAT]),
     ("openai-chat", [{"messages": [CHAT]}]),
     ("openai-chat", [[CHAT], [CHAT]]),
+    ("openai-chat", {"messages": [CHAT], "reference": "r", "label": "l"}),
+    ("rows", {"input": "Hi"}),
+    ("rows", {"output": None}),
+    ("rows", {"id": 1, "references": ["r"]}),
+    ("rows", {"task_time": 0}),
+    ("rows", [{"id": 1, "ranking": {}}]),
+    ("rows", {"question": "q", "label": 1}),
 ]
 
 
@@ -39,6 +46,8 @@ UNKNOWN = [
     ({"messages": []}, "an object with the keys 'messages'"),
     ({"messages": [{"content": "no role"}]}, "an object with the keys 'messages'"),
     ({"trace": "text"}, "an object with the keys 'trace'"),
+    ({"messages": [], "input": "Hi"}, "an object with the keys 'messages', 'input'"),
+    ({"id": 1, "metadata": {}, "domain": "d", "group": "g"}, "an object with the keys 'id', 'metadata', 'domain'"),
     ({"simulations": {}, "tasks": []}, "an object with the keys 'simulations', 'tasks'"),
     (None, "None"),
     (5, "5"),

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError, TraceError
+from judgekit.traces.files import parse_json
 from judgekit.traces.message import ToolCall
-from judgekit.traces.reading import parse_json, read
+from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Source, TraceWarning
 
@@ -109,8 +110,8 @@ UNREADABLE = {
     "BOM only": ("a.json", BOM, "not JSON: EOF"),
     "not JSON": ("a.json", "hello", "not JSON: "),
     "cut document": ("a.json", DOCUMENT[:-3], "not JSON: "),
-    "another encoding": ("a.json", GOOD.encode("utf-16"), "not JSON: "),
-    "broken UTF-8": ("a.json", b'{"messages": "\xff\\u0041"}', "not JSON: "),
+    "another encoding": ("a.json", GOOD.encode("utf-32"), "not JSON: "),
+    "broken UTF-8": ("a.json", b'{"messages": "\xff\\u0041"}', "not UTF-8: byte 0xff at offset 14; name the encoding"),
     "nested without end": ("a.json", "[" * 100_000, "not JSON: recursion limit exceeded"),
     "nested without end, escaped": ("a.json", '["\\u0041",' + "[" * 100_000, "not JSON: nested too deeply"),
 }
@@ -162,7 +163,7 @@ def test_an_unknown_format_is_an_error_that_says_what_was_seen_and_tried(write, 
         read(path)
     head, *tried = str(raised.value).splitlines()
     assert head == f"{path}{where}: no known format: found {seen}. Tried:"
-    assert [line.split(":")[0] for line in tried] == ["  judgekit", "  tau2", "  ragas", "  openai-chat"]
+    assert [line.split(":")[0] for line in tried] == ["  judgekit", "  tau2", "  ragas", "  openai-chat", "  rows"]
 
 
 def test_the_first_line_of_a_jsonl_file_that_is_no_json_is_named_with_the_likely_reason(write):
@@ -184,7 +185,7 @@ def test_an_unknown_format_name_is_an_error_that_names_the_nearest(write):
     with pytest.raises(
         ConfigError,
         match=r"^no format is called 'openai_chat', did you mean 'openai-chat'\? "
-        "Known: judgekit, tau2, ragas, openai-chat$",
+        "Known: judgekit, tau2, ragas, openai-chat, rows$",
     ):
         read(path, "openai_chat")
 

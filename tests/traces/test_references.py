@@ -44,7 +44,7 @@ def test_references_are_joined_by_id(join):
         "reference_tool_calls": [{"name": "f", "args": {"a": 1}, "compare_args": ["a"]}, {"name": "g"}],
         "label": "l",
         "prediction_score": 1,
-        "ranking": {"ranked": ["a"], "relevance": {"a": 1}},
+        "ranking": {"retrieved": ["a"], "relevance": {"a": 1}},
         "metadata": {"m": 1},
     }
     [first, second], met = join([row("a"), row("b")], [{"id": "a", **known}])
@@ -107,7 +107,7 @@ def test_keys_that_stand_twice_are_not_used_and_reported_with_their_lines(join):
     samples, met = join([row("a"), row("b"), row("c")], references)
     assert [sample.reference for sample in samples] == [None, None, "r"]
     assert met == [
-        "keys that stand more than once, none of whose rows was used: 'a' on lines 1, 3, 5; 'b' on lines 2, 6"
+        "keys that stand more than once, none of whose rows was used: 'a' (line 1, line 3, line 5); 'b' (line 2, line 6)"
     ]
 
 
@@ -130,7 +130,98 @@ def test_what_did_not_fit_is_a_warning_or_an_error_once_all_is_read(tmp_path):
         next(samples)
 
 
-FIELDS = ", ".join(References.__annotations__)
+def asked(text: str, *more: str, **beside: object) -> dict:
+    said = [{"role": "system", "content": "s"}, *({"role": "user", "content": one} for one in (text, *more))]
+    return {"messages": said, **beside}
+
+
+def test_references_are_joined_by_what_the_user_asked_first(join):
+    references = [{"input": "q", "expected_output": "e", "label": 1}, {"input": {"a": 1}, "reference": ["x", "y"]}]
+    rows = [asked("q"), asked("r", "q"), asked('{"a": 1}'), asked("q", "then")]
+    samples, met = join(rows, references)
+    assert [(one.reference, one.references, one.label, one.fields) for one in samples] == [
+        ("e", None, "1", {"expected_output": "e"}),
+        (None, None, None, {}),
+        (None, ("x", "y"), None, {}),
+        ("e", None, "1", {"expected_output": "e"}),
+    ]
+    assert met == []
+
+
+def test_with_an_id_the_input_is_no_key(join):
+    samples, met = join([asked("q", id="a")], [{"id": "a", "input": "another", "expected_output": "e"}])
+    assert [(one.reference, one.fields) for one in samples] == [("e", {"expected_output": "e"})]
+    assert met == []
+
+
+def test_fields_are_added_to_those_of_the_sample_and_its_own_stay(join):
+    rows = [row("a", fields={"own": 1}), row("b", fields={"task_time": 5})]
+    references = [{"id": identity, "task_time": 7, "expected_output": "e"} for identity in "ab"]
+    samples, met = join(rows, references)
+    assert [one.fields for one in samples] == [
+        {"own": 1, "task_time": 7, "expected_output": "e"},
+        {"task_time": 5, "expected_output": "e"},
+    ]
+    assert met == ["1 samples carry references of their own, which were kept"]
+
+
+def test_what_is_null_is_not_known(join):
+    samples, met = join([row("a")], [{"id": "a", "input": None, "reference": None, "label": "l"}])
+    assert [(one.reference, one.label) for one in samples] == [(None, "l")]
+    assert met == []
+
+
+FILES = {
+    "r.jsonl": '{"id": "a", "expected_output": "e", "label": "l"}',
+    "r.json": '[{"id": "a", "expected_output": "e", "label": "l"}]',
+    "r.csv": "id,expected_output,label,reference\na,e,l,\n",
+    "r.tsv": "id\texpected_output\tlabel\na\te\tl\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_references_may_stand_in_any_container(tmp_path, name):
+    path, references = tmp_path / "a.jsonl", tmp_path / name
+    path.write_text(json.dumps(row("a")))
+    references.write_text(FILES[name])
+    [sample] = read(path, references=references, on_error="raise")
+    assert (sample.reference, sample.label, sample.fields) == ("e", "l", {"expected_output": "e"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("r.csv", "id,reference\na\n", " (line 2): has 1 cells, and the first row names 2 columns"),
+        ("r.csv", "id,task_time\n\na,soon\n", " (line 3): task_time: expected a finite number, found 'soon'"),
+        ("r.csv", "id,reference\n", ": holds no rows"),
+        (
+            "r.json",
+            '[{"id": "a", "label": "l"}, {"id": "b", "label": []}]',
+            ", record 1: label: Input should be a valid",
+        ),
+        ("r.json", '[{"id": "a", "label": "l"}, 5]', ", record 1: expected an object, found 5"),
+        ("r.json", "[", ": not JSON: "),
+        ("r.json", "[]", ": holds no rows"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_an_error_that_says_where_it_stands(tmp_path, name, content, found):
+    path, references = tmp_path / "a.jsonl", tmp_path / name
+    path.write_text(json.dumps(row("a")))
+    references.write_text(content)
+    with pytest.raises(TraceError, match=f"^{re.escape(str(references) + found)}"):
+        read(path, references=references)
+
+
+def test_rows_that_have_no_lines_are_named_by_their_index(tmp_path):
+    path, references = tmp_path / "a.jsonl", tmp_path / "r.json"
+    path.write_text(json.dumps(row("a")))
+    references.write_text('[{"id": "a", "label": "l"}, {"id": "a", "label": "m"}]')
+    met: list[TraceError] = []
+    list(read(path, references=references, on_error=met.append))
+    assert [error.found.partition("used: ")[2] for error in met] == ["'a' (record 0, record 1)"]
+
+
+FIELDS = ", ".join([*References.__annotations__, "expected_output"])
 
 
 @pytest.mark.parametrize(
@@ -160,9 +251,9 @@ FIELDS = ", ".join(References.__annotations__)
         ([{"id": "a", "reference": 5}], 1, "reference: Input should be a valid string, found 5"),
         ([{"id": "a", "references": "one"}], 1, "references: Input should be a valid tuple, found 'one'"),
         (
-            [{"id": "a"}, {"id": "b", "ranking": {"ranked": []}}],
+            [{"id": "a"}, {"id": "b", "ranking": {"retrieved": []}}],
             2,
-            "ranking.relevance: Field required, found {'ranked': []}",
+            "ranking.relevance: Field required, found {'retrieved': []}",
         ),
         (
             [{"id": "a", "reference_tool_calls": [{"name": "f"}, {"name": "f", "args": "oops"}]}],

@@ -14,7 +14,7 @@ MESSAGES = [HumanMessage("Hi"), AIMessage("Hello")]
 
 def test_constructors_take_values_by_position_as_by_keyword():
     assert ExpectedCall("f", {"a": 1}) == ExpectedCall(name="f", args={"a": 1})
-    assert Ranking(["a"], {"a": 1}) == Ranking(ranked=["a"], relevance={"a": 1.0})
+    assert Ranking(["a"], {"a": 1}) == Ranking(retrieved=["a"], relevance={"a": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,50 @@ def test_a_ranking_holds_finite_numbers_only(number):
         Ranking(["a"], {"a": number})
     with pytest.raises(ValidationError, match="finite"):
         Ranking(["a"], {}, scores=[number])
+
+
+PAIRS = [("a", 1), ("c", 3), ("b", 3), ("B", 3)]
+
+
+def test_a_ranking_of_pairs_is_in_the_order_of_trec_eval():
+    """The highest score first, and equal scores by id in descending order."""
+    ranking = Ranking(PAIRS, {"a": 1})
+    assert ranking.retrieved == ("c", "b", "B", "a")
+    assert ranking.scores == (3, 3, 3, 1)
+    assert Ranking(["a", "c", "b", "B"], {"a": 1}, scores=[1, 3, 3, 3]) == ranking
+    assert Ranking.model_validate({"retrieved": [list(one) for one in PAIRS], "relevance": {"a": 1}}) == ranking
+    assert Ranking.model_validate_json(ranking.model_dump_json()) == ranking
+
+
+def test_a_ranking_of_ids_alone_stays_as_it_is():
+    ranking = Ranking(["a", "c", "b"], {})
+    assert (ranking.retrieved, ranking.scores) == (("a", "c", "b"), None)
+
+
+def test_ids_in_a_ranking_may_be_numbers():
+    assert Ranking([7, "a"], {7: 1}) == Ranking(["7", "a"], {"7": 1})
+    assert Ranking([(7, 1), (10, 1)], {}).retrieved == ("7", "10")
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "relevance", "scores", "found"),
+    [
+        (["a", "b", "a", "c", "b"], {}, None, "retrieved holds each id once, found twice: 'a', 'b'"),
+        ([("a", 1), ("a", 2)], {}, None, "retrieved holds each id once, found twice: 'a'"),
+        ([1, "1"], {}, None, "retrieved holds each id once, found twice: '1'"),
+        ([], {1: 1, "1": 0}, None, "relevance holds each id once, found twice: '1'"),
+        (["a", "b"], {}, [1], "expected a score for each of 2 ids, found 1 scores"),
+        ([("a", 1)], {}, [1], "retrieved holds pairs of id and score; leave out scores, or give ids alone"),
+        (["a", ("b", 1)], {}, None, "retrieved holds pairs of id and score, and beside them 'a'"),
+        ([("a", 1), ("b", 1, 2)], {}, None, r"retrieved holds pairs of id and score, and beside them \('b', 1, 2\)"),
+        ([("a", float("nan"))], {}, None, r"scores\.0\n  Input should be a finite number"),
+        ([True], {}, None, r"retrieved\.0\n  Input should be a valid string"),
+        ({"a": 1}, {}, None, "retrieved\n  Input should be a valid tuple"),
+        (["a"], ["a"], None, "relevance\n  Input should be a valid dictionary"),
+    ],
+)
+def test_a_ranking_that_does_not_fit_is_an_error(retrieved, relevance, scores, found):
+    with pytest.raises(ValidationError, match=found):
+        Ranking(retrieved, relevance, scores=scores)
+    with pytest.raises(ValidationError, match="Ranking"):
+        Ranking.model_validate("a")

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from judgekit.traces.sample import Sample
 
+NO_RESPONSE = "the sample has no response: there is no message of the agent"
+
 
 class Given(NamedTuple):
     """A response, which may be empty, and references, at least one, of which none is blank."""
@@ -15,7 +17,7 @@ class Given(NamedTuple):
 def given(sample: Sample) -> Given | str:
     """What is to be compared, or why nothing can be: such a sample is skipped."""
     if (response := sample.trace.response) is None:
-        return "the sample has no response: there is no message of the agent"
+        return NO_RESPONSE
     named = [*([] if sample.reference is None else [sample.reference]), *(sample.references or ())]
     if references := tuple(dict.fromkeys(text for text in named if text.strip())):
         return Given(response, references)

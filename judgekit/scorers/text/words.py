@@ -5,31 +5,35 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Literal, Protocol, TypeAlias, get_args
+from unicodedata import normalize
 
 from judgekit.errors import ConfigError
 
 Tokenize: TypeAlias = Literal["auto", "rouge-score", "whitespace", "jieba"]
 """How a text is split into words.
 
-``auto``: runs of letters, their marks and digits in any script; in scripts that put no spaces between words (Chinese,
-Japanese, Thai, Lao, Khmer, Burmese) each character with its marks is a word.
+``auto``: runs of letters, their marks and digits in any script, in composed form (NFC); in scripts that put no spaces
+between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each character with its marks is a word.
 ``rouge-score``: runs of a to z and digits, as Google's rouge-score has it; on text in ASCII the same as ``auto``.
 ``whitespace``: what stands between spaces, punctuation included.
 ``jieba``: as ``auto``, and runs of Chinese characters into the words of the dictionary of jieba
 (``pip install 'judgekit[chinese]'``).
 """
 
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+Split: TypeAlias = Callable[[str], list[str]]
+"""Splits a text into words."""
+
 _ascii_words = re.compile(r"[A-Za-z0-9]+").findall
+_chinese_or_not = re.compile(r"[\u4e00-\u9fff]+|[^\u4e00-\u9fff]+").findall
 
 
-def splitter(tokenize: str) -> Callable[[str], list[str]]:
+def splitter(tokenize: str) -> Split:
     """The function that splits a text into words.
 
     Raises:
         ConfigError: There is no such way, or it needs what is not installed.
     """
-    known: Mapping[str, Callable[[str], list[str]]] = {
+    known: Mapping[str, Split] = {
         "auto": _auto,
         "rouge-score": _ascii_words,
         "whitespace": str.split,
@@ -43,15 +47,18 @@ def splitter(tokenize: str) -> Callable[[str], list[str]]:
 
 
 def _auto(text: str) -> list[str]:
-    return _ascii_words(text) if text.isascii() else _unicode_words()(text)
+    return _ascii_words(text) if text.isascii() else _unicode_words()(normalize("NFC", text))
 
 
 @cache
-def _unicode_words() -> Callable[[str], list[str]]:
+def _unicode_words() -> Split:
     import regex  # noqa: PLC0415 - most texts do without
 
-    word = rf"[{_UNSPACED}]\p{{M}}*|(?:(?![{_UNSPACED}])[\p{{L}}\p{{M}}\p{{N}}])+"
-    return regex.compile(word).findall
+    scripts = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar")
+    unspaced = "".join(rf"\p{{scx={script}}}" for script in scripts)  # with what they share, such as the long ー
+    spaced = rf"--[{unspaced}]"
+    word = rf"[\p{{L}}\p{{N}}&&[{unspaced}]]\p{{M}}*|[\p{{L}}\p{{N}}{spaced}][\p{{L}}\p{{M}}\p{{N}}{spaced}]*"
+    return regex.compile(word, regex.V1).findall
 
 
 class _Dictionary(Protocol):
@@ -79,13 +86,7 @@ def _dictionary() -> _Dictionary:
     return made
 
 
-@cache
-def _chinese() -> Callable[[str], list[str]]:
-    import regex  # noqa: PLC0415 - as above
-
-    return regex.compile(r"\p{Han}+|\P{Han}+").findall
-
-
 def _jieba(text: str) -> list[str]:
     cut = _dictionary().lcut
-    return [word for run in _chinese()(text) for word in (cut(run) if "\u4e00" <= run[0] <= "\u9fff" else _auto(run))]
+    runs = _chinese_or_not(text)
+    return [word for run in runs for word in (cut(run) if "\u4e00" <= run[0] <= "\u9fff" else _auto(run))]

@@ -1,7 +1,6 @@
 """How the arguments of an expected call and of one that was made are compared."""
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
@@ -14,10 +13,11 @@ from pydantic import Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
 from judgekit.errors import ConfigError, explain
+from judgekit.scorers.text.normal import folded
 from judgekit.scorers.tool_calls.assignment import evenest_pairs
-from judgekit.scorers.tool_calls.equality import canonical_json, same_json
 from judgekit.scorers.tool_calls.matchers import holds_matcher, matcher_in
 from judgekit.scorers.tool_calls.schemas import schema_problems
+from judgekit.traces.equality import canonical_json, same_json
 from judgekit.traces.message import JsonObject, Many, Record, ToolCall, parse_arguments
 from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import ExpectedCall
@@ -277,7 +277,7 @@ class _Walk:
             return 0.0
         if callable(self.how.text):
             return _checked(self.how.text(expected, made), "the comparer of texts")
-        fold = str.casefold if self.how.text == "casefold" else _normalized
+        fold = str.casefold if self.how.text == "casefold" else folded
         return float(fold(expected) == fold(made))
 
     def _noted(self, path: str, expected: Side, made: Side, score: float) -> float:
@@ -288,11 +288,6 @@ class _Walk:
 
 def _step(name: str) -> str:
     return f".{name}" if _PLAIN_KEY.fullmatch(name) else f"[{compact_json(name)}]"
-
-
-def _normalized(text: str) -> str:
-    # Case goes first, so that texts that are one without it stay one; what NFKC makes of them may have case again.
-    return " ".join(unicodedata.normalize("NFKC", text.casefold()).casefold().split())
 
 
 def _spelled(side: Side) -> Side:

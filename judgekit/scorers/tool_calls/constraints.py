@@ -12,11 +12,11 @@ from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationEr
 from judgekit.errors import ConfigError, explain, listed
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_arguments
-from judgekit.scorers.tool_calls.equality import canonical_json
 from judgekit.scorers.tool_calls.matchers import with_sound_matchers
 from judgekit.scorers.tool_calls.modes import known_requestor
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.scoring import Blocking
+from judgekit.traces.conduct import call_key
 from judgekit.traces.message import CALLERS, JsonObject, Record, Requestor, ToolCall
 from judgekit.traces.pairing import call_errors
 from judgekit.traces.rendering import compact_json, plain_name
@@ -185,7 +185,7 @@ class NoRepeat(Constraint):
         for made, failed in zip(conduct.calls, conduct.errors, strict=True):
             if not fits(made.call.name):
                 continue
-            key = _canonical(made.call)
+            key = call_key(made.call)
             message, may_retry = before.get(key, (0, True))
             if message == made.message or not may_retry:
                 repeats.append(f"{_place(made)} repeats message {message}")
@@ -337,11 +337,6 @@ class ToolConstraints(Blocking):
 
 def _has(call: ToolCall, args: JsonObject | None) -> bool:
     return args is None or compare_arguments(_AT_LEAST, ExpectedCall(call.name, args), call).score == 1
-
-
-def _canonical(call: ToolCall) -> str:
-    """A text that is the same for equal calls."""
-    return canonical_json([call.name, call.args_raw if call.args_error else call.args])
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:

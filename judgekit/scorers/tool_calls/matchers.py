@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from judgekit.errors import ConfigError, explain
-from judgekit.scorers.tool_calls.equality import same_json
+from judgekit.traces.equality import same_json
 from judgekit.traces.message import JsonObject, Record
 
 JsonType: TypeAlias = Literal["string", "number", "integer", "boolean", "object", "array", "null"]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from judgekit.errors import listed
 from judgekit.scorers.tool_calls.arguments import ArgCompare, ArgMatch, Comparison, compare_arguments
 from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs
-from judgekit.scorers.tool_calls.equality import canonical_json, same_json
 from judgekit.scorers.tool_calls.matchers import holds_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
+from judgekit.traces.equality import canonical_json, same_json
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.pairing import call_errors
 from judgekit.traces.rendering import plain_name

@@ -1,9 +1,9 @@
 """What all readers of foreign formats share: typed records that keep what they do not know."""
 
 from collections.abc import Iterable
-from typing import Annotated, Protocol, TypeAlias
+from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from judgekit.errors import TraceError, shortened
 from judgekit.traces.message import JsonObject, Message
@@ -40,10 +40,6 @@ class Reader(Protocol):
             TraceError: It does not have the format.
         """
         ...
-
-
-Identity: TypeAlias = Annotated[str, Field(coerce_numbers_to_str=True)]
-"""An id, which some files write as a number."""
 
 
 class Foreign(BaseModel):

@@ -13,6 +13,7 @@ from judgekit.errors import TraceError, explain
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
+    Identity,
     JsonObject,
     MediaPart,
     Message,
@@ -27,7 +28,7 @@ from judgekit.traces.message import (
     Usage,
     parse_arguments,
 )
-from judgekit.traces.readers.foreign import Foreign, Identity, items, unpaired
+from judgekit.traces.readers.foreign import Foreign, items, unpaired
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition, Trace
 

@@ -13,6 +13,7 @@ from judgekit.errors import TraceError, explain
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
+    Identity,
     JsonObject,
     Message,
     Requestor,
@@ -21,7 +22,7 @@ from judgekit.traces.message import (
     ToolMessage,
     parse_arguments,
 )
-from judgekit.traces.readers.foreign import Foreign, Identity, must_be_object, unpaired
+from judgekit.traces.readers.foreign import Foreign, must_be_object, unpaired
 from judgekit.traces.readers.openai_chat import read_usage
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Label, Trace

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.scorers.tool_calls.equality import same_json
 from judgekit.scorers.tool_calls.matchers import (
     anything,
     between,
@@ -22,6 +21,7 @@ from judgekit.scorers.tool_calls.matchers import (
     regex,
     similar,
 )
+from judgekit.traces.equality import same_json
 
 KEY = "$judgekit"
 VALUES = [None, True, False, 0, 1, 3, 3.0, 3.5, -2, 10**400, 1e308, "", "3", "true", [], [3], {}, {"a": 3}]

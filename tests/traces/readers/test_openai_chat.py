@@ -298,7 +298,7 @@ def test_references_may_stand_beside_the_messages():
         "prediction": "p",
         "prediction_score": 0.5,
         "documents": ["d"],
-        "ranking": {"ranked": ["a"], "relevance": {"a": 1}},
+        "ranking": {"retrieved": ["a"], "relevance": {"a": 1}},
         "fields": {"x": 1},
         "group": "g",
         "domain": "o",

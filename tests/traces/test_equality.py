@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.scorers.tool_calls.equality import same_json
+from judgekit.traces.equality import same_json
 
 EQUAL = [
     (75, 75.0),

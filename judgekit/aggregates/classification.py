@@ -1,0 +1,119 @@
+"""Accuracy, precision, recall and F1 of answers and of labels."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from judgekit.aggregates.total import Total
+from judgekit.errors import listed, shortened
+from judgekit.score import Score
+
+_CLASSES_NAMED = 5
+
+
+def answer_match(scores: Sequence[Score]) -> Total:
+    """What answers come to that are ``matched``, ``wrong`` or ``no_answer``, where to be correct is the positive class.
+
+    A matched answer is a true positive, a wrong one a false positive and a false negative, none a false negative.
+    """
+    if isinstance(asked := _asked(scores), Total):
+        return asked
+    labels = Counter(score.label for score in scores)
+    matched, wrong, none = labels["matched"], labels["wrong"], labels["no_answer"]
+    figures = {
+        "accuracy": matched / len(scores),
+        "precision": matched / (matched + wrong) if matched + wrong else None,
+        "recall": matched / (matched + wrong + none),
+        "f1": 2 * matched / (2 * matched + 2 * wrong + none),
+        "matched": matched,
+        "wrong": wrong,
+        "no answer": none,
+    }
+    note = "" if matched + wrong else "precision is undefined (0/0): no response has an answer"
+    return Total(figures[asked[0]], asked[0], note, figures)
+
+
+def classification(scores: Sequence[Score]) -> Total:
+    """What true and predicted labels come to, by scikit-learn, with the confusion matrix, in which 0 is left out.
+
+    An empty prediction is no answer: a false negative of its class, and a false positive of none. Precision, recall and
+    F1 are those of the positive class, or averages (macro where only accuracy is asked for). What is 0/0 is ``None``,
+    but in a macro or weighted average a class's 0/0 counts as 0, as is scikit-learn's default; the note names the class.
+    """
+    if isinstance(asked := _asked(scores), Total):
+        return asked
+    measure, positive = asked
+    average = measure.partition("_")[2] or "macro"
+    pooled = positive is not None or average == "micro"
+    true = [str(score.details["true"]) for score in scores]
+    predicted = [str(score.details["predicted"]) for score in scores]
+    classes = sorted({*true, *predicted} - {""})
+    code = {name: number for number, name in enumerate(classes)}
+    # Numbers, since an array of texts would cut off what ends in NUL, and pad each to the length of the longest.
+    coded = [code[name] for name in true], [code.get(name, -1) for name in predicted]
+    metrics = cast("_Metrics", import_module("sklearn.metrics"))
+    precision, recall, f1, _ = metrics.precision_recall_fscore_support(
+        *coded,
+        labels=range(len(classes)) if positive is None else [code.get(positive, len(classes))],
+        average="micro" if pooled else average,  # over one class it is that class's own
+        zero_division=math.nan if pooled else 0.0,
+    )
+    suffix = f"_{average}" if positive is None else ""
+    figures: dict[str, float | None] = {"accuracy": float(metrics.accuracy_score(*coded))}
+    for name, value in (("precision", precision), ("recall", recall), ("f1", f1)):
+        figures[name + suffix] = None if math.isnan(value) else float(value)
+    counts = {name: dict[str, int]() for name in classes}
+    no_answer = "no answer"
+    while no_answer in code:
+        no_answer = f"({no_answer})"
+    for (row, column), times in sorted(Counter(zip(true, predicted, strict=True)).items()):
+        counts[row][column or no_answer] = times
+    notes = _notes(classes, set(true), set(predicted), positive, average)
+    return Total(figures[measure], measure, "; ".join(notes), figures, counts)
+
+
+class _Metrics(Protocol):
+    """`sklearn.metrics`, as far as it is used."""
+
+    def accuracy_score(self, true: Sequence[int], predicted: Sequence[int], /) -> float: ...
+    def precision_recall_fscore_support(
+        self,
+        true: Sequence[int],
+        predicted: Sequence[int],
+        /,
+        *,
+        labels: Sequence[int],
+        average: str,
+        zero_division: float,
+    ) -> tuple[float, float, float, object]: ...
+
+
+def _asked(scores: Sequence[Score]) -> tuple[str, str | None] | Total:
+    """The measure that the scores are to come to, and its positive class; an undefined total if there are several."""
+    found = list(dict.fromkeys((str(score.details["measure"]), score.details.get("positive")) for score in scores))
+    if len(found) > 1:
+        several = (measure if positive is None else f"{measure} of {positive}" for measure, positive in found)
+        return Total(None, "undefined", f"its scores come to different measures: {listed(several, between=', ')}")
+    measure, positive = found[0]
+    return measure, None if positive is None else str(positive)
+
+
+def _notes(
+    classes: Sequence[str], true: set[str], predicted: set[str], positive: str | None, average: str
+) -> Iterator[str]:
+    """What the figures are of, and which of them are, or have in them, 0/0."""
+    if positive is None and average == "micro":
+        if predicted == {""}:
+            yield "precision is undefined (0/0): nothing was predicted"
+        return
+    if positive is not None:
+        yield f"positive class {shortened(positive)}"
+    becomes = "is undefined (0/0)" if positive is not None else "of a class counts as 0 where it is 0/0"
+    for name, missing, there in (("precision", "never predicted", predicted), ("recall", "never true", true)):
+        lacking = [shortened(one) for one in (classes if positive is None else [positive]) if one not in there]
+        if lacking:
+            yield f"{name} {becomes}: {listed(lacking, _CLASSES_NAMED, ', ')} {'is' if len(lacking) == 1 else 'are'} {missing}"
+    if positive is not None and positive not in classes:
+        yield "f1 is undefined (0/0)"

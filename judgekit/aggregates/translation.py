@@ -1,0 +1,160 @@
+"""Corpus BLEU, chrF and TER: of the summed counts of all samples, which is not the mean of what each sample scores."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, cast
+
+from judgekit.aggregates.total import Total, mean
+from judgekit.score import Score
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEUScore
+
+
+class BleuDetails(TypedDict):
+    """The details of a score of BLEU. Lists have a number for each order of n-grams, from 1."""
+
+    metric: str
+    correct: list[int]
+    total: list[int]
+    precisions: list[float]
+    brevity_penalty: float
+    response_length: int
+    reference_length: int
+    smooth: str
+    signature: str
+    corpus_signature: str
+
+
+class ChrfDetails(TypedDict):
+    """The details of a score of chrF. Lists have a number for each order, of characters first, then of words."""
+
+    metric: str
+    matched: list[int]
+    response_ngrams: list[int]
+    reference_ngrams: list[int]
+    beta: int
+    signature: str
+
+
+class TerDetails(TypedDict):
+    """The details of a score of TER."""
+
+    metric: str
+    edits: int
+    response_length: int
+    reference_length: float
+    ter: float
+    signature: str
+
+
+def corpus_bleu(scores: Sequence[Score]) -> Total:
+    """Corpus BLEU in [0, 1], as ``sacrebleu.corpus_bleu`` has it, from the details of scores of BLEU.
+
+    Undefined over scores that were made in different ways. Its note is sacrebleu's signature.
+    """
+    return _total(scores, "corpus_signature", _bleu)
+
+
+def corpus_chrf(scores: Sequence[Score]) -> Total:
+    """Corpus chrF in [0, 1], as ``sacrebleu.corpus_chrf`` has it, from the details of scores of chrF.
+
+    Undefined over scores that were made in different ways. Its note is sacrebleu's signature.
+    """
+    return _total(scores, "signature", _chrf)
+
+
+def corpus_ter(scores: Sequence[Score]) -> Total:
+    """1 - corpus TER, and at least 0, from the details of scores of TER.
+
+    The TER itself, as ``sacrebleu.corpus_ter`` has it, is among the figures: edits for each word of the references,
+    which may be above 1. Undefined over scores that were made in different ways. Its note is sacrebleu's signature.
+    """
+    return _total(scores, "signature", _ter)
+
+
+_Measured: TypeAlias = tuple[float, str, Mapping[str, float]]
+
+
+def _total(scores: Sequence[Score], signed: str, measure: Callable[[Sequence[object], str], _Measured]) -> Total:
+    figures = {"mean of samples": mean(scores)}
+    made: dict[tuple[str, str], set[str]] = {}
+    for score in scores:
+        references, _, recipe = str(score.details[signed]).partition("|")
+        made.setdefault((str(score.details["metric"]), recipe), set()).add(references)
+    if len(made) > 1:
+        ways = "; ".join(f"{metric} {recipe}" for metric, recipe in made)
+        return Total(None, "undefined", f"its scores were made in different ways: {ways}", figures)
+    [((metric, recipe), numbers)] = made.items()
+    value, name, more = measure([score.details for score in scores], f"corpus {metric}")
+    references = numbers.pop() if len(numbers) == 1 else "nrefs:var"
+    return Total(value, name, f"{references}|{recipe}", {**more, **figures})
+
+
+def _bleu(details: Sequence[object], name: str) -> _Measured:
+    counted = cast("Sequence[BleuDetails]", details)
+    found = bleu(
+        _summed([one["correct"] for one in counted]),
+        _summed([one["total"] for one in counted]),
+        sum(one["response_length"] for one in counted),
+        sum(one["reference_length"] for one in counted),
+        counted[0]["smooth"],
+    )
+    return min(1.0, found.score / 100), name, {}
+
+
+def _chrf(details: Sequence[object], name: str) -> _Measured:
+    counted = cast("Sequence[ChrfDetails]", details)
+    value = chrf(
+        _summed([one["matched"] for one in counted]),
+        _summed([one["response_ngrams"] for one in counted]),
+        _summed([one["reference_ngrams"] for one in counted]),
+        counted[0]["beta"],
+    )
+    return value, name, {}
+
+
+def _ter(details: Sequence[object], name: str) -> _Measured:
+    counted = cast("Sequence[TerDetails]", details)
+    ter = sum(one["edits"] for one in counted) / sum(one["reference_length"] for one in counted)
+    return max(0.0, 1 - ter), f"1 - {name}", {name: ter}
+
+
+def _summed(rows: Sequence[Sequence[int]]) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)]
+
+
+def bleu(
+    correct: Sequence[int],
+    total: Sequence[int],
+    response_length: int,
+    reference_length: int,
+    smooth: str,
+    *,
+    effective_order: bool = False,
+) -> "BLEUScore":
+    """BLEU by sacrebleu, in percent, from counts of n-grams for each order and lengths in words."""
+    import sacrebleu  # noqa: PLC0415 - it takes a while
+
+    return sacrebleu.BLEU.compute_bleu(  # pyright: ignore[reportUnknownMemberType] - one option of it has no type
+        # Where it smooths it may write into them.
+        [*correct],
+        [*total],
+        response_length,
+        reference_length,
+        smooth_method=smooth,
+        effective_order=effective_order,
+        max_ngram_order=len(total),
+    )
+
+
+def chrf(matched: Sequence[int], response: Sequence[int], reference: Sequence[int], beta: int) -> float:
+    """ChrF in [0, 1] from counts of n-grams for each order: the F-beta of precision and recall, averaged over orders.
+
+    Orders in which the response or the reference has no n-gram are left out.
+    """
+    orders = [counts for counts in zip(matched, response, reference, strict=True) if counts[1] and counts[2]]
+    if not any(matched):
+        return 0.0
+    precision = sum(match / made for match, made, _ in orders) / len(orders)
+    recall = sum(match / there for match, _, there in orders) / len(orders)
+    return min(1.0, (1 + beta**2) * precision * recall / (beta**2 * precision + recall))

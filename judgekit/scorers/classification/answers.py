@@ -1,0 +1,168 @@
+"""Answer matching: does the response say what was expected?"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from operator import itemgetter
+from typing import Literal, NamedTuple, TypeAlias, cast, get_args
+
+from pydantic import JsonValue
+
+from judgekit.errors import ConfigError, listed, shortened
+from judgekit.score import Score
+from judgekit.scorers.classification.content import NEGATED, content_words, published_words, words_listed
+from judgekit.scorers.text.given import Given, given
+from judgekit.scorers.text.normal import normalized
+from judgekit.scorers.text.words import Tokenize, splitter
+from judgekit.scoring import Blocking
+from judgekit.traces.sample import Sample
+
+AnswerMeasure: TypeAlias = Literal["accuracy", "precision", "recall", "f1"]
+"""What the labels of many answers come to: see `judgekit.aggregates.classification.answer_match`."""
+Recipe: TypeAlias = Literal["content", "published"]
+"""Which words of an answer count: its content words, or those of the published recipe."""
+
+_PUBLISHED_STOP_WORDS = frozenset("的是在了和有就不人都")
+_NO_WORDS = "the response or the expected text has no content words: only an equal text matches"
+_ONE_NEGATED = "matched, although a word is negated in the response or the expected text, and none in the other"
+
+
+class _Match(NamedTuple):
+    """An expected text beside the response; the greatest is the best."""
+
+    equal: bool
+    similarity: float
+    expected: str
+    words: set[str]
+
+
+@dataclass(frozen=True)
+class AnswerMatch(Blocking):
+    r"""1 if the response says what was expected, else 0.
+
+    It does if the Jaccard similarity of their content words (shared over all) is at least ``threshold``, or if they are
+    equal but for case, width, white space and punctuation around them. What is expected: ``sample.label``, or its field
+    ``expected_output``, or its references, of which the most similar counts.
+
+    Content words are told by `content_words`: without stop words (``stop_words``, or a list of Chinese and English
+    ones) and single Latin letters, numbers whole, and with a mark on words after a negation, so that 支持退款 and
+    不支持退款 have no word in common. What stands before a negation carries no mark; two texts that match although
+    only one negates a word are warned of. Calibrate the threshold on pairs that include negated ones, above all for
+    Chinese, where each character is a word unless ``tokenize="jieba"``.
+    ``recipe="published"`` takes the words of a published recipe instead: by ``\b\w+\b`` in lower case, longer than
+    one character, where a Chinese clause is one word and nothing is negated.
+
+    The label is ``matched``, ``wrong``, or ``no_answer`` where the response is empty. The scores of many samples come
+    to ``measure``, with matched = TP, wrong = FP and FN, no answer = FN. Skipped without a response, or where nothing
+    is expected. Details: ``similarity``, ``threshold``, ``equal``, the ``expected`` text, and the words that are
+    ``shared``, ``only_expected`` and ``only_response``. No judge. Source: Jaccard similarity at least 0.3, as
+    published for the evaluation of agents, with negations marked as by Das & Chen (2001) and Pang et al. (2002,
+    https://aclanthology.org/W02-1011).
+
+    Raises:
+        ConfigError: There is no such measure, recipe or way to split a text into words, the threshold is not above 0
+            and at most 1, or the stop words are no list of words.
+    """
+
+    threshold: float = 0.3
+    measure: AnswerMeasure = "accuracy"
+    tokenize: Tokenize = "auto"
+    stop_words: Sequence[str] | None = None
+    recipe: Recipe = "content"
+    name: str = "answer_match"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold <= 1:
+            raise ConfigError(f"{self.name}: threshold is above 0 and at most 1, found {self.threshold!r}")
+        if self.measure not in get_args(AnswerMeasure):
+            raise ConfigError.unknown("measure", self.measure, get_args(AnswerMeasure))
+        if self.recipe not in get_args(Recipe):
+            raise ConfigError.unknown("recipe", self.recipe, get_args(Recipe))
+        if self.recipe == "published" and self.tokenize != "auto":
+            raise ConfigError(
+                f"{self.name}: recipe='published' has its own words; leave out tokenize={self.tokenize!r}"
+            )
+        words: object = self.stop_words
+        if words is not None and not _are_words(words):
+            raise ConfigError(f"{self.name}: stop_words is a list of words, found {shortened(words)}")
+        splitter(self.tokenize)
+
+    @cached_property
+    def _words(self) -> Callable[[str], set[str]]:
+        asked = None if self.stop_words is None else frozenset(map(str.casefold, self.stop_words))
+        if self.recipe == "published":
+            return partial(published_words, stop_words=_PUBLISHED_STOP_WORDS if asked is None else asked)
+        stop_words = words_listed("stop_words") if asked is None else asked
+        return partial(content_words, split=splitter(self.tokenize), stop_words=stop_words)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Compares the response with what was expected."""
+        response, known = sample.trace.response, _known(sample)
+        found = given(sample) if response is None or known is None else Given(response, (known,))
+        if isinstance(found, str):
+            lacks = "" if response is None else ", and there is no label and no expected_output"
+            return Score.skipped(self.name, found + lacks)
+        words = self._words(found.response)
+        best = max((self._match(found.response, words, text) for text in found.references), key=itemgetter(0, 1))
+        matched = self._matches(best)
+        answered = bool(found.response.strip())
+        sides: dict[str, list[JsonValue]] = {
+            "shared": [*sorted(best.words & words)],
+            "only_expected": [*sorted(best.words - words)],
+            "only_response": [*sorted(words - best.words)],
+        }
+        return Score.scored(
+            self.name,
+            float(matched),
+            label="matched" if matched else "wrong" if answered else "no_answer",
+            reason=self._reason(best, sides) if answered else "the response is empty",
+            details={
+                "similarity": best.similarity,
+                "threshold": self.threshold,
+                "equal": best.equal,
+                "expected": best.expected,
+                **sides,
+                "measure": self.measure,
+            },
+            aggregate="answer_match",
+            warnings=self._warnings(words, best) if answered else (),
+        )
+
+    def _match(self, response: str, words: set[str], expected: str) -> _Match:
+        there = self._words(expected)
+        similarity = len(words & there) / len(words | there) if words and there else 0.0
+        return _Match(normalized(response) == normalized(expected), similarity, expected, there)
+
+    def _matches(self, match: _Match) -> bool:
+        return match.equal or match.similarity >= self.threshold
+
+    def _warnings(self, words: set[str], best: _Match) -> Iterator[str]:
+        if not (words and best.words):
+            yield _NO_WORDS
+        if self._matches(best) and _negates(words) != _negates(best.words):
+            yield _ONE_NEGATED
+
+    def _reason(self, best: _Match, sides: Mapping[str, Sequence[JsonValue]]) -> str:
+        if best.equal:
+            return f"equal to {shortened(best.expected)} but for case, width, white space and punctuation around it"
+        compared = "at least" if self._matches(best) else "below"
+        words = [
+            f"{side.replace('_', ' ')}: {listed(map(shortened, those), 8, ', ')}"
+            for side, those in sides.items()
+            if those
+        ]
+        return "; ".join([f"similarity {best.similarity:.2f}, {compared} {self.threshold:g}", *words])
+
+
+def _negates(words: set[str]) -> bool:
+    return any(word.endswith(NEGATED) for word in words)
+
+
+def _are_words(words: object) -> bool:
+    return isinstance(words, list | tuple) and all(isinstance(word, str) for word in cast("Sequence[object]", words))
+
+
+def _known(sample: Sample) -> str | None:
+    """The label, or else the expected output of a dataset's row, if that is a text."""
+    texts = (sample.label, sample.fields.get("expected_output"))
+    return next((text for text in texts if isinstance(text, str) and text.strip()), None)

@@ -1,0 +1,83 @@
+"""Classification: is the predicted label the true one?"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from judgekit.errors import ConfigError, shortened
+from judgekit.score import Score
+from judgekit.scoring import Blocking
+from judgekit.traces.sample import Sample
+
+ClassMeasure: TypeAlias = Literal[
+    "accuracy",
+    "precision",
+    "recall",
+    "f1",
+    "precision_macro",
+    "recall_macro",
+    "f1_macro",
+    "precision_micro",
+    "recall_micro",
+    "f1_micro",
+    "precision_weighted",
+    "recall_weighted",
+    "f1_weighted",
+]
+"""What the labels of many samples come to, by scikit-learn's names: see `judgekit.aggregates.classification`."""
+
+_BINARY = ("precision", "recall", "f1")
+
+
+@dataclass(frozen=True)
+class Classification(Blocking):
+    """1 if the predicted label is the true one, ``sample.label``, else 0.
+
+    The prediction is ``sample.prediction``, or where there is none all of the response. White space around labels does
+    not count; all else does, case too.
+
+    The scores of many samples come to ``measure``, by scikit-learn, with the confusion matrix. ``precision``, ``recall``
+    and ``f1`` are those of the class ``positive``, all others being negative; ``_macro``, ``_micro`` and ``_weighted``
+    (such as ``f1_macro``) are averages over all classes that are true or predicted anywhere. An empty prediction is no answer: a false
+    negative of its class, and a false positive of none.
+
+    The label is ``correct``, ``wrong`` or ``no_answer``. Skipped without a label, or without a prediction and a
+    response. Details: the ``true`` label and the ``predicted`` one, ``measure`` and ``positive``. No judge. Source:
+    https://scikit-learn.org/stable/modules/model_evaluation.html#classification-metrics.
+
+    Raises:
+        ConfigError: There is no such measure, or it needs ``positive`` and has none, or is an average and has it.
+    """
+
+    measure: ClassMeasure = "accuracy"
+    positive: str | None = None
+    name: str = "classification"
+
+    def __post_init__(self) -> None:
+        if self.measure not in get_args(ClassMeasure):
+            raise ConfigError.unknown("measure", self.measure, get_args(ClassMeasure))
+        if self.measure in _BINARY and self.positive is None:
+            raise ConfigError(
+                f"{self.name}: {self.measure} is that of one class: name it with positive=..., or take "
+                f"{self.measure}_macro, {self.measure}_micro or {self.measure}_weighted"
+            )
+        if "_" in self.measure and self.positive is not None:
+            raise ConfigError(f"{self.name}: {self.measure} is an average over classes; leave out positive=...")
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Compares the two labels."""
+        predicted = sample.trace.response if sample.prediction is None else sample.prediction
+        if sample.label is None or not (true := sample.label.strip()):
+            return Score.skipped(self.name, f"the sample's label is {'missing' if sample.label is None else 'empty'}")
+        if predicted is None:
+            return Score.skipped(self.name, "the sample has no prediction, and no response: no message of the agent")
+        predicted = predicted.strip()
+        correct = predicted == true
+        answer = f"predicted {shortened(predicted)}" if predicted else "no answer"
+        return Score.scored(
+            self.name,
+            float(correct),
+            label="correct" if correct else "wrong" if predicted else "no_answer",
+            reason=answer if correct else f"{answer}, true is {shortened(true)}",
+            details={"true": true, "predicted": predicted, "measure": self.measure, "positive": self.positive},
+            aggregate="classification",
+        )

@@ -1,0 +1,274 @@
+"""How an agent does elsewhere and with others: in other domains, in other environments, among other agents."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import fsum
+from sys import float_info
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from judgekit.aggregates.domains import domain_means, domain_name, mean_of_means
+from judgekit.errors import ConfigError, listed, shortened
+from judgekit.judges.prompt import Prompt
+from judgekit.score import Score
+from judgekit.scorers.repeat import prompts_of
+from judgekit.scoring import Blocking, Scorer, attempt
+from judgekit.traces.conduct import elapsed, handovers
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+_ZERO_SECONDS = "it took zero seconds, so that its efficiency is its quality"
+
+
+@dataclass(frozen=True)
+class Adaptability(Blocking):
+    """1 if the mean score is 1 in every domain.
+
+    With a scorer, each sample's score is that scorer's, and the run's number is the macro mean: the mean over domains
+    (``sample.domain``) of each domain's mean, so that a domain with many samples counts no more than others. Skipped
+    without a domain, and where the scorer skips; fails and abstains where it does. Details: the scorer's, and ``domain``.
+
+    Without one, a sample is a list of results, ``fields["results"]``: ``[{"score": 0.85, "domain": "law"}, ...]``, and
+    its score is their macro mean. Skipped where there are none. Fails where one has no domain or no score in [0, 1].
+    Details: ``domains``, each with its ``mean`` and how many results it has (``n``).
+
+    No judge, unless the scorer asks one. Source: the mean of the scores of all domains, as published for agent
+    evaluation, where each domain has one score.
+    """
+
+    scorer: Scorer | None = None
+    name: str = "adaptability"
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The questions that the scorer asks."""
+        return () if self.scorer is None else prompts_of(self.scorer)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Scores the sample, or takes the mean of its results."""
+        if self.scorer is None:
+            return self._of_results(sample.fields.get("results"))
+        if not sample.domain:
+            return Score.skipped(self.name, "the sample has no domain")
+        found = await attempt(self.scorer, sample)
+        kept = {"details": {**found.details, "domain": sample.domain}, "aggregate": "macro_mean"}
+        return found.model_copy(update={"scorer": self.name, **kept})
+
+    def _of_results(self, results: JsonValue) -> Score:
+        if results is None:
+            return Score.skipped(self.name, "the sample has no results, and no scorer is given")
+        if not isinstance(results, list):
+            raise ValueError(f'results: expected a list of {{"score": ..., "domain": ...}}, found {shortened(results)}')
+        if not results:
+            return Score.skipped(self.name, "the list of results is empty")
+        domains = domain_means(_result(row, f"results[{index}]") for index, row in enumerate(results))
+        told = [f"{domain_name(domain)} {found.mean:.3g}" for domain, found in domains.items()]
+        return Score.scored(
+            self.name,
+            mean_of_means(domains),
+            reason=f"mean of {len(told)} domain{'' if len(told) == 1 else 's'}: {listed(told, 8, ', ')}",
+            details={"domains": {domain: {"mean": found.mean, "n": found.n} for domain, found in domains.items()}},
+        )
+
+
+def _result(row: JsonValue, where: str) -> tuple[str, float]:
+    if not isinstance(row, dict):
+        raise ValueError(f'{where}: expected {{"score": ..., "domain": ...}}, found {shortened(row)}')
+    domain = row.get("domain")
+    if not isinstance(domain, str) or not domain:
+        raise ValueError(f"{where}: domain is the name of a domain, found {shortened(domain)}")
+    return domain, _number(row.get("score"), f"{where}: score", 1)
+
+
+@dataclass(frozen=True)
+class CollaborationEfficiency(Blocking):
+    """1 if the agents reached full quality without a word or in no time; less, the longer they took and the more they said.
+
+    quality / (rounds x seconds + 1). Each of the three is a field of the sample where it has it, and is else derived:
+    ``task_quality`` in [0, 1], by ``scorer``; ``communication_rounds``, the messages between agents (`handovers`);
+    ``task_time`` in seconds (`elapsed`).
+
+    Skipped where one of the three is not given and cannot be derived, and where the scorer skips; fails and abstains
+    where it does. Fails where a field is no number, or one that cannot be. Zero seconds are legal by the formula: the
+    value is the quality, with a warning. Details: ``quality``, ``rounds``, ``seconds``; ``derived``, which of them are;
+    ``quality_score``, what the scorer said.
+
+    No judge, unless the scorer asks one. Source: collaboration efficiency as published for agent evaluation, where zero
+    seconds give 0.
+    """
+
+    scorer: Scorer | None = None
+    name: str = "collaboration_efficiency"
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The questions that the scorer asks."""
+        return () if self.scorer is None else prompts_of(self.scorer)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Takes or derives the three, and divides."""
+        given = _field(sample, "task_quality", 1)
+        quality = self.scorer if given is None else given
+        rounds = _given_or(handovers, sample, "communication_rounds")
+        seconds = _given_or(elapsed, sample, "task_time")
+        if quality is None or isinstance(rounds, str) or isinstance(seconds, str):
+            missing = [found for found in (rounds, seconds) if isinstance(found, str)]
+            missing += ["no task_quality: no scorer is given"] if quality is None else []
+            return Score.skipped(self.name, "; ".join(missing))
+        if isinstance(quality, int | float):
+            return self._score(sample, quality, rounds, seconds)
+        found = await attempt(quality, sample)
+        if found.value is None:
+            return found.model_copy(update={"scorer": self.name})
+        return self._score(sample, found.value, rounds, seconds, found)
+
+    def _score(self, sample: Sample, quality: float, rounds: float, seconds: float, by: Score | None = None) -> Score:
+        reason = f"quality {quality:g} / ({rounds:g} rounds x {seconds:g} s + 1)"
+        names = {"quality": "task_quality", "rounds": "communication_rounds", "seconds": "task_time"}
+        details: dict[str, JsonValue] = {
+            "quality": quality,
+            "rounds": rounds,
+            "seconds": seconds,
+            "derived": [short for short, name in names.items() if sample.fields.get(name) is None],
+        }
+        if by is not None:
+            details["quality_score"] = by.model_dump(mode="json", include={"label", "reason", "details"})
+        notes = [reason, *([] if seconds else [_ZERO_SECONDS]), *([by.reason] if by and by.reason else [])]
+        return Score.scored(
+            self.name,
+            quality / (rounds * seconds + 1),
+            reason="; ".join(notes),
+            details=details,
+            calls=by.calls if by else (),
+            warnings=[*(by.warnings if by else ()), *([] if seconds else [_ZERO_SECONDS])],
+        )
+
+
+def _given_or(derive: Callable[[Trace], float | str], sample: Sample, name: str) -> float | str:
+    """A field, or else what is derived from the trace; a text says why there is neither."""
+    if (given := _field(sample, name)) is not None:
+        return given
+    found = derive(sample.trace)
+    return f"no {name}: {found}" if isinstance(found, str) else found
+
+
+def _field(sample: Sample, name: str, most: float = float_info.max) -> float | None:
+    return None if (found := sample.fields.get(name)) is None else _number(found, name, most)
+
+
+def _number(found: JsonValue, where: str, most: float = float_info.max) -> float:
+    """A number from 0 to the most that it may be.
+
+    Raises:
+        ValueError: It is none; true and false, NaN and infinity are none either.
+    """
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= most:
+        wanted = "a number in [0, 1]" if most == 1 else "a number, 0 or more"
+        raise ValueError(f"{where}: expected {wanted}, found {shortened(found)}")
+    return float(found)
+
+
+class Scored(Protocol):
+    """A score and the sample that it belongs to, such as a row of a run."""
+
+    @property
+    def sample_id(self) -> str:
+        """The sample's id."""
+        ...
+
+    @property
+    def score(self) -> Score:
+        """What was said of it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Portability(Blocking):
+    """1 if what the agent scores in another environment is no less than what it scores in its own.
+
+    1 - max(0, min(loss, 1)), where loss = (original - transferred) / original. The two are fields of the sample,
+    ``original_score`` and ``transferred_score``, of any scale that begins at 0; `between` takes them from two runs.
+
+    Skipped where one is missing or the original is 0, of which nothing can be lost. Fails where one is no number or
+    below 0. Details: ``original``, ``transferred``, ``loss`` (below 0: an improvement). No judge. Source: portability as
+    published for agent evaluation, where an improvement gives more than 1, and an original of 0 gives 0.
+    """
+
+    name: str = "portability"
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Compares the two fields."""
+        original, transferred = _field(sample, "original_score"), _field(sample, "transferred_score")
+        if original is None or transferred is None:
+            names = {"original_score": original, "transferred_score": transferred}
+            return Score.skipped(self.name, f"no {' and no '.join(name for name in names if names[name] is None)}")
+        return _portability(self.name, original, transferred, {})
+
+    @classmethod
+    def between(cls, original: Iterable[Scored], transferred: Iterable[Scored], scorer: str | None = None) -> Score:
+        """The portability of one run to another, from the means over the samples that were scored in both.
+
+        Samples are paired by their ids. Skipped where no pair is scored on both sides, or the original mean is 0. Further
+        details: ``pairs``, how many were; ``only_in_original`` and ``only_in_transferred``, ids without a partner;
+        ``not_scored``, of how many pairs each side is not scored.
+
+        Args:
+            original: Rows of the run in the agent's own environment.
+            transferred: Rows of the run in the other one.
+            scorer: Whose rows are compared; needed where there are several scorers.
+
+        Raises:
+            ConfigError: There is no such scorer, or several and none is named.
+            ValueError: An id stands more than once on one side.
+        """
+        own, other = list(original), list(transferred)
+        names = list(dict.fromkeys(row.score.scorer for row in (*own, *other)))
+        if scorer is None and len(names) > 1:
+            raise ConfigError(f"the rows are those of several scorers: name one of them with scorer=: {listed(names)}")
+        if scorer is not None and names and scorer not in names:
+            raise ConfigError.unknown("scorer", scorer, names)
+        before, after = _by_id(own, scorer, "original"), _by_id(other, scorer, "transferred")
+        values = [(score.value, after[name].value) for name, score in before.items() if name in after]
+        pairs = [(one, two) for one, two in values if one is not None and two is not None]
+        alone: dict[str, list[JsonValue]] = {
+            "only_in_original": [name for name in before if name not in after],
+            "only_in_transferred": [name for name in after if name not in before],
+        }
+        details: dict[str, JsonValue] = {
+            "pairs": len(pairs),
+            **alone,
+            "not_scored": {
+                "original": sum(one is None for one, _ in values),
+                "transferred": sum(two is None for _, two in values),
+            },
+        }
+        if not pairs:
+            return Score.skipped(cls.name, "no sample is scored in both runs", details=details)
+        left_out = len(values) - len(pairs) + sum(map(len, alone.values()))
+        others = f", {left_out} other sample{'' if left_out == 1 else 's'} left out" if left_out else ""
+        over = f" (means over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}{others})"
+        one, two = (fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
+        return _portability(cls.name, one, two, details, over)
+
+
+def _by_id(rows: Iterable[Scored], scorer: str | None, side: str) -> Mapping[str, Score]:
+    chosen = [row for row in rows if scorer in (None, row.score.scorer)]
+    times = Counter(row.sample_id for row in chosen)
+    if twice := [repr(name) for name, often in times.items() if often > 1]:
+        raise ValueError(f"{side}: ids that stand more than once, so that they cannot be paired: {listed(twice)}")
+    return {row.sample_id: row.score for row in chosen}
+
+
+def _portability(
+    name: str, original: float, transferred: float, details: Mapping[str, JsonValue], over: str = ""
+) -> Score:
+    known: dict[str, JsonValue] = {"original": original, "transferred": transferred, **details}
+    said = f"transferred {transferred:.4g} of original {original:.4g}{over}"
+    if original == 0:
+        return Score.skipped(name, f"nothing can be lost of an original score of 0: {said}", details=known)
+    loss = (original - transferred) / original
+    change = f"an improvement by {-loss:.2%}" if loss < 0 else f"a loss of {loss:.2%}"
+    known["loss"] = loss
+    return Score.scored(name, 1 - max(0.0, min(loss, 1.0)), reason=f"{said}: {change}", details=known)

@@ -1,0 +1,229 @@
+"""Scorers of rankings in which a document is relevant or not."""
+
+from abc import abstractmethod
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from judgekit.errors import shortened
+from judgekit.score import Score
+from judgekit.scorers.ranking import measures
+from judgekit.scorers.ranking.ranked import (
+    Graded,
+    RankingScorer,
+    listed_ranks,
+    must_be_grade,
+    must_be_rank,
+)
+from judgekit.traces.message import JsonObject
+
+
+class Hits(NamedTuple):
+    """A ranking by its relevant documents."""
+
+    graded: Graded
+    ranks: list[int]
+    """The ranks of the relevant documents, from 1."""
+    relevant: int
+    """How many of the judged documents are relevant, retrieved or not; at least one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinaryScorer(RankingScorer):
+    """The options of scorers in which a document is relevant or not.
+
+    Details: the relevant documents that were ``found`` (rank, id and grade), how many are ``relevant`` and how many were
+    ``retrieved``.
+
+    Attributes:
+        relevant_from: The lowest grade that is relevant. Where all documents that were judged reach it and their grades
+            differ, a warning says so.
+
+    Raises:
+        ConfigError: ``relevant_from`` is not a number above 0, the grade of documents that were not judged.
+    """
+
+    relevant_from: float = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        must_be_grade("relevant_from", self.relevant_from)
+
+    def _measured(self, graded: Graded) -> Score:
+        least, judged = self.relevant_from, graded.judged
+        if not (relevant := len([grade for grade in judged if grade >= least])):
+            why = f"no judged document is relevant (relevant_from={least:g}): no order could be better than another"
+            return Score.skipped(self.name, why)
+        hits = Hits(graded, [rank for rank, grade in enumerate(graded.grades, 1) if grade >= least], relevant)
+        value = self._value(hits)
+        if isinstance(value, str):
+            return Score.skipped(self.name, value)
+        warnings: list[str] = []
+        if relevant == len(judged) and min(judged) < max(judged):
+            warnings.append(f"all judged documents are relevant, though their grades differ (relevant_from={least:g})")
+        return Score.scored(self.name, value, warnings=warnings, explain=partial(self._explain, hits))
+
+    @abstractmethod
+    def _value(self, hits: Hits) -> float | str:
+        """The value, or why it is undefined."""
+
+    @abstractmethod
+    def _reason(self, hits: Hits) -> str: ...
+
+    def _explain(self, hits: Hits) -> tuple[str, JsonObject]:
+        found = hits.graded.found(hits.ranks)
+        details: JsonObject = {"found": found, "relevant": hits.relevant, "retrieved": len(hits.graded.ids)}
+        return self._reason(hits), details
+
+
+def _first(hits: Hits) -> str:
+    if not hits.ranks:
+        return f"none of {hits.relevant} relevant documents is among {len(hits.graded.ids)} retrieved"
+    rank = hits.ranks[0]
+    return f"first relevant document at rank {rank} of {len(hits.graded.ids)}: {shortened(hits.graded.ids[rank - 1])}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReciprocalRank(BinaryScorer):
+    """1 if the first document is relevant, 1/r if the first relevant one is at rank r, 0 if none was retrieved.
+
+    Over a run its mean is the mean reciprocal rank (MRR). Options, what is skipped and details: see `BinaryScorer` and
+    `RankingScorer`. No judge. Source: Voorhees, The TREC-8 Question Answering Track Report (1999); trec_eval's
+    ``recip_rank``.
+    """
+
+    @property
+    def _called(self) -> str:
+        return "reciprocal_rank"
+
+    def _value(self, hits: Hits) -> float:
+        return measures.reciprocal_rank(hits.ranks)
+
+    def _reason(self, hits: Hits) -> str:
+        return _first(hits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AveragePrecision(BinaryScorer):
+    """1 if all relevant documents stand above all others: the mean of the precision at the rank of each relevant one.
+
+    The precision of a relevant document that was not retrieved is 0. With ``interpolated``, the precision at each level
+    of recall is the highest at this level or above. Over a run its mean is the mean average precision (MAP). Options,
+    what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: Manning, Raghavan and Schütze,
+    Introduction to Information Retrieval (2008), section 8.4; trec_eval's ``map``.
+    """
+
+    interpolated: bool = False
+
+    @property
+    def _called(self) -> str:
+        return "interpolated_average_precision" if self.interpolated else "average_precision"
+
+    def _value(self, hits: Hits) -> float:
+        return measures.average_precision(hits.ranks, hits.relevant, interpolated=self.interpolated)
+
+    def _reason(self, hits: Hits) -> str:
+        if not hits.ranks:
+            return _first(hits)
+        at = listed_ranks(hits.ranks)
+        return f"{len(hits.ranks)} of {hits.relevant} relevant documents retrieved, at {at} of {len(hits.graded.ids)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AUC(BinaryScorer):
+    """1 if all relevant documents stand above all others that were retrieved: the share of pairs in which one does.
+
+    The area under the ROC curve: the probability that a relevant document stands above another. Pairs of equal scores
+    count half, where the ranking has scores. Only retrieved documents count; skipped where all of them are relevant or
+    none is. Options, what else is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: Hanley
+    and McNeil, The Meaning and Use of the Area under a ROC Curve (1982); scikit-learn's ``roc_auc_score``.
+    """
+
+    @property
+    def _called(self) -> str:
+        return "auc"
+
+    def _value(self, hits: Hits) -> float | str:
+        retrieved = len(hits.graded.ids)
+        if len(hits.ranks) in (0, retrieved):
+            kind = "all" if hits.ranks else "none"
+            return f"{kind} of {retrieved} retrieved documents are relevant: there is no pair to compare"
+        return measures.auc(hits.ranks, retrieved, hits.graded.scores)
+
+    def _reason(self, hits: Hits) -> str:
+        retrieved, found = len(hits.graded.ids), len(hits.ranks)
+        pairs = found * (retrieved - found)
+        above = measures.auc(hits.ranks, retrieved, hits.graded.scores) * pairs
+        return f"a relevant document stands above another in {above:g} of {pairs} pairs (equal scores count half)"
+
+    def _explain(self, hits: Hits) -> tuple[str, JsonObject]:
+        reason, details = super()._explain(hits)
+        scores = hits.graded.scores
+        return reason, details if scores is None else {**details, "scores": list(scores)}
+
+
+@dataclass(frozen=True)
+class _AtK(BinaryScorer):
+    """A scorer of the first k documents."""
+
+    k: int
+
+    def __post_init__(self) -> None:
+        must_be_rank(self.k)
+        super().__post_init__()
+
+    def _reason(self, hits: Hits) -> str:
+        found = bisect_right(hits.ranks, self.k)
+        return f"{found} of {hits.relevant} relevant documents among the first {self.k} (retrieved: {len(hits.graded.ids)})"
+
+    def _explain(self, hits: Hits) -> tuple[str, JsonObject]:
+        reason, details = super()._explain(hits)
+        return reason, {**details, "k": self.k}
+
+
+@dataclass(frozen=True)
+class PrecisionAtK(_AtK):
+    """1 if the first k documents are all relevant: the share of relevant ones, out of k even if fewer were retrieved.
+
+    Options, what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's ``P``.
+    """
+
+    @property
+    def _called(self) -> str:
+        return f"precision_at_{self.k}"
+
+    def _value(self, hits: Hits) -> float:
+        return measures.precision_at(hits.ranks, self.k)
+
+
+@dataclass(frozen=True)
+class RecallAtK(_AtK):
+    """1 if all relevant documents are among the first k: the share of those that are, out of all that are known.
+
+    Options, what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
+    ``recall``.
+    """
+
+    @property
+    def _called(self) -> str:
+        return f"recall_at_{self.k}"
+
+    def _value(self, hits: Hits) -> float:
+        return measures.recall_at(hits.ranks, hits.relevant, self.k)
+
+
+@dataclass(frozen=True)
+class HitRate(_AtK):
+    """1 if there is a relevant document among the first k, else 0.
+
+    Options, what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
+    ``success``.
+    """
+
+    @property
+    def _called(self) -> str:
+        return f"hit_rate_at_{self.k}"
+
+    def _value(self, hits: Hits) -> float:
+        return measures.hit_rate(hits.ranks, self.k)

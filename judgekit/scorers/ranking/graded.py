@@ -1,0 +1,136 @@
+"""Scorers of rankings in which documents are relevant by degrees."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import get_args
+
+from judgekit.errors import ConfigError, listed
+from judgekit.score import Score
+from judgekit.scorers.ranking import measures
+from judgekit.scorers.ranking.measures import Gains
+from judgekit.scorers.ranking.ranked import (
+    Graded,
+    RankingScorer,
+    listed_ranks,
+    must_be_grade,
+    must_be_rank,
+)
+from judgekit.traces.message import JsonObject
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradedScorer(RankingScorer):
+    """A scorer to which any grade above 0 is relevant, the more the higher.
+
+    Details: the documents with such a grade that were ``found`` (rank, id and grade), all such grades (``judged``, the
+    highest first), how many documents were ``retrieved``, and the scorer's own options.
+    """
+
+    def _measured(self, graded: Graded) -> Score:
+        if max(graded.judged, default=0) <= 0:
+            return Score.skipped(self.name, "no judged document is relevant: no order could be better than another")
+        return Score.scored(self.name, self._value(graded), explain=partial(self._explain, graded))
+
+    @abstractmethod
+    def _value(self, graded: Graded) -> float: ...
+
+    @property
+    @abstractmethod
+    def _options(self) -> JsonObject:
+        """What the value depends on beside the ranking; ``k`` is one."""
+
+    def _explain(self, graded: Graded) -> tuple[str, JsonObject]:
+        k = self._options["k"]
+        first = graded.grades[: k if isinstance(k, int) else None]
+        ranks = [rank for rank, grade in enumerate(first, 1) if grade > 0]
+        judged = sorted((grade for grade in graded.judged if grade > 0), reverse=True)
+        details: JsonObject = {
+            "found": graded.found(ranks),
+            "judged": list(judged),
+            "retrieved": len(graded.ids),
+            **self._options,
+        }
+        among = f"{len(graded.ids)} retrieved" if k is None else f"the first {k} (retrieved: {len(graded.ids)})"
+        if not ranks:
+            return f"none of {len(judged)} relevant documents is among {among}", details
+        found, known = _grades(graded.grades[rank - 1] for rank in ranks), _grades(judged)
+        return f"among {among}: grades {found} at {listed_ranks(ranks)}; judged: {known}", details
+
+
+def _grades(grades: Iterable[float]) -> str:
+    return listed((f"{grade:g}" for grade in grades), most=10, between=", ")
+
+
+@dataclass(frozen=True)
+class NDCG(GradedScorer):
+    """1 if the documents are in the best order that all judged documents could have.
+
+    With DCG = the sum over ranks r of gain / log2(r + 1): the DCG of the first ``k`` documents (of all, if not given),
+    over that of the best k of the judged ones, retrieved or not. The gain of a grade is 2^grade - 1, or the grade itself
+    with ``gains="linear"``. Options, what is skipped and details: see `RankingScorer` and `GradedScorer`. No judge.
+    Source: Burges et al., Learning to Rank using Gradient Descent (2005); for linear gains, Järvelin and Kekäläinen,
+    Cumulated Gain-Based Evaluation of IR Techniques (2002), as trec_eval's ``ndcg`` and ``ndcg_cut`` have it.
+
+    Raises:
+        ConfigError: There are no such gains, or k is not a number of documents.
+    """
+
+    k: int | None = None
+    gains: Gains = "exponential"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k is not None:
+            must_be_rank(self.k)
+        if self.gains not in get_args(Gains):
+            raise ConfigError.unknown("kind of gains", self.gains, get_args(Gains))
+
+    @property
+    def _called(self) -> str:
+        return "ndcg" if self.k is None else f"ndcg_at_{self.k}"
+
+    @property
+    def _options(self) -> JsonObject:
+        return {"k": self.k, "gains": self.gains}
+
+    def _value(self, graded: Graded) -> float:
+        return measures.ndcg(graded.grades, graded.judged, self.k, self.gains)
+
+
+@dataclass(frozen=True)
+class ERR(GradedScorer):
+    """1 if the first document were sure to satisfy; no grade is, and the best reach (2^max_grade - 1) / 2^max_grade.
+
+    The expected reciprocal rank: a user reads from the top, is satisfied by a document of grade g with the probability
+    R(g) = (2^g - 1) / 2^max_grade, and stops there. The sum over ranks r, up to ``k``, of R(g_r) / r times the product of
+    1 - R over the ranks above. Options, what is skipped and details: see `RankingScorer` and `GradedScorer`. A grade
+    above ``max_grade`` fails the sample. No judge. Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank
+    for Graded Relevance (2009).
+
+    Raises:
+        ConfigError: ``max_grade`` is not a number above 0, or k is not a number of documents.
+    """
+
+    max_grade: float
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k is not None:
+            must_be_rank(self.k)
+        must_be_grade("max_grade", self.max_grade)
+
+    @property
+    def _called(self) -> str:
+        return "err" if self.k is None else f"err_at_{self.k}"
+
+    @property
+    def _options(self) -> JsonObject:
+        return {"k": self.k, "max_grade": self.max_grade}
+
+    def _value(self, graded: Graded) -> float:
+        if (top := max(graded.judged)) > self.max_grade:
+            raise ValueError(f"a document has the grade {top:g}, and max_grade is {self.max_grade:g}")
+        return measures.err(graded.grades[: self.k], self.max_grade)

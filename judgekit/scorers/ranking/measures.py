@@ -1,0 +1,109 @@
+"""The arithmetic of ranking measures: ranks and grades in, one number in [0, 1] out.
+
+Ranks count from 1. ``ranks`` are those of the relevant documents, in ascending order; ``grades`` are those of the
+documents at each rank, best first, where one that was not judged has 0.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate, groupby
+from math import expm1, log, log2
+from operator import itemgetter, mul
+from typing import Literal, TypeAlias
+
+Gains: TypeAlias = Literal["exponential", "linear"]
+
+
+def reciprocal_rank(ranks: Sequence[int]) -> float:
+    """1 over the first rank; 0 without one."""
+    return 1 / ranks[0] if ranks else 0.0
+
+
+def average_precision(ranks: Sequence[int], relevant: int, *, interpolated: bool = False) -> float:
+    """The mean over all ``relevant`` documents, retrieved or not, of the precision at the rank of each; 0 without one.
+
+    Interpolated, it is the highest precision at this rank or any after it.
+    """
+    precisions = [found / rank for found, rank in enumerate(ranks, 1)]
+    if interpolated:
+        precisions = [*accumulate(reversed(precisions), max)]
+    return sum(precisions) / relevant
+
+
+def precision_at(ranks: Sequence[int], k: int) -> float:
+    """The share of relevant documents among the first k, also where fewer were retrieved."""
+    return bisect_right(ranks, k) / k
+
+
+def recall_at(ranks: Sequence[int], relevant: int, k: int) -> float:
+    """The share of all ``relevant`` documents that are among the first k."""
+    return bisect_right(ranks, k) / relevant
+
+
+def hit_rate(ranks: Sequence[int], k: int) -> float:
+    """1 if there is a relevant document among the first k, else 0."""
+    return float(bisect_right(ranks, k) > 0)
+
+
+def auc(ranks: Collection[int], retrieved: int, scores: Sequence[float] | None) -> float:
+    """The share of pairs of a relevant and another document in which the relevant one stands above.
+
+    Pairs of equal scores count half. Both kinds must be among those ``retrieved``.
+    """
+    relevant = set(ranks)
+    standing = zip(scores or range(retrieved), (rank in relevant for rank in range(1, retrieved + 1)), strict=True)
+    above = halves = 0
+    for _, group in groupby(standing, key=itemgetter(0)):
+        kinds = [is_relevant for _, is_relevant in group]
+        found = sum(kinds)
+        halves += (len(kinds) - found) * (2 * above + found)
+        above += found
+    return halves / (2 * above * (retrieved - above))
+
+
+def ndcg(
+    grades: Sequence[float], judged: Collection[float], k: int | None = None, gains: Gains = "exponential"
+) -> float:
+    """The discounted cumulative gain of the first k documents, over that of the best order of all ``judged`` grades.
+
+    The gain of a grade is 2^grade - 1, or linear the grade itself; its discount is log2(rank + 1). One grade in
+    ``judged`` at least must be above 0; those below count as 0.
+    """
+    ideal = sorted(judged, reverse=True)
+    gain = _SHARES[gains]
+    worth = {grade: gain(grade, ideal[0]) if grade > 0 else 0.0 for grade in {0.0, *ideal}}
+    return min(1.0, _dcg(grades[:k], worth) / _dcg(ideal[:k], worth))
+
+
+def err(grades: Iterable[float], max_grade: float) -> float:
+    """The reciprocal rank at which a user is expected to stop, who reads from the top.
+
+    A document of grade g satisfies with the probability (2^g - 1) / 2^max_grade, and who is satisfied stops.
+    """
+    expected, reading = 0.0, 1.0
+    for rank, grade in enumerate(grades, 1):
+        if grade > 0:
+            satisfied = -expm1(-grade * _LN2) * 2.0 ** (grade - max_grade)
+            expected += reading * satisfied / rank
+            reading *= 1 - satisfied
+    return expected
+
+
+_LN2 = log(2)
+_SHARES: Mapping[Gains, Callable[[float, float], float]] = {
+    "exponential": lambda grade, top: expm1(-grade * _LN2) / expm1(-top * _LN2) * 2.0 ** (grade - top),
+    "linear": lambda grade, top: grade / top,
+}
+"""A grade's gain over that of the highest: no grade is too high for it, and none too low."""
+
+
+def _dcg(grades: Sequence[float], worth: Mapping[float, float]) -> float:
+    gains: Iterable[float] = map(mul, map(worth.__getitem__, grades), _discounts(len(grades).bit_length()))
+    return sum(gains)
+
+
+@lru_cache
+def _discounts(bits: int) -> Sequence[float]:
+    """The weights of all ranks that can be written in so many bits."""
+    return [1 / log2(rank + 1) for rank in range(1, 1 << bits)]

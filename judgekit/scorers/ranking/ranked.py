@@ -1,0 +1,128 @@
+"""What all scorers of rankings share: where the ranking is from, and a ranking by its grades."""
+
+import math
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from judgekit.errors import ConfigError, listed, shortened
+from judgekit.score import Score
+from judgekit.scorers.ranking.retrieval import must_be_path, ranking_of
+from judgekit.scorers.text.normal import normalized
+from judgekit.scoring import Blocking
+from judgekit.traces.sample import Ranking, Sample
+
+
+class Graded(NamedTuple):
+    """A ranking by the grades of its documents."""
+
+    ids: Sequence[str]
+    """Best first."""
+    grades: Sequence[float]
+    """The grade at each rank; 0 where the document was not judged."""
+    judged: Sequence[float]
+    """The grades of all documents that were judged, retrieved or not."""
+    scores: Sequence[float] | None
+
+    @classmethod
+    def of(cls, ranking: Ranking, *, normalize: bool = False) -> "Graded":
+        """Looks up the grades.
+
+        Raises:
+            ValueError: Two ids are one when they are normalized.
+        """
+        retrieved, relevance = ranking.retrieved, ranking.relevance
+        if normalize:
+            retrieved = _normalized(retrieved, "retrieved")
+            relevance = dict(zip(_normalized(relevance, "relevance"), relevance.values(), strict=True))
+        grade = relevance.get
+        return cls(ranking.retrieved, [grade(one, 0.0) for one in retrieved], list(relevance.values()), ranking.scores)
+
+    def found(self, ranks: Iterable[int]) -> list[JsonValue]:
+        """The documents at these ranks, for details."""
+        return [{"rank": rank, "id": self.ids[rank - 1], "grade": self.grades[rank - 1]} for rank in ranks]
+
+
+def _normalized(ids: Iterable[str], field: str) -> Sequence[str]:
+    meant = defaultdict[str, list[str]](list)
+    for one in ids:
+        meant[normalized(one)].append(one)
+    if same := next((those for those in meant.values() if len(those) > 1), None):
+        raise ValueError(f"{field} holds ids that are one when they are normalized: {listed(map(shortened, same))}")
+    return list(meant)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingScorer(Blocking, ABC):
+    """The options of all scorers of rankings.
+
+    Documents that were not judged count as not relevant, as does a grade below 0. Skipped without ``sample.ranking``,
+    and where no judged document is relevant.
+
+    Attributes:
+        normalize: Ids are texts, and are one if they are one when normalized (`judgekit.scorers.text.normal`).
+        tool: Ids are read from the last result of this tool that is no error, which is JSON; ``sample.ranking`` then
+            says what is relevant, and what it holds in ``retrieved`` does not matter.
+        path: A JMESPath to ids or [id, score] pairs in that result; the result is such a list itself if not given.
+            JMESPath leaves out what is null: a document without the field takes no rank.
+
+    Raises:
+        ConfigError: The path is none, or there is no tool whose result it would lead into.
+    """
+
+    normalize: bool = False
+    tool: str | None = None
+    path: str | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.path is not None:
+            if self.tool is None:
+                raise ConfigError(f"path={self.path!r} leads into the result of a tool; give tool= as well")
+            must_be_path(self.path)
+        if not self.name:
+            object.__setattr__(self, "name", self._called)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Finds the ranking, and measures it."""
+        ranking = ranking_of(sample, self.tool, self.path)
+        if isinstance(ranking, str):
+            return Score.skipped(self.name, ranking)
+        return self._measured(Graded.of(ranking, normalize=self.normalize))
+
+    @property
+    @abstractmethod
+    def _called(self) -> str:
+        """Its name where no other is given."""
+
+    @abstractmethod
+    def _measured(self, graded: Graded) -> Score: ...
+
+
+def must_be_rank(k: int) -> None:
+    """Checks how many documents are looked at.
+
+    Raises:
+        ConfigError: It is not a number of documents.
+    """
+    if not isinstance(k, int) or isinstance(k, bool) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
+        raise ConfigError(f"k is a number of documents, 1 or more, found {k!r}")
+
+
+def must_be_grade(option: str, grade: float) -> None:
+    """Checks the grade of a relevant document.
+
+    Raises:
+        ConfigError: It is not a number above 0, the grade of documents that were not judged.
+    """
+    if not isinstance(grade, int | float) or isinstance(grade, bool) or not 0 < grade < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance] - as above
+        raise ConfigError(f"{option} is a grade, a number above 0, found {grade!r}")
+
+
+def listed_ranks(ranks: Sequence[int]) -> str:
+    """Ranks in words."""
+    return f"rank{'s' if len(ranks) > 1 else ''} {listed(map(str, ranks), most=10, between=', ')}"

@@ -1,0 +1,76 @@
+"""The ranking of a sample: as the sample has it, or as a tool returned it."""
+
+from typing import cast
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from judgekit.errors import ConfigError, explain, shortened
+from judgekit.traces.message import ToolMessage
+from judgekit.traces.pairing import pair_results
+from judgekit.traces.sample import Ranking, Sample
+
+
+def ranking_of(sample: Sample, tool: str | None, path: str | None) -> Ranking | str:
+    """The ranking, or why there is none: such a sample is skipped.
+
+    With a ``tool`` it is what its last result without an error says, and ``sample.ranking`` says what is relevant.
+
+    Raises:
+        ValueError: The result holds no list of ids.
+    """
+    known = sample.ranking
+    if known is None:
+        return "the sample has no ranking"
+    if tool is None:
+        return known
+    if (found := _last_result(sample, tool)) is None:
+        return f"the tool {tool!r} returned no result without an error"
+    number, text = found
+    try:
+        return Ranking.model_validate({"retrieved": _ids(text, path), "relevance": known.relevance})
+    except ValidationError as error:
+        raise ValueError(f"message {number}, the result of {tool!r}: {explain(error)}") from error
+    except ValueError as error:
+        raise ValueError(f"message {number}, the result of {tool!r}: {error}") from error
+
+
+def must_be_path(path: str) -> None:
+    """Checks a JMESPath.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    import jmespath  # noqa: PLC0415 - rankings are seldom read from results
+
+    try:
+        jmespath.compile(path)
+    except (TypeError, ValueError) as error:
+        problem = str(error).partition("\n")[0]
+        raise ConfigError(f"path: {path!r} is no JMESPath: {problem}") from error
+
+
+def _last_result(sample: Sample, tool: str) -> tuple[int, str] | None:
+    """The number of its message, from 1, and its text."""
+    messages = sample.trace.messages
+    found = None
+    for index, caller in pair_results(messages).calls.items():
+        message = messages[index]
+        if caller.call.name == tool and isinstance(message, ToolMessage) and not message.is_error:
+            found = index + 1, message.text
+    return found
+
+
+def _ids(text: str, path: str | None) -> list[object]:
+    try:
+        found: object = from_json(text)
+    except ValueError as error:
+        raise ValueError(f"expected JSON, found {shortened(text)}: {error}") from error
+    if path is not None:
+        import jmespath  # noqa: PLC0415 - as above
+
+        found = jmespath.search(path, found)
+    if not isinstance(found, list):
+        where = "a list" if path is None else f"a list at {path!r}"
+        raise ValueError(f"expected {where}, found {shortened(found)}")
+    return cast("list[object]", found)

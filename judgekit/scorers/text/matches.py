@@ -1,0 +1,218 @@
+"""Whether a response is, holds or resembles a text, character by character."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from judgekit.errors import ConfigError, listed, shortened
+from judgekit.score import Score
+from judgekit.scorers.text.given import NO_RESPONSE, given
+from judgekit.scorers.text.normal import normalized
+from judgekit.scoring import Blocking
+from judgekit.traces.message import JsonObject
+from judgekit.traces.rendering import encodable
+from judgekit.traces.sample import Sample
+
+if TYPE_CHECKING:
+    from regex import Pattern
+
+Measure: TypeAlias = Literal["levenshtein", "jaro_winkler", "indel", "token_sort"]
+"""How alike two texts are, in [0, 1].
+
+``levenshtein``: one minus the fewest characters to insert, delete or replace to get from one to the other, as a share of
+the length of the longer one.
+``indel``: one minus the fewest characters to insert or delete, as a share of the length of both.
+``token_sort``: ``indel`` of their words (what stands between spaces) in alphabetical order.
+``jaro_winkler``: the Jaro similarity (characters in common at nearly the same place, and how many of them are in
+another order); where it is above 0.7, each of up to four first characters that are the same takes away a tenth of what
+it lacks.
+"""
+
+_SECONDS = 1.0
+"""How long a pattern may be searched for in one response."""
+
+
+@dataclass(frozen=True)
+class ExactMatch(Blocking):
+    """1 if the response is one of the references, else 0. White space around them does not count.
+
+    With ``normalize=True`` neither do case, width, runs of white space, punctuation that ends a sentence, and quotation
+    marks around the whole: ``judgekit.scorers.text.normal.normalized`` says which. An empty response scores 0.
+
+    Skipped without a response or a reference. No judge. Details: ``reference``, the one that it is, or null. Source: exact
+    match of SQuAD (Rajpurkar et al. 2016, https://aclanthology.org/D16-1264), which also leaves out articles and all
+    punctuation.
+    """
+
+    normalize: bool = False
+    name: str = "exact_match"
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Looks for the response among the references."""
+        texts = given(sample)
+        if isinstance(texts, str):
+            return Score.skipped(self.name, texts)
+        form = normalized if self.normalize else str.strip
+        response = form(texts.response)
+        match = next((text for text in texts.references if form(text) == response), None)
+
+        def explain() -> tuple[str, JsonObject]:
+            if match is not None:
+                how = ", both normalized" if self.normalize else ""
+                return f"the response is {shortened(match)}{how}", {"reference": encodable(match)}
+            return f"the response is not one of: {_named(texts.references)}", {"reference": None}
+
+        return Score.scored(self.name, float(match is not None), explain=explain)
+
+
+@dataclass(frozen=True)
+class StringPresence(Blocking):
+    """1 if one of the references stands in the response as it is, else 0. White space around a reference does not count.
+
+    It may stand within a word: ``art`` is in ``party``. With ``ignore_case=True`` upper and lower case are one. An
+    empty response scores 0.
+
+    Skipped without a response or a reference. No judge. Details: ``reference``, the first that is there, or null. Source:
+    as string presence of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/traditional/).
+    """
+
+    ignore_case: bool = False
+    name: str = "string_presence"
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Looks for the references in the response."""
+        texts = given(sample)
+        if isinstance(texts, str):
+            return Score.skipped(self.name, texts)
+        form = str.casefold if self.ignore_case else str
+        response = form(texts.response)
+        match = next((text for text in texts.references if form(text.strip()) in response), None)
+
+        def explain() -> tuple[str, JsonObject]:
+            if match is not None:
+                return f"{shortened(match)} is in the response", {"reference": encodable(match)}
+            return f"not in the response: {_named(texts.references)}", {"reference": None}
+
+        return Score.scored(self.name, float(match is not None), explain=explain)
+
+
+@dataclass(frozen=True)
+class Regex(Blocking):
+    r"""1 if the pattern is found in the response, else 0; with ``full=True``, if it fits the whole of it.
+
+    The pattern is one of the package regex, which knows what `re` does and more, such as ``\p{Han}``; ``(?i)`` at its
+    start ignores case. An empty response is matched like any other, and no white space is taken off. A search that takes
+    more than a second, as a repeat within a repeat can, is given up, and the score failed.
+
+    Needs no reference. Skipped without a response. No judge. Details: ``start`` and ``end`` of what was found, in
+    characters from 0, or null. Source: https://github.com/mrabarnett/mrab-regex.
+
+    Raises:
+        ConfigError: The pattern cannot be read.
+
+    Example:
+        ``Regex(r"order #W\d{7}\b")``
+    """
+
+    pattern: str
+    full: bool = False
+    name: str = "regex"
+
+    def __post_init__(self) -> None:
+        _ = self._compiled
+
+    @cached_property
+    def _compiled(self) -> "Pattern[str]":
+        import regex  # noqa: PLC0415 - most scorers do without
+
+        try:
+            return regex.compile(self.pattern)
+        except (regex.error, RecursionError, TypeError) as error:
+            raise ConfigError(f"pattern: {self.pattern!r} is no regular expression: {error}") from error
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Searches."""
+        if (response := sample.trace.response) is None:
+            return Score.skipped(self.name, NO_RESPONSE)
+        search = self._compiled.fullmatch if self.full else self._compiled.search
+        try:
+            found = search(response, timeout=_SECONDS)
+        except TimeoutError as error:
+            raise TimeoutError(
+                f"the search for {self.pattern!r} was given up after {_SECONDS:g} s, in a response of "
+                f"{len(response):,} characters; write a pattern without a repeat within a repeat"
+            ) from error
+        pattern, place = shortened(self.pattern), "the whole response" if self.full else "the response"
+        if found is None:
+            reason = f"{pattern} does not fit {place}" if self.full else f"{pattern} is not in {place}"
+            return Score.scored(self.name, 0, reason=reason, details={"start": None, "end": None})
+        start, end = found.span()
+        reason = f"{pattern} fits {place}" if self.full else f"{pattern} is in {place}: {shortened(found[0])}"
+        return Score.scored(self.name, 1, reason=reason, details={"start": start, "end": end})
+
+
+@dataclass(frozen=True)
+class Similarity(Blocking):
+    """1 if the response is one of the references, else how alike it is to the one that is most like it.
+
+    Texts are compared as they are: case, white space and punctuation count. Scripts without spaces between words have
+    little of ``token_sort``. An empty response, or one of white space alone, scores 0. Time grows with the product of the
+    lengths: two texts of 100,000 characters take a quarter of a second, and of a million half a minute.
+
+    Skipped without a response or a reference. No judge. Details: ``reference``, the one that counts (the first of
+    equals), and ``values``, by reference, without those that are blank or repeated. Source: the normalized similarities
+    of rapidfuzz (https://rapidfuzz.github.io/RapidFuzz); Levenshtein 1966; Winkler 1990.
+
+    Args:
+        measure: One of `judgekit.scorers.text.matches.Measure`.
+        name: The measure and ``similarity``, such as ``levenshtein_similarity``, if not given.
+
+    Raises:
+        ConfigError: There is no such measure.
+    """
+
+    measure: Measure = "levenshtein"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.measure not in get_args(Measure):
+            raise ConfigError.unknown("measure of similarity", self.measure, get_args(Measure))
+        if not self.name:
+            object.__setattr__(self, "name", f"{self.measure}_similarity")
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Compares the response with each reference."""
+        texts = given(sample)
+        if isinstance(texts, str):
+            return Score.skipped(self.name, texts)
+        response, references = texts
+        similarity = _similarities()[self.measure]
+        values = [similarity(response, reference) if response.strip() else 0.0 for reference in references]
+        best = max(values)
+
+        def explain() -> tuple[str, JsonObject]:
+            reference = references[values.index(best)]
+            which = f", the most alike of {len(values)} references" if len(values) > 1 else ""
+            reason = f"{self.measure} similarity {best:.3f} to {shortened(reference)}{which}"
+            details: JsonObject = {"reference": encodable(reference), "values": [*values]}
+            return (reason if response.strip() else "the response is empty"), details
+
+        return Score.scored(self.name, best, explain=explain)
+
+
+@cache
+def _similarities() -> Mapping[Measure, Callable[[str, str], float]]:
+    from rapidfuzz.distance import Indel, JaroWinkler, Levenshtein  # noqa: PLC0415 - most scorers do without
+    from rapidfuzz.fuzz import token_sort_ratio  # noqa: PLC0415 - as above
+
+    return {
+        "levenshtein": Levenshtein.normalized_similarity,
+        "jaro_winkler": JaroWinkler.normalized_similarity,
+        "indel": Indel.normalized_similarity,
+        "token_sort": lambda one, other: token_sort_ratio(one, other) / 100,
+    }
+
+
+def _named(references: Sequence[str]) -> str:
+    return listed(map(shortened, references), 5, ", ")

@@ -1,0 +1,217 @@
+"""ROUGE: how much do the response and a reference have in common, in runs of words or in words of the same order?"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from importlib import import_module
+from itertools import chain
+from math import inf
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+from pydantic import JsonValue
+
+from judgekit.errors import ConfigError
+from judgekit.score import Score
+from judgekit.scorers.text.given import given
+from judgekit.scorers.text.ngrams import NO_WORD, in_common, ngrams
+from judgekit.scorers.text.words import Split, Tokenize, splitter
+from judgekit.scoring import Blocking
+from judgekit.traces.sample import Sample
+
+Mode: TypeAlias = Literal["f1", "precision", "recall"]
+ReferenceChoice: TypeAlias = Literal["value", "recall"]
+Sentences: TypeAlias = Sequence[Sequence[str]]
+"""The words of each sentence of a text."""
+
+_TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", "rougeLsum")
+_MOST = {"rougeL": 10**10, "rougeLsum": 10**9}
+"""Words of a response times words of a reference: more would take more than seconds, or memory than there may be."""
+
+
+class Overlap(NamedTuple):
+    """What two texts have in common: how many words or n-grams, of how many in each."""
+
+    matches: int
+    in_response: int
+    in_reference: int
+
+    def share(self, mode: Mode) -> float:
+        """What is in common as a share of the response (precision) or of the reference (recall), or their harmonic mean.
+
+        0 of 0 is 0.
+        """
+        totals = {
+            "precision": self.in_response,
+            "recall": self.in_reference,
+            "f1": (self.in_response + self.in_reference) / 2,
+        }
+        return self.matches / totals[mode] if self.matches else 0.0
+
+
+def rouge(type: str, response: Sentences, reference: Sentences) -> Overlap:
+    """What a response and a reference have in common.
+
+    Args:
+        type: ``rouge1`` to ``rouge9``, ``rougeL`` or ``rougeLsum``; only the last minds where sentences end.
+        response: Its words, sentence by sentence.
+        reference: As the response.
+
+    Raises:
+        ValueError: The texts are too long for a longest common subsequence (100,000 words each; 30,000 line by line).
+    """
+    said, expected = list(chain.from_iterable(response)), list(chain.from_iterable(reference))
+    if len(said) * len(expected) > _MOST.get(type, inf):
+        found = f"{len(said):,} words with {len(expected):,}"
+        raise ValueError(f"{type} would take too long to compare {found}; rouge1 and rouge2 can, or shorter texts")
+    if type == "rougeL":
+        return Overlap(_lcs()(said, expected), len(said), len(expected))
+    if type == "rougeLsum":
+        lines = set(map(tuple, response))
+        union = [word for sentence in reference if sentence for word in _union_of_lcs(sentence, lines)]
+        return Overlap(in_common(union, said), len(said), len(expected))
+    n = int(type.removeprefix("rouge"))
+    matches = in_common(ngrams(said, n), ngrams(expected, n))
+    return Overlap(matches, max(len(said) - n + 1, 0), max(len(expected) - n + 1, 0))
+
+
+def _union_of_lcs(reference: Sequence[str], response: Iterable[Sequence[str]]) -> list[str]:
+    """The words of a sentence that are in its longest common subsequence with any of the sentences of the response.
+
+    Of several that are longest, rouge-score's: from the ends, it pairs equal words, and else drops the last word of the
+    response if the table of lengths is higher to that side, and of the reference if not. A column of the table (a word
+    of the response) is here one integer, with a bit at each word of the reference where the length grows (Hyyro 2004,
+    "Bit-parallel LCS-length computation revisited"). Its highest bit below is where the way back leaves the column.
+    """
+    positions: dict[str, int] = {}
+    for index, word in enumerate(reference):
+        positions[word] = positions.get(word, 0) | 1 << index
+    every = (1 << len(reference)) - 1
+    union = 0
+    for sentence in response:
+        same = every  # a bit at each word where the length does not grow
+        columns: list[tuple[int, int]] = []
+        for word in sentence:
+            if equal := positions.get(word, 0):
+                kept = same & equal
+                same = (same + kept | same - kept) & every
+            elif not columns or not columns[-1][0]:
+                continue  # a column like the one before
+            columns.append((equal, every ^ same | equal))
+        below = every
+        for equal, stops in reversed(columns):
+            below = (1 << (stops & below).bit_length()) - 1
+            if not below:
+                break
+            if paired := equal & (below ^ below >> 1):
+                union |= paired
+                below >>= 1
+    return [word for index, word in enumerate(reference) if union >> index & 1]
+
+
+@cache
+def _lcs() -> Callable[[Sequence[Hashable], Sequence[Hashable]], int]:
+    from rapidfuzz.distance import LCSseq  # noqa: PLC0415 - most scorers do without
+
+    return LCSseq.similarity
+
+
+@cache
+def _stem() -> Callable[[str], str]:
+    # by name, since it has no types; here, since it takes a second
+    stem: Callable[[str], str] = import_module("nltk.stem.porter").PorterStemmer().stem
+    return stem
+
+
+@dataclass(frozen=True)
+class ROUGE(Blocking):
+    """1 if the response and a reference have everything in common: words, runs of words, or words of the same order.
+
+    ``rouge1`` counts words, ``rouge2`` runs of two words, and so on; ``rougeL`` the words of the longest common
+    subsequence, which is the same order with gaps; ``rougeLsum`` those of each line of the reference with any line of
+    the response. Precision is their share of the response, recall their share of the reference, F1 the harmonic mean.
+    The numbers are those of Google's rouge-score, as far as words are in ASCII (and everywhere with
+    ``tokenize="rouge-score"``, which sees no other words): also 0, with a warning, where a reference is shorter than a
+    run of words.
+
+    Of several references, that of the highest value counts; with ``reference_choice="recall"`` that of the highest
+    recall, whatever the mode (the first of equals). A response without words scores 0. Skipped if there is no response,
+    or no reference with a word. No judge. Details: ``precision``, ``recall``, ``f1``, ``matches``, ``in_response`` and
+    ``in_reference`` (words or n-grams), and ``reference``, the one that counted. Source: Lin 2004
+    (https://aclanthology.org/W04-1013), as in rouge-score 0.1.2.
+
+    Args:
+        type: ``rouge1`` to ``rouge9``, ``rougeL`` or ``rougeLsum``.
+        mode: ``f1``, ``precision`` or ``recall``.
+        stemmer: Compare words of more than three characters by their stems (Porter's, for English).
+        tokenize: How a text, in small letters, is split into words: `judgekit.scorers.text.words.Tokenize`.
+        reference_choice: ``value`` or ``recall``.
+        name: The type and the mode, such as ``rougeL_f1``, if not given.
+
+    Raises:
+        ConfigError: There is no such type, mode or choice, or words cannot be split in such a way.
+    """
+
+    type: str = "rougeL"
+    mode: Mode = "f1"
+    stemmer: bool = False
+    tokenize: Tokenize = "auto"
+    reference_choice: ReferenceChoice = "value"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.type not in _TYPES:
+            raise ConfigError.unknown("type of ROUGE", self.type, _TYPES)
+        if self.mode not in get_args(Mode):
+            raise ConfigError.unknown("mode of ROUGE", self.mode, get_args(Mode))
+        if self.reference_choice not in get_args(ReferenceChoice):
+            raise ConfigError.unknown("choice of a reference", self.reference_choice, get_args(ReferenceChoice))
+        splitter(self.tokenize)
+        if not self.name:
+            object.__setattr__(self, "name", f"{self.type}_{self.mode}")
+
+    @cached_property
+    def _split(self) -> Split:
+        return splitter(self.tokenize)
+
+    def _sentences(self, text: str) -> list[list[str]]:
+        whole = text.lower()
+        sentences = [self._split(line) for line in (whole.split("\n") if self.type == "rougeLsum" else [whole])]
+        if not self.stemmer:
+            return sentences
+        stem = _stem()
+        stems = {word: stem(word) if len(word) > 3 else word for word in set(chain.from_iterable(sentences))}
+        return [[stems[word] for word in sentence] for sentence in sentences]
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Compares the response with each reference."""
+        texts = given(sample)
+        if isinstance(texts, str):
+            return Score.skipped(self.name, texts)
+        references = [(text, words) for text in texts.references if any(words := self._sentences(text))]
+        if not references:
+            return Score.skipped(self.name, "no reference has a word")
+        response = self._sentences(texts.response)
+        overlaps = [rouge(self.type, response, words) for _, words in references]
+        ranks = [overlap.share("recall" if self.reference_choice == "recall" else self.mode) for overlap in overlaps]
+        best = ranks.index(max(ranks))
+        reference, _ = references[best]
+        too_short = not any(overlap.in_reference for overlap in overlaps)
+        return Score.scored(
+            self.name,
+            overlaps[best].share(self.mode),
+            warnings=[f"the reference has too few words for {self.type}: 0, as in rouge-score"] if too_short else (),
+            explain=partial(self._explain, overlaps[best], reference, len(references), said=any(response)),
+        )
+
+    def _explain(self, overlap: Overlap, reference: str, of: int, *, said: bool) -> tuple[str, dict[str, JsonValue]]:
+        things = {"rouge1": "words", "rougeL": "words of the same order", "rougeLsum": "words of the same order"}
+        reason = (
+            f"{things.get(self.type, f'runs of {self.type[-1]} words')} in common: "
+            f"{overlap.matches} of {overlap.in_response} in the response, of {overlap.in_reference} in the reference"
+        )
+        if of > 1:
+            reason += (
+                f", the one of {of} with the highest {self.mode if self.reference_choice == 'value' else 'recall'}"
+            )
+        shares = {mode: overlap.share(mode) for mode in get_args(Mode)}
+        return reason if said else NO_WORD, {**shares, **overlap._asdict(), "reference": reference}

@@ -1,0 +1,225 @@
+"""Whether a response that is JSON says what it should, and in how many places."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias, cast
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from judgekit.errors import shortened
+from judgekit.score import Score
+from judgekit.scorers.text.given import given
+from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, Difference, Side
+from judgekit.scoring import Blocking
+from judgekit.traces.equality import same_json
+from judgekit.traces.message import JsonObject, is_unicode
+from judgekit.traces.rendering import compact_json
+from judgekit.traces.sample import Sample
+
+_MOST = 50
+"""Differences that the details have."""
+_TOLD = 5
+"""Differences that the reason has."""
+_LONGEST = 80
+"""Characters of a key in a path, and of a path or value in the reason."""
+
+_Path: TypeAlias = "tuple[_Path, str | int] | None"
+"""The way to a value, last step first: built for each value, and written out for few."""
+
+
+class _Parsed(NamedTuple):
+    """The values that the texts are, and the texts of the references."""
+
+    response: JsonValue
+    references: list[JsonValue]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class JSONMatch(Blocking):
+    """1 if the response and a reference are equal as JSON.
+
+    Values are compared with their types: 75 is 75.0 and not ``"75"``, and true is not 1. The order of the keys of an
+    object is free, that of the elements of an array is not. A response that is no JSON scores 0: an empty one, one with
+    words or a code fence around it, and also one with a key twice in an object, a lone surrogate, a number that is too
+    large, or more than 200 arrays and objects within each other. A reference that is no JSON is an error.
+
+    Skipped without a response or a reference. No judge. Details: those of `JSONDiff`. Source: JSON (RFC 8259), and as to
+    keys and surrogates I-JSON (RFC 7493).
+    """
+
+    name: str = "json_match"
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Parses the texts and compares."""
+        parsed = _parsed(self.name, sample)
+        if isinstance(parsed, Score):
+            return parsed
+        matches = any(same_json(reference, parsed.response) for reference in parsed.references)
+        return Score.scored(self.name, float(matches), explain=lambda: _explained(parsed.texts, _walks(parsed)))
+
+
+@dataclass(frozen=True)
+class JSONDiff(Blocking):
+    """1 if the response and a reference are equal as JSON, else the share of their leaves that agree.
+
+    A leaf is a value with no other in it: a text, a number, true, false, null, an empty array or object. The value is the
+    number of paths at which both sides have equal leaves, over the number of paths at which either side has a leaf. An
+    element that is missing from an array moves those behind it. Of several references that of the highest value counts
+    (the first of equals). What is JSON and what is equal is as in `JSONMatch`: a response that is no JSON scores 0, and a
+    reference that is none is an error.
+
+    Skipped without a response or a reference. No judge. Details: ``agreed`` and ``leaves``, the two numbers;
+    ``differences``, the first 50, each with its ``path`` and the leaf ``expected`` or ``found`` there, or both; how many
+    ``more`` there are; ``reference``, the one that counts; ``values``, by reference, without those that are blank or
+    repeated. Or ``error``, why the response is no JSON. Source: the Jaccard index of the pairs of path and leaf, but that
+    a path counts once; paths are those of JSONPath (RFC 9535).
+    """
+
+    name: str = "json_diff"
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Parses the texts and counts."""
+        parsed = _parsed(self.name, sample)
+        if isinstance(parsed, Score):
+            return parsed
+        texts, walks = parsed.texts, _walks(parsed)
+        return Score.scored(self.name, max(walk.share for walk in walks), explain=lambda: _explained(texts, walks))
+
+
+def _parsed(name: str, sample: Sample) -> Score | _Parsed:
+    """What is to be compared, or the score of a sample that is skipped or whose response is no JSON."""
+    texts = given(sample)
+    if isinstance(texts, str):
+        return Score.skipped(name, texts)
+    references: list[JsonValue] = []
+    for text in texts.references:
+        try:
+            references.append(_json(text))
+        except ValueError as error:
+            raise ValueError(f"a reference is no JSON: {error}, in {shortened(text)}") from error
+    try:
+        return _Parsed(_json(texts.response), references, texts.references)
+    except ValueError as error:
+        return Score.scored(name, 0, reason=f"the response is no JSON: {error}", details={"error": str(error)})
+
+
+def _json(text: str) -> JsonValue:
+    """The value that a text is.
+
+    Raises:
+        ValueError: It is no JSON, or JSON that readers take for different things.
+    """
+    if not is_unicode(text):
+        raise ValueError("it holds a lone surrogate")
+    from_json(text, allow_inf_nan=False)  # it knows of depth and surrogates, and not of keys that stand there twice
+    value: JsonValue = json.loads(text, object_pairs_hook=_object, parse_float=_number)
+    return value
+
+
+def _object(pairs: Sequence[tuple[str, JsonValue]]) -> JsonObject:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {shortened(name)} stands twice in an object")
+    return found
+
+
+def _number(written: str) -> float:
+    number = float(written)
+    if math.isinf(number):
+        raise ValueError(f"the number {written[:20]} is too large")
+    return number
+
+
+class _Walk:
+    """Goes through both sides at once: counts leaves and those that agree, and notes the first that do not."""
+
+    def __init__(self, expected: JsonValue, found: JsonValue) -> None:
+        self.agreed = 0
+        self.leaves = 0
+        self.differences: list[Difference] = []
+        self._value(None, expected, found)
+
+    @property
+    def share(self) -> float:
+        """The share of the leaves that agree."""
+        return self.agreed / self.leaves
+
+    def _value(self, path: _Path, expected: Side, found: Side) -> None:
+        within, beside = _parts(expected), _parts(found)
+        left, right = ABSENT if within else expected, ABSENT if beside else found
+        if left is not ABSENT or right is not ABSENT:
+            self._leaf(path, left, right)
+        for step in within | beside if within and beside else within or beside:
+            self._value((path, step), within.get(step, ABSENT), beside.get(step, ABSENT))
+
+    def _leaf(self, path: _Path, expected: Side, found: Side) -> None:
+        self.leaves += 1
+        if not isinstance(expected, Absent) and not isinstance(found, Absent) and same_json(expected, found):
+            self.agreed += 1
+        elif len(self.differences) < _MOST:
+            self.differences.append(Difference(_written(path), expected, found))
+
+
+def _walks(parsed: _Parsed) -> list[_Walk]:
+    return [_Walk(reference, parsed.response) for reference in parsed.references]
+
+
+def _parts(side: Side) -> dict[str | int, JsonValue]:
+    """What stands within a value, by key or place: nothing within a leaf."""
+    if isinstance(side, dict):
+        return cast("dict[str | int, JsonValue]", side)
+    return dict(enumerate(side)) if isinstance(side, list) else {}
+
+
+def _written(path: _Path) -> str:
+    steps: list[str] = []
+    while path is not None:
+        path, step = path
+        plain = isinstance(step, str) and step.isidentifier() and len(step) <= _LONGEST
+        steps.append(f".{step}" if plain else f"[{_shown(step)}]")
+    return "$" + "".join(reversed(steps))
+
+
+def _explained(references: Sequence[str], walks: Sequence[_Walk]) -> tuple[str, JsonObject]:
+    """The reason and the details of the first of the best."""
+    values = [walk.share for walk in walks]
+    best = values.index(max(values))
+    walk = walks[best]
+    missed = walk.leaves - walk.agreed
+    which = f", most of {len(walks)} references" if len(walks) > 1 else ""
+    told = [
+        f"{_cut(one.path)} expected {_shown(one.expected)}, found {_shown(one.made)}"
+        for one in walk.differences[:_TOLD]
+    ]
+    if missed > _TOLD:
+        told.append(f"and {missed - _TOLD} more")
+    return (
+        "; ".join([f"{walk.agreed} of {walk.leaves} leaves agree{which}", *told]),
+        {
+            "reference": references[best],
+            "values": [*values],
+            "agreed": walk.agreed,
+            "leaves": walk.leaves,
+            "differences": [_as_json(one) for one in walk.differences],
+            "more": missed - len(walk.differences),
+        },
+    )
+
+
+def _as_json(difference: Difference) -> JsonObject:
+    sides = {"expected": difference.expected, "found": difference.made}
+    return {"path": difference.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
+
+
+def _shown(side: Side) -> str:
+    return side.value if isinstance(side, Absent) else _cut(compact_json(side))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

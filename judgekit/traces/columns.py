@@ -1,0 +1,74 @@
+"""Columns of dataset rows under the names that they have here."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+
+from judgekit.errors import ConfigError, TraceError
+from judgekit.traces.files import Record
+
+ROWS_LOOKED_AT = 100
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What columns are called in the files, and what here; a column may stand in any of the files read together.
+
+    Raises:
+        ConfigError: Two columns are to have one name.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    seen: dict[str, None] = field(default_factory=dict[str, None], init=False)
+
+    def __post_init__(self) -> None:
+        if (twice := _twice(self.names.values())) is not None:
+            these = " and ".join(repr(theirs) for theirs, ours in self.names.items() if ours == twice)
+            raise ConfigError(f"columns: {these} are both to be called {twice!r}")
+
+    def renamed(self, found: Iterable[str]) -> list[str]:
+        """The names of a row's columns, in their order, as they are here.
+
+        Raises:
+            TraceError: Two columns have one name.
+        """
+        found = list(found)
+        if (twice := _twice(found)) is not None:
+            raise TraceError(f"two columns are called {twice!r}")
+        self.seen.update(dict.fromkeys(found))
+        ours = [self.names.get(name, name) for name in found]
+        if (twice := _twice(ours)) is not None:
+            theirs = next(name for name in found if self.names.get(name) == twice)
+            raise TraceError(
+                f"the column {theirs!r} is to be called {twice!r}, and there is a column {twice!r} already"
+            )
+        return ours
+
+    def objects(self, records: Iterable[Record]) -> Iterator[Record]:
+        """JSON objects with their keys renamed."""
+        for record in records:
+            value = record.value
+            if isinstance(value, dict):
+                try:
+                    value = dict(zip(self.renamed(value), value.values(), strict=True))
+                except TraceError as error:
+                    value = error
+            yield Record(record.line, value)
+
+    def required(self, path: Path, records: Iterator[Record]) -> Iterator[Record]:
+        """The same records, once every column that is renamed has been seen in the first hundred, or in another file.
+
+        Raises:
+            TraceError: A column has not.
+        """
+        first = list(islice(records, ROWS_LOOKED_AT))
+        for name in self.names:
+            if name not in self.seen:
+                raise TraceError(str(ConfigError.unknown("column", name, self.seen)), path=path)
+        yield from chain(first, records)
+
+
+def _twice(names: Iterable[str]) -> str | None:
+    return next((name for name, times in Counter(names).items() if times > 1), None)

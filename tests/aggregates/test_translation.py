@@ -1,0 +1,130 @@
+"""Corpus BLEU, chrF and TER of many scores: sacrebleu's own corpus numbers."""
+
+from itertools import zip_longest
+
+import pytest
+import sacrebleu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.aggregates.total import mean
+from judgekit.aggregates.translation import corpus_bleu, corpus_chrf, corpus_ter
+from judgekit.scorers.text.translation import BLEU, CHRF, TER
+from judgekit.traces.message import AIMessage
+from judgekit.traces.reading import read
+from judgekit.traces.sample import Sample
+
+words = st.sampled_from(["a", "b", "the", "cat,", "Cat", "cat", "3.5", "東京", "都は", "...", "\n", "é"])
+texts = st.lists(words, max_size=8).map(" ".join)
+pairs = st.lists(
+    st.tuples(texts, st.lists(texts.filter(str.strip), min_size=1, max_size=3, unique=True)), min_size=1, max_size=6
+)
+
+KINDS = [
+    (BLEU(), sacrebleu.BLEU(), corpus_bleu),
+    (BLEU(tokenize="zh", lowercase=True), sacrebleu.BLEU(lowercase=True, tokenize="zh"), corpus_bleu),
+    (BLEU(tokenize="char", smooth="floor"), sacrebleu.BLEU(tokenize="char", smooth_method="floor"), corpus_bleu),
+    (BLEU(smooth="add-k", max_order=2), sacrebleu.BLEU(smooth_method="add-k", max_ngram_order=2), corpus_bleu),
+    (BLEU(smooth="none"), sacrebleu.BLEU(smooth_method="none"), corpus_bleu),
+    (CHRF(), sacrebleu.CHRF(), corpus_chrf),
+    (CHRF(word_order=2, beta=3), sacrebleu.CHRF(word_order=2, beta=3), corpus_chrf),
+    (TER(), sacrebleu.TER(), corpus_ter),
+    (TER(normalized=True, asian_support=True), sacrebleu.TER(normalized=True, asian_support=True), corpus_ter),
+]
+every = pytest.mark.parametrize(("scorer", "metric", "aggregate"), KINDS, ids=[repr(kind[0]) for kind in KINDS])
+
+
+def scores(scorer, corpus):
+    made = [scorer.score(Sample.of([AIMessage(response)], references=references)) for response, references in corpus]
+    return [score for score in made if score.status == "scored"]
+
+
+def theirs(metric, corpus):
+    return metric.corpus_score(
+        [response for response, _ in corpus], [*zip_longest(*(several for _, several in corpus))]
+    )
+
+
+@every
+@settings(max_examples=20, deadline=None)
+@given(pairs)
+def test_scores_come_to_sacrebleus_corpus_number_with_its_signature(scorer, metric, aggregate, corpus):
+    made = scores(scorer, corpus)
+    total = aggregate(made)
+    expected = theirs(metric, corpus)
+    assert total.note == str(metric.get_signature())
+    assert total.figures["mean of samples"] == mean(made)
+    if isinstance(scorer, TER):
+        assert total.figures["corpus TER"] == pytest.approx(expected.score / 100, abs=1e-9)
+        assert total.value == pytest.approx(max(0, 1 - expected.score / 100), abs=1e-9)
+    else:
+        assert total.value == pytest.approx(expected.score / 100, abs=1e-9)
+
+
+@pytest.fixture
+def spoken(shared_data):
+    """Messages of real agents, each beside the next two."""
+    recorded = read(shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json")
+    said = [message.text for one in recorded for message in one.trace.messages if message.role == "assistant"]
+    texts = [text for text in dict.fromkeys(said) if text.strip()]
+    return [(one, [other, third]) for one, other, third in zip(texts[0::3], texts[1::3], texts[2::3], strict=False)]
+
+
+def test_messages_of_real_agents_come_to_sacrebleus_corpus_number(spoken):
+    short = [(one, others) for one, others in spoken if max(map(len, [one, *others])) < 300]  # TER takes long
+    assert len(spoken) > 30
+    assert short
+    for scorer, metric, aggregate in KINDS:
+        corpus = short if isinstance(scorer, TER) else spoken
+        expected = theirs(metric, corpus).score / 100
+        found = aggregate(scores(scorer, corpus)).value
+        assert found == pytest.approx(max(0, 1 - expected) if isinstance(scorer, TER) else expected, abs=1e-9)
+        assert found > 0
+
+
+def test_a_corpus_number_is_no_mean():
+    corpus = [("a b c d e f g h", ["a b c d e f g h"]), ("x", ["y z"])]
+    total = corpus_bleu(scores(BLEU(), corpus))
+    assert total.name == "corpus BLEU"
+    # 8 of 9, 7 of 7, 6 of 6, 5 of 5 n-grams, and 9 words for 10
+    assert total.value == pytest.approx((8 / 9) ** 0.25 * 2.718281828459045 ** (1 - 10 / 9), abs=1e-12)
+    assert total.figures == {"mean of samples": 0.5}
+
+
+def test_an_empty_response_counts_in_the_corpus():
+    corpus = [("a b c d", ["a b c d"]), ("", ["e f g h"])]
+    assert corpus_bleu(scores(BLEU(), corpus)).value == pytest.approx(2.718281828459045 ** (1 - 8 / 4), abs=1e-12)
+    assert corpus_ter(scores(TER(), corpus)).value == 0.5
+    assert 0 < corpus_chrf(scores(CHRF(), corpus)).value < 1
+
+
+def test_a_ter_above_1_is_shown_beside_a_value_of_0():
+    total = corpus_ter(scores(TER(), [("a b c d e", ["x y"])]))
+    assert (total.name, total.value) == ("1 - corpus TER", 0)
+    assert total.figures == {"corpus TER": 2.5, "mean of samples": 0}
+
+
+def test_numbers_of_references_may_differ_and_the_signature_says_so():
+    total = corpus_bleu(scores(BLEU(), [("a", ["a"]), ("b", ["b", "c"])]))
+    assert total.note.startswith("nrefs:var|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert total.value is not None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "aggregate", "kinds"),
+    [
+        (BLEU(), BLEU(lowercase=True), corpus_bleu, ("BLEU case:mixed", "BLEU case:lc")),
+        (BLEU(), BLEU(tokenize="char"), corpus_bleu, ("tok:13a", "tok:char")),
+        (BLEU(), BLEU(max_order=2), corpus_bleu, ("BLEU case", "BLEU-2 case")),
+        (CHRF(), CHRF(beta=3), corpus_chrf, ("chrF2 case", "chrF3 case")),
+        (CHRF(), CHRF(word_order=2), corpus_chrf, ("chrF2 case", "chrF2++ case")),
+        (TER(), TER(no_punct=True), corpus_ter, ("punct:yes", "punct:no")),
+    ],
+)
+def test_scores_made_in_different_ways_have_no_corpus_number(one, other, aggregate, kinds):
+    corpus = [("a b", ["a b"])]
+    total = aggregate([*scores(one, corpus), *scores(other, corpus)])
+    assert (total.value, total.name) == (None, "undefined")
+    assert total.note.startswith("its scores were made in different ways: ")
+    assert all(kind in total.note for kind in kinds)
+    assert total.figures == {"mean of samples": pytest.approx(1)}

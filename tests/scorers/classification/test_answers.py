@@ -1,0 +1,233 @@
+"""Answer matching."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import ConfigError
+from judgekit.score import Score
+from judgekit.scorers.classification.answers import AnswerMatch
+from judgekit.scoring import signature
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.reading import read
+from judgekit.traces.sample import Sample
+
+TEXTS = st.text(alphabet=st.sampled_from("ab 不支持退款no5,.")) | st.text()
+
+
+def score(response: str, expected: str | None, **options: object) -> Score:
+    return AnswerMatch(**options).score(Sample.of([HumanMessage("?"), AIMessage(response)], id="one", label=expected))
+
+
+SAME = [
+    ("Paris", "The capital of France is Paris."),
+    ("Paris", "paris!"),
+    ("The refund is approved", "Your refund has been approved"),
+    ("Refunds are not possible", "Refunds aren't possible"),
+    ("Yes", "Yes, it is."),
+    ("5", "It is 5."),
+    ("1000", "The total is $1,000."),
+    ("A", "a."),
+    ("巴黎", "法国的首都是巴黎。"),
+    ("法国的首都是巴黎", "巴黎是法国的首都。"),
+    ("支持退款", "我们支持退款。"),
+    ("不支持退款", "我们不支持退款。"),
+    ("不支持退款", "退款不支持"),
+    ("没有库存", "目前没有库存"),
+    ("南非", "位于南非"),
+    ("是", "是。"),
+    ("🎉", "🎉!"),
+]
+OTHER = [
+    ("Paris", "The capital of France is London."),
+    ("The refund is approved", "The refund is not approved"),
+    ("We ship to Norway", "We don't ship to Norway"),
+    ("yes", "no"),
+    ("5", "6"),
+    ("5", "-5"),
+    ("3.14", "3.15"),
+    ("2024-05-01", "2024-05-02"),
+    ("A", "B"),
+    ("巴黎", "法国的首都是伦敦。"),
+    ("支持退款", "不支持退款"),
+    ("不支持退款", "支持退款"),
+    ("有库存", "没有库存"),
+    ("可以退货", "无法退货"),
+    ("已发货", "未发货"),
+    ("合法", "非法"),
+    ("特别大", "别大"),
+    ("是", "否"),
+]
+
+
+@pytest.mark.parametrize(
+    ("expected", "response", "value"), [(*pair, 1) for pair in SAME] + [(*pair, 0) for pair in OTHER]
+)
+def test_pairs_judged_by_hand_have_their_verdict_at_the_default_threshold(expected, response, value):
+    found = score(response, expected)
+    assert (found.value, found.label) == (value, "matched" if value else "wrong"), found.reason
+
+
+def test_a_negation_late_in_the_clause_leaves_most_words_and_is_warned_of():
+    expected, response = (
+        "The flight from Paris to London is available",
+        "The flight from Paris to London is not available",
+    )
+    found = score(response, expected)
+    assert (found.value, found.details["similarity"]) == (1, 3 / 6)
+    assert found.warnings == (
+        "matched, although a word is negated in the response or the expected text, and none in the other",
+    )
+    assert score(response, expected, threshold=0.6).value == 0
+    assert score(response, response).warnings == ()
+
+
+def test_jieba_makes_words_of_characters():
+    assert score("退款可以办理", "支持退款", tokenize="jieba").details["shared"] == ["退款"]
+    assert score("不支持退款", "支持退款", tokenize="jieba").value == 0
+
+
+def test_the_score_says_what_it_was_made_of():
+    found = score("The refund was not approved, and 5 dollars are due.", "Refund approved: 5 dollars")
+    assert found.details == {
+        "similarity": 3 / 7,
+        "threshold": 0.3,
+        "equal": False,
+        "expected": "Refund approved: 5 dollars",
+        "shared": ["5", "dollars", "refund"],
+        "only_expected": ["approved"],
+        "only_response": ["approved_NEG", "due", "not"],
+        "measure": "accuracy",
+    }
+    assert found.reason == (
+        "similarity 0.43, at least 0.3; shared: '5', 'dollars', 'refund'; only expected: 'approved'; "
+        "only response: 'approved_NEG', 'due', 'not'"
+    )
+    assert found.aggregate == "answer_match"
+
+
+@given(TEXTS, TEXTS.filter(str.strip), st.sampled_from(["content", "published"]))
+def test_the_value_follows_from_the_details(response, expected, recipe):
+    found = score(response, expected, recipe=recipe)
+    details = found.details
+    sides = [details["shared"], details["only_expected"], details["only_response"]]
+    union = sum(map(len, sides))
+    assert details["similarity"] == (len(sides[0]) / union if union else 0)
+    assert found.value == (details["equal"] or details["similarity"] >= details["threshold"])
+    assert (found.label == "no_answer") == (not response.strip())
+
+
+@given(TEXTS.filter(str.strip), TEXTS.filter(str.strip))
+def test_the_verdict_is_the_same_from_both_sides(one, other):
+    assert score(one, other).value == score(other, one).value
+
+
+@given(TEXTS.filter(str.strip), st.sampled_from(["content", "published"]))
+def test_equal_texts_always_match(text, recipe):
+    assert score(f" {text}\n", text, recipe=recipe, threshold=1).label == "matched"
+
+
+@given(TEXTS, TEXTS.filter(str.strip))
+def test_the_published_recipe_gives_the_published_similarity_and_verdict(response, expected):
+    def words(text: str) -> set[str]:
+        found = set(re.findall(r"\b\w+\b", text.lower()))
+        return {
+            w for w in found if w not in {"的", "是", "在", "了", "和", "有", "就", "不", "人", "都"} and len(w) > 1
+        }
+
+    shared, union = words(expected) & words(response), words(expected) | words(response)
+    similarity = len(shared) / len(union) if len(union) > 0 else 0.0
+    found = score(response, expected, recipe="published")
+    assert found.details["similarity"] == similarity
+    assert found.details["equal"] or found.value == (similarity >= 0.3)
+
+
+def test_the_published_recipe_makes_a_chinese_clause_one_word():
+    assert score("我们支持退款", "支持退款", recipe="published").details["only_expected"] == ["支持退款"]
+    assert score("The refund is not approved", "The refund is approved", recipe="published").value == 1
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({"label": "one", "reference": "three", "fields": {"expected_output": "two"}}, "one"),
+        ({"label": " ", "reference": "three", "fields": {"expected_output": "two"}}, "two"),
+        ({"reference": "three", "fields": {"expected_output": 2}}, "three"),
+        ({"reference": "", "references": ["four", " ", "six"]}, "four"),
+        ({"references": ["four", "five", "six five"]}, "five"),
+    ],
+)
+def test_the_label_comes_before_the_expected_output_and_that_before_the_best_reference(known, expected):
+    assert AnswerMatch().score(Sample.of([AIMessage("five")], **known)).details["expected"] == expected
+
+
+def test_an_equal_reference_is_better_than_a_similar_one():
+    found = AnswerMatch().score(Sample.of([AIMessage("B")], references=["C plan", "B."]))
+    assert (found.value, found.details["expected"]) == (1, "B.")
+
+
+@pytest.mark.parametrize("response", ["", " \n"])
+def test_an_empty_response_is_no_answer(response):
+    found = score(response, "Paris")
+    assert (found.value, found.label, found.reason, found.warnings) == (0, "no_answer", "the response is empty", ())
+
+
+@pytest.mark.parametrize(
+    ("expected", "response"), [("A", "B"), ("A", "The answer is A."), ("...", "!!"), ("是", "yes")]
+)
+def test_texts_without_content_words_match_only_if_they_are_equal_and_are_warned_of(expected, response):
+    found = score(response, expected)
+    assert (found.value, found.details["similarity"]) == (0, 0)
+    assert found.warnings == ("the response or the expected text has no content words: only an equal text matches",)
+
+
+@pytest.mark.parametrize(
+    ("messages", "known", "reason"),
+    [
+        ([HumanMessage("Hi")], {"label": "x"}, "the sample has no response: there is no message of the agent"),
+        ([HumanMessage("Hi")], {}, "the sample has no response: there is no message of the agent"),
+        ([AIMessage("Hi")], {}, "the sample has no reference, and there is no label and no expected_output"),
+        ([AIMessage("Hi")], {"reference": " "}, "the reference is empty, and there is no label and no expected_output"),
+    ],
+)
+def test_a_sample_without_a_response_or_an_expected_text_is_skipped(messages, known, reason):
+    found = AnswerMatch().score(Sample.of(messages, **known))
+    assert (found.status, found.reason) == ("skipped", reason)
+
+
+def test_stop_words_can_be_given_and_are_then_the_only_ones():
+    assert score("the PARIS", "paris", stop_words=["Paris"]).details["only_response"] == ["the"]
+    assert score("foo bar", "bar", stop_words=("foo",), recipe="published").details["similarity"] == 1
+    assert signature(AnswerMatch(stop_words=["a"])) != signature(AnswerMatch())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threshold": 0}, "answer_match: threshold is above 0 and at most 1, found 0"),
+        ({"threshold": float("nan")}, "threshold is above 0 and at most 1, found nan"),
+        ({"measure": "f2"}, "no measure is called 'f2'. Known: accuracy, precision, recall, f1"),
+        ({"recipe": "publish"}, "no recipe is called 'publish', did you mean 'published'? Known: content, published"),
+        ({"tokenize": "words"}, "no way to split a text into words is called 'words'"),
+        (
+            {"recipe": "published", "tokenize": "jieba"},
+            "recipe='published' has its own words; leave out tokenize='jieba'",
+        ),
+        ({"stop_words": "的是"}, "stop_words is a list of words, found '的是'"),
+        ({"stop_words": ["a", 5]}, "stop_words is a list of words, found ['a', 5]"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        AnswerMatch(**options)
+
+
+def test_messages_of_real_agents_say_the_same_in_capitals_and_with_their_lines_in_another_order(shared_data):
+    path = shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json"
+    texts = [text for sample in read(path, on_error="raise") if (text := sample.trace.response)]
+    assert len(texts) == 20
+    for text in texts:
+        found = score("\n".join(reversed(text.upper().splitlines())), text)
+        assert (found.label, found.details["similarity"]) == ("matched", 1)

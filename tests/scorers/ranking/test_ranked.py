@@ -1,0 +1,173 @@
+"""What all scorers of rankings share: tools' results, ids that are texts, and rankings of any size."""
+
+import json
+
+import pytest
+
+from judgekit.errors import ConfigError
+from judgekit.scorers.ranking.binary import AUC, AveragePrecision, HitRate, PrecisionAtK, RecallAtK, ReciprocalRank
+from judgekit.scorers.ranking.graded import ERR, NDCG
+from judgekit.scoring import signature
+from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage
+from judgekit.traces.sample import Ranking, Sample
+
+ALL = [ReciprocalRank, AveragePrecision, AUC, NDCG]
+
+
+def searched(*results: object, relevance: dict[str, float] | None = None, **options: object) -> Sample:
+    """A sample whose tool ``search`` returns these results in turn, of which a text is written as it is."""
+    messages: list[Message] = [HumanMessage("Find it.")]
+    for index, result in enumerate(results):
+        text = result if isinstance(result, str) else json.dumps(result)
+        messages += [
+            AIMessage(tool_calls=[ToolCall("search", id=str(index))]),
+            ToolMessage(text, tool_call_id=str(index), **options),
+        ]
+    return Sample.of(messages, ranking=Ranking([], {"a": 1, "7": 1} if relevance is None else relevance))
+
+
+@pytest.mark.parametrize(
+    ("result", "path"),
+    [
+        (["x", "a", 7], None),
+        ([["x", 3], ["a", 2.5], [7, -1]], None),
+        ([[7, -1], ["x", 3], ["a", 2.5]], None),
+        ({"hits": [{"id": "x"}, {"id": "a"}, {"id": 7}]}, "hits[].id"),
+        (
+            {"hits": [{"id": 7, "score": 0.1}, {"id": "a", "score": 0.2}, {"id": "x", "score": 0.3}]},
+            "hits[].[id, score]",
+        ),
+    ],
+)
+def test_ids_are_read_from_a_tools_result(result, path):
+    score = AveragePrecision(tool="search", path=path).score(searched(result))
+    assert score.value == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert [one["id"] for one in score.details["found"]] == ["a", "7"]
+
+
+def test_the_last_result_without_an_error_counts():
+    sample = searched(["a"], ["x", "a"])
+    assert ReciprocalRank(tool="search").score(sample).value == 1 / 2
+    failed = ToolMessage("Timeout", tool_call_id="1", is_error=True)
+    sample = sample.model_copy(
+        update={"trace": sample.trace.model_copy(update={"messages": (*sample.trace.messages[:-1], failed)})}
+    )
+    assert ReciprocalRank(tool="search").score(sample).value == 1
+
+
+def test_a_tool_may_return_nothing():
+    assert ReciprocalRank(tool="search").score(searched([])).value == 0
+
+
+@pytest.mark.parametrize("sample", [searched(), searched(["a"], is_error=True)], ids=["no call", "an error"])
+def test_without_a_result_there_is_no_ranking(sample):
+    score = ReciprocalRank(tool="search").score(sample)
+    assert (score.status, score.reason) == ("skipped", "the tool 'search' returned no result without an error")
+
+
+def test_a_result_alone_does_not_say_what_is_relevant():
+    score = ReciprocalRank(tool="search").score(searched(["a"]).model_copy(update={"ranking": None}))
+    assert (score.status, score.reason) == ("skipped", "the sample has no ranking")
+
+
+@pytest.mark.parametrize(
+    ("result", "path", "found"),
+    [
+        ("No hits.", None, "expected JSON, found 'No hits.': expected"),
+        ("", None, "expected JSON, found ''"),
+        ("[" * 100_000, None, "expected JSON, found '[[["),
+        ({"hits": []}, None, "expected a list, found {'hits': []}"),
+        ({"hits": None}, "hits", "expected a list at 'hits', found None"),
+        ([1], "length(@)", "expected a list at 'length(@)', found 1"),
+        ({"hits": 5}, "length(hits)", "In function length(), invalid type for value: 5"),
+        ([{"id": "a"}], None, "retrieved[0]: Input should be a valid string, found {'id': 'a'}"),
+        ([True], None, "retrieved[0]: Input should be a valid string, found True"),
+        ([["a", None]], None, "scores[0]: Input should be a valid number, found None"),
+        ("[[1, NaN]]", None, "scores[0]: Input should be a finite number, found nan"),
+        (["a", "b", "a"], None, "the record: retrieved holds each id once, found twice: 'a'"),
+        ([["a", 1], "b"], None, "the record: retrieved holds pairs of id and score, and beside them 'b'"),
+    ],
+)
+def test_a_result_without_ids_is_an_error_that_names_its_message(result, path, found):
+    with pytest.raises(ValueError, match=r"^message 5, the result of 'search': ") as raised:
+        ReciprocalRank(tool="search", path=path).score(searched(["a"], result))
+    assert str(raised.value).startswith(f"message 5, the result of 'search': {found}")
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"path": "ids"}, "path='ids' leads into the result of a tool; give tool= as well"),
+        ({"tool": "search", "path": "a["}, "path: 'a[' is no JMESPath: Invalid jmespath expression"),
+        ({"tool": "search", "path": ""}, "path: '' is no JMESPath: Invalid JMESPath expression"),
+        ({"tool": "search", "path": 5}, "path: 5 is no JMESPath: "),
+    ],
+)
+@pytest.mark.parametrize("kind", ALL)
+def test_a_path_that_leads_nowhere_is_an_error(kind, options, found):
+    with pytest.raises(ConfigError) as raised:
+        kind(**options)
+    assert str(raised.value).startswith(found)
+
+
+def test_ids_that_are_texts_may_be_compared_as_such():
+    sample = Sample(id="one", ranking=Ranking(["The  Cat sat.", "a dog"], {"the cat SAT": 2, "A bird": 1}))
+    assert NDCG().score(sample).value == 0
+    score = NDCG(1, normalize=True).score(sample)
+    assert score.value == 1
+    assert score.details["found"] == [{"rank": 1, "id": "The  Cat sat.", "grade": 2.0}]
+
+
+@pytest.mark.parametrize(
+    ("ranking", "found"),
+    [
+        (
+            Ranking(["x", "Cat", "cat"], {"cat": 1}),
+            "retrieved holds ids that are one when they are normalized: 'Cat'; 'cat'",
+        ),
+        (
+            Ranking(["x"], {"Cat": 1, "cat.": 1}),
+            "relevance holds ids that are one when they are normalized: 'Cat'; 'cat.'",
+        ),
+    ],
+)
+def test_ids_that_become_one_are_an_error_that_names_them(ranking, found):
+    with pytest.raises(ValueError, match="normalized") as raised:
+        ReciprocalRank(normalize=True).score(Sample(id="one", ranking=ranking))
+    assert str(raised.value) == found
+    assert ReciprocalRank().score(Sample(id="one", ranking=ranking)).reason
+
+
+def test_a_single_document_is_a_ranking():
+    sample = Sample(id="one", ranking=Ranking(["a"], {"a": 1}))
+    for scorer in (ReciprocalRank(), AveragePrecision(), PrecisionAtK(1), RecallAtK(1), HitRate(1), NDCG()):
+        assert scorer.score(sample).value == 1
+    assert AUC().score(sample).status == "skipped"
+
+
+def test_a_hundred_thousand_documents_are_a_ranking():
+    """Every other document is relevant, the last one of all first."""
+    count = 100_000
+    sample = Sample(id="one", ranking=Ranking([(n, n) for n in range(count)], {n: n % 2 for n in range(count)}))
+    assert ReciprocalRank().score(sample).value == 1
+    assert RecallAtK(count // 2).score(sample).value == 1 / 2
+    assert AUC().score(sample).value == pytest.approx(1 / 2 + 1 / count)
+    assert AveragePrecision().score(sample).value == pytest.approx(1 / 2, abs=1e-4)
+    assert 1 / 2 < NDCG().score(sample).value < 1
+    assert len(AveragePrecision().score(sample).reason) < 200
+    assert ERR(1).score(sample).reason.endswith("1, 1, and 49990 more")
+
+
+def test_options_that_change_the_number_change_the_signature():
+    scorers = [
+        NDCG(),
+        NDCG(10),
+        NDCG(gains="linear"),
+        NDCG(normalize=True),
+        NDCG(tool="search"),
+        NDCG(tool="search", path="ids"),
+        AveragePrecision(),
+        AveragePrecision(interpolated=True),
+        AveragePrecision(relevant_from=2),
+    ]
+    assert len({signature(scorer) for scorer in scorers}) == len(scorers)

@@ -1,0 +1,358 @@
+"""Adaptability, collaboration efficiency and portability."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from math import inf, nan
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.aggregates.domains import macro_mean
+from judgekit.errors import AuthenticationError, ConfigError, OverloadError
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.scripted import ScriptedJudge
+from judgekit.runs.results import Row
+from judgekit.runs.runner import run
+from judgekit.score import JudgeCall, Score
+from judgekit.scorers.generalization import Adaptability, CollaborationEfficiency, Portability
+from judgekit.scorers.prompted import PromptScorer
+from judgekit.scoring import attempt, signature, wait_for
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+CALL = JudgeCall(judge="j", prompt="p")
+TONE = Prompt("tone", "Kind?", ("conversation",), "", "You judge.", "Kind?", scale=(("yes", 1.0), ("no", 0.0)))
+
+
+@dataclass(frozen=True)
+class Says:
+    """Gives one score, or raises, whatever the sample."""
+
+    found: Score | Exception
+    name: str = "inner"
+
+    async def ascore(self, _sample: Sample, /) -> Score:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+def fields(**known: object) -> Sample:
+    return Sample(id="row", fields=known)
+
+
+def of(scorer: object, sample: Sample) -> Score:
+    """As in a run."""
+    return wait_for(lambda: attempt(scorer, sample))
+
+
+INNER = Score.scored(
+    "inner", 0.5, label="partly", reason="half of it", details={"a": 1}, calls=[CALL], warnings=["hm"], aggregate="corpus"
+)  # fmt: skip
+WITHOUT_VALUE = [
+    Score.skipped("inner", "no reference"),
+    Score.failed("inner", "it broke", error="ReplyError", calls=[CALL]),
+    Score.abstained("inner", "cannot tell", calls=[CALL]),
+]
+
+
+class TestAdaptability:
+    def test_a_sample_has_the_score_of_the_scorer_and_its_domain(self):
+        found = Adaptability(Says(INNER)).score(Sample(id="one", domain="law"))
+        assert (found.scorer, found.value, found.aggregate) == ("adaptability", 0.5, "macro_mean")
+        assert found.details == {"a": 1, "domain": "law"}
+        kept = {"label", "reason", "calls", "warnings", "status"}
+        assert found.model_dump(include=kept) == INNER.model_dump(include=kept)
+
+    def test_over_a_run_each_domain_counts_once(self):
+        domains = ["law", "law", "law", "medicine"]
+        judge = ScriptedJudge([{"reason": "r", "evidence": [1], "verdict": one} for one in ("yes", "no", "no", "yes")])
+        samples = [Sample.of([HumanMessage(f"{i}"), AIMessage("Hi")], domain=one) for i, one in enumerate(domains)]
+        scores = [Adaptability(PromptScorer(TONE, judge)).score(one) for one in samples]
+        assert macro_mean(scores).value == pytest.approx(2 / 3)  # of means 1/3 and 1; the mean of all would be 1/2
+        assert [len(score.calls) for score in scores] == [1] * 4
+
+    @pytest.mark.parametrize("inner", WITHOUT_VALUE, ids=lambda inner: inner.status)
+    def test_what_has_no_value_has_none_here(self, inner):
+        found = Adaptability(Says(inner)).score(Sample(id="one", domain="law"))
+        kept = {"status", "value", "reason", "error", "calls"}
+        assert found.scorer == "adaptability"
+        assert found.model_dump(include=kept) == inner.model_dump(include=kept)
+
+    def test_a_scorer_that_raises_fails_the_sample_unless_it_stops_the_run(self):
+        found = Adaptability(Says(OverloadError("busy"))).score(Sample(id="one", domain="law"))
+        assert (found.scorer, found.status, found.error) == ("adaptability", "failed", "OverloadError")
+        with pytest.raises(AuthenticationError):
+            Adaptability(Says(AuthenticationError("no"))).score(Sample(id="one", domain="law"))
+
+    @pytest.mark.parametrize("domain", [None, ""])
+    def test_a_sample_without_a_domain_is_skipped_and_nobody_is_asked(self, domain):
+        found = Adaptability(Says(AuthenticationError("no"))).score(Sample(id="one", domain=domain))
+        assert found == Score.skipped("adaptability", "the sample has no domain")
+
+    def test_results_come_to_the_mean_of_the_means_of_their_domains(self):
+        pairs = [(0.85, "qa"), (0.75, "写作"), (0.65, "qa")]
+        found = Adaptability().score(fields(results=[{"score": score, "domain": domain} for score, domain in pairs]))
+        assert (found.value, found.aggregate) == (pytest.approx(0.75), "mean")
+        assert found.reason == "mean of 2 domains: qa 0.75, 写作 0.75"
+        domains = {"qa": {"mean": pytest.approx(0.75), "n": 2}, "写作": {"mean": 0.75, "n": 1}}
+        assert found.details == {"domains": domains}
+
+    def test_of_domains_with_one_result_each_it_is_the_published_mean(self):
+        scores = [Fraction(17, 20), Fraction(18, 25), 1, 0]
+        rows = [{"score": float(score), "domain": f"d{index}"} for index, score in enumerate(scores)]
+        assert Adaptability().score(fields(results=rows)).value == pytest.approx(float(sum(scores) / 4))
+
+    @pytest.mark.parametrize(
+        ("known", "why"),
+        [
+            ({}, "the sample has no results, and no scorer is given"),
+            ({"results": None}, "the sample has no results, and no scorer is given"),
+            ({"results": []}, "the list of results is empty"),
+        ],
+    )
+    def test_without_results_it_is_skipped(self, known, why):
+        assert Adaptability().score(fields(**known)) == Score.skipped("adaptability", why)
+
+    @pytest.mark.parametrize(
+        ("row", "message"),
+        [
+            ({"domain": "b"}, "results[1]: score: expected a number in [0, 1], found None"),
+            ({"score": "0.5", "domain": "b"}, "results[1]: score: expected a number in [0, 1], found '0.5'"),
+            ({"score": True, "domain": "b"}, "results[1]: score: expected a number in [0, 1], found True"),
+            ({"score": nan, "domain": "b"}, "results[1]: score: expected a number in [0, 1], found nan"),
+            ({"score": 1.5, "domain": "b"}, "results[1]: score: expected a number in [0, 1], found 1.5"),
+            ({"score": -0.5, "domain": "b"}, "results[1]: score: expected a number in [0, 1], found -0.5"),
+            ({"score": 0.5}, "results[1]: domain is the name of a domain, found None"),
+            ({"score": 0.5, "domain": ""}, "results[1]: domain is the name of a domain, found ''"),
+            ({"score": 0.5, "domain": 3}, "results[1]: domain is the name of a domain, found 3"),
+            (0.5, 'results[1]: expected {"score": ..., "domain": ...}, found 0.5'),
+        ],
+    )
+    def test_a_row_that_is_none_is_an_error_that_names_it(self, row, message):
+        found = of(Adaptability(), fields(results=[{"score": 1, "domain": "a"}, row]))
+        assert (found.status, found.reason) == ("failed", f"ValueError: {message}")
+
+    def test_results_are_a_list(self):
+        with pytest.raises(
+            ValueError, match=re.escape('results: expected a list of {"score": ..., "domain": ...}, found 1')
+        ):
+            Adaptability().score(fields(results=1))
+
+    def test_it_asks_what_its_scorer_asks(self):
+        scorer = PromptScorer(TONE, ScriptedJudge([]))
+        for kind in (Adaptability, CollaborationEfficiency):
+            assert kind(scorer).prompts == scorer.prompts
+            assert kind().prompts == kind(Says(INNER)).prompts == ()
+            assert signature(kind(scorer)) != signature(kind())
+
+
+def efficiency(scorer: object = None, /, **known: object) -> Score:
+    return of(CollaborationEfficiency(scorer), fields(**known))
+
+
+def meeting(*agents: str | None, **known: object) -> Sample:
+    """Agents who speak one after another, a second apart."""
+    said = [AIMessage("...", agent=one, timestamp=NOON + timedelta(seconds=i)) for i, one in enumerate(agents)]
+    return Sample.of(said, **known)
+
+
+class TestCollaborationEfficiency:
+    def test_it_is_the_quality_by_the_rounds_times_the_seconds_and_1(self):
+        found = efficiency(task_quality=0.9, communication_rounds=3, task_time=10.0)
+        assert found.value == pytest.approx(float(Fraction(9, 10) / 31))
+        assert found.reason == "quality 0.9 / (3 rounds x 10 s + 1)"
+        assert found.details == {"quality": 0.9, "rounds": 3, "seconds": 10, "derived": []}
+
+    @settings(max_examples=60)
+    @given(st.floats(0, 1), st.integers(0, 10**6), st.floats(0, 1e300))
+    def test_it_is_never_more_than_the_quality(self, quality, rounds, seconds):
+        found = efficiency(task_quality=quality, communication_rounds=rounds, task_time=seconds)
+        assert 0 <= found.value <= quality
+        assert (found.value == quality) or rounds * seconds > 0
+
+    def test_zero_seconds_give_the_quality_and_a_warning(self):
+        found = efficiency(task_quality=0.9, communication_rounds=3, task_time=0)
+        assert (found.value, found.reason) == (0.9, f"quality 0.9 / (3 rounds x 0 s + 1); {found.warnings[0]}")
+        assert found.warnings == ("it took zero seconds, so that its efficiency is its quality",)
+        assert efficiency(task_quality=0.9, communication_rounds=0, task_time=5).warnings == ()
+
+    def test_what_is_not_given_is_derived(self):
+        found = CollaborationEfficiency(Says(INNER)).score(meeting("a", "b", "b", "a"))
+        assert (found.value, found.calls, found.aggregate) == (0.5 / (2 * 3 + 1), (CALL,), "mean")
+        assert found.reason == "quality 0.5 / (2 rounds x 3 s + 1); half of it"
+        assert (found.warnings, found.label) == (("hm",), None)
+        assert found.details == {
+            "quality": 0.5,
+            "rounds": 2,
+            "seconds": 3,
+            "derived": ["quality", "rounds", "seconds"],
+            "quality_score": {"label": "partly", "reason": "half of it", "details": {"a": 1}},
+        }
+
+    def test_what_is_given_goes_before_what_could_be_derived(self):
+        sample = meeting("a", "b", fields={"task_quality": 1, "communication_rounds": 4, "task_time": None})
+        found = CollaborationEfficiency(Says(AuthenticationError("asked"))).score(sample)
+        assert (found.value, found.details["derived"]) == (1 / (4 * 1 + 1), ["seconds"])
+
+    def test_children_are_agents_too(self):
+        child = Trace(messages=[HumanMessage("Look it up."), AIMessage("42")])
+        trace = Trace(
+            messages=[AIMessage("42")], children=[child], started_at=NOON, ended_at=NOON + timedelta(seconds=2)
+        )
+        found = CollaborationEfficiency().score(Sample(id="one", trace=trace, fields={"task_quality": 1}))
+        assert found.value == pytest.approx(1 / 5)
+
+    @pytest.mark.parametrize("inner", WITHOUT_VALUE, ids=lambda inner: inner.status)
+    def test_without_a_quality_there_is_no_value(self, inner):
+        found = CollaborationEfficiency(Says(inner)).score(meeting("a", "b"))
+        assert found == inner.model_copy(update={"scorer": "collaboration_efficiency"})
+
+    def test_what_is_missing_is_told_and_nobody_is_asked(self):
+        found = CollaborationEfficiency(Says(AuthenticationError("asked"))).score(Sample.of([AIMessage("Hi")]))
+        assert found.status == "skipped"
+        assert found.reason == (
+            "no communication_rounds: the recording does not tell two agents apart; no task_time: the recording does not "
+            "say when it started and ended, nor when its first and last message were sent"
+        )
+        told = efficiency(communication_rounds=1, task_time=1)
+        assert (told.status, told.reason) == ("skipped", "no task_quality: no scorer is given")
+
+    @pytest.mark.parametrize("name", ["task_quality", "communication_rounds", "task_time"])
+    @pytest.mark.parametrize("wrong", [-1, nan, inf, True, "3", [], 10**400])
+    def test_a_field_that_is_no_such_number_is_an_error_that_names_it(self, name, wrong):
+        found = efficiency(**{"task_quality": 1, "communication_rounds": 1, "task_time": 1, name: wrong})
+        assert (found.status, found.value) == ("failed", None)
+        assert found.reason.startswith(f"ValueError: {name}: expected a number")
+
+    def test_a_quality_is_at_most_1(self):
+        told = efficiency(task_quality=1.5, communication_rounds=1, task_time=1).reason
+        assert told == "ValueError: task_quality: expected a number in [0, 1], found 1.5"
+
+    def test_times_that_contradict_each_other_are_no_time(self):
+        trace = Trace(started_at=NOON, ended_at=NOON - timedelta(seconds=1))
+        known = {"task_quality": 1, "communication_rounds": 1}
+        found = CollaborationEfficiency().score(Sample(id="one", trace=trace, fields=known))
+        assert (found.status, found.reason) == ("skipped", "no task_time: it ended before it started, by its own times")
+
+
+def portability(original: object, transferred: object) -> Score:
+    return of(Portability(), fields(original_score=original, transferred_score=transferred))
+
+
+def rows(scorer: str = "s", /, **values: float | None) -> list[Row]:
+    return [
+        Row(
+            sample_id=name,
+            index=index,
+            score=Score.skipped(scorer, "no") if value is None else Score.scored(scorer, value),
+        )
+        for index, (name, value) in enumerate(values.items())
+    ]
+
+
+class TestPortability:
+    @pytest.mark.parametrize(
+        ("original", "transferred", "value", "loss"),
+        [
+            (0.9, 0.72, Fraction(4, 5), Fraction(1, 5)),
+            (80, 60, Fraction(3, 4), Fraction(1, 4)),
+            (0.5, 0.5, 1, 0),
+            (0.5, 0, 0, 1),
+            (0.5, 0.75, 1, Fraction(-1, 2)),
+        ],
+    )
+    def test_it_is_1_less_what_is_lost(self, original, transferred, value, loss):
+        found = portability(original, transferred)
+        assert found.value == pytest.approx(float(value))
+        assert found.details == {"original": original, "transferred": transferred, "loss": pytest.approx(float(loss))}
+
+    @settings(max_examples=60)
+    @given(st.floats(1e-300, 1e300), st.floats(0, 1e300))
+    def test_it_is_the_share_that_is_kept_and_never_more_than_1(self, original, transferred):
+        kept = min(Fraction(transferred) / Fraction(original), 1)
+        assert portability(original, transferred).value == pytest.approx(float(kept), abs=1e-12)
+
+    def test_the_reason_tells_a_loss_from_an_improvement(self):
+        assert portability(0.9, 0.72).reason == "transferred 0.72 of original 0.9: a loss of 20.00%"
+        assert portability(0.5, 0.75).reason == "transferred 0.75 of original 0.5: an improvement by 50.00%"
+
+    def test_of_nothing_nothing_can_be_lost(self):
+        found = portability(0, 0.5)
+        assert (found.status, found.details) == ("skipped", {"original": 0, "transferred": 0.5})
+        assert found.reason == "nothing can be lost of an original score of 0: transferred 0.5 of original 0"
+
+    def test_what_is_missing_is_told(self):
+        assert portability(None, 0.5) == Score.skipped("portability", "no original_score")
+        assert Portability().score(fields()).reason == "no original_score and no transferred_score"
+
+    @pytest.mark.parametrize("name", ["original_score", "transferred_score"])
+    @pytest.mark.parametrize("wrong", [-0.5, nan, inf, False, "0.5"])
+    def test_a_field_that_is_no_such_number_is_an_error_that_names_it(self, name, wrong):
+        found = of(Portability(), fields(**{"original_score": 1, "transferred_score": 1, name: wrong}))
+        assert (found.status, found.reason) == (
+            "failed",
+            f"ValueError: {name}: expected a number, 0 or more, found {wrong!r}",
+        )
+
+    def test_two_runs_are_compared_over_the_samples_scored_in_both(self):
+        own, other = rows(a=1.0, b=0.5, c=1.0, d=None, only=1.0), rows(b=0.25, a=0.5, d=1.0, c=None, new=0.0)
+        found = Portability.between(own, other)
+        assert (found.scorer, found.value) == ("portability", 0.5)
+        assert (
+            found.reason
+            == "transferred 0.375 of original 0.75 (means over 2 pairs, 4 other samples left out): a loss of 50.00%"
+        )
+        assert found.details == {
+            "original": 0.75,
+            "transferred": 0.375,
+            "loss": 0.5,
+            "pairs": 2,
+            "only_in_original": ["only"],
+            "only_in_transferred": ["new"],
+            "not_scored": {"original": 1, "transferred": 1},
+        }
+
+    def test_one_pair_is_enough(self):
+        assert Portability.between(rows(a=1.0), rows(a=0.5)).reason.startswith(
+            "transferred 0.5 of original 1 (means over 1 pair): "
+        )
+
+    def test_without_a_pair_it_is_skipped(self):
+        for found in (
+            Portability.between([], []),
+            Portability.between([], [], "s"),
+            Portability.between(rows(a=1.0), rows(b=1.0)),
+            Portability.between(rows(a=None), rows(a=1.0)),
+        ):
+            assert (found.status, found.reason) == ("skipped", "no sample is scored in both runs")
+        assert Portability.between(rows(a=0.0), rows(a=1.0)).status == "skipped"
+
+    def test_of_several_scorers_one_is_named(self):
+        own, other = [*rows("s", a=1.0), *rows("t", a=1.0)], [*rows("s", a=0.5), *rows("t", a=0.25)]
+        assert Portability.between(own, other, scorer="t").value == 0.25
+        with pytest.raises(
+            ConfigError, match="the rows are those of several scorers: name one of them with scorer=: s; t"
+        ):
+            Portability.between(own, other)
+        with pytest.raises(ConfigError, match="no scorer is called 'u'"):
+            Portability.between(own, other, "u")
+
+    def test_an_id_that_stands_twice_is_named(self):
+        own = rows(a=1.0, b=1.0)
+        with pytest.raises(
+            ValueError, match="transferred: ids that stand more than once, so that they cannot be paired: 'a'"
+        ):
+            Portability.between(own, [*rows(a=1.0), *rows(a=0.5)])
+        with pytest.raises(ValueError, match=r"original: ids .*: 'a'; 'b'"):
+            Portability.between(own + own, own)
+
+    def test_the_rows_may_be_those_of_two_runs(self):
+        samples = [Sample(id=name) for name in "ab"]
+        own, other = (run(samples, [Says(Score.scored("inner", value))]) for value in (1.0, 0.5))
+        assert Portability.between(own, other).value == 0.5

@@ -1,0 +1,135 @@
+"""Files in the encodings that people have."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.errors import ConfigError, TraceError
+from judgekit.traces.files import File
+from judgekit.traces.reading import read
+
+TEXTS = ["支持退款", "不支持退款", "两周内可以退款。"]
+ROWS = [{"input": "能退款吗?", "response": text} for text in TEXTS]
+LINES = "\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS)
+CONTAINERS = {
+    "a.jsonl": LINES,
+    "lines.json": LINES,
+    "a.json": json.dumps(ROWS, ensure_ascii=False),
+    "a.csv": "input,response\n" + "".join(f"能退款吗?,{text}\n" for text in TEXTS),
+    "a.tsv": "input\tresponse\n" + "".join(f"能退款吗?\t{text}\n" for text in TEXTS),
+}
+NOTICE = "is not UTF-8 and was read as GB18030; if that is right, say encoding='gb18030'"
+
+
+def write(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("utf-8", False),
+        ("utf-8-sig", False),
+        ("utf-16", False),
+        ("gb18030", True),
+    ],
+)
+def test_text_is_read_in_every_encoding_and_container(tmp_path, name, packed, encoding, said):
+    path = write(tmp_path, name + packed, CONTAINERS[name].encode(encoding))
+    met: list[TraceError] = []
+    assert [sample.trace.response for sample in read(path, on_error=met.append)] == TEXTS
+    assert [str(error) for error in met] == ([f"{path}: {NOTICE}"] if said else [])
+    assert [error.index for error in met] == [None] * len(met)
+    assert [sample.trace.response for sample in read(path, on_error="raise", encoding=encoding)] == TEXTS
+
+
+@pytest.mark.parametrize(("encoding", "text"), [("latin-1", "naïve"), ("big5", "退款"), ("utf-16-le", "退款")])
+def test_any_encoding_that_python_knows_can_be_given(tmp_path, encoding, text):
+    path = write(tmp_path, "a.csv", f"input,output\n1,{text}\n".encode(encoding))
+    [sample] = read(path, encoding=encoding, on_error="raise")
+    assert sample.trace.response == text
+
+
+def test_a_guess_is_an_error_where_errors_are_raised(tmp_path):
+    path = write(tmp_path, "a.jsonl", LINES.encode("gb18030"))
+    with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {NOTICE}')}$"):
+        list(read(path, on_error="raise"))
+
+
+def test_the_guess_about_a_file_of_references_is_told_too(tmp_path):
+    path = write(tmp_path, "a.jsonl", LINES.encode())
+    references = write(tmp_path, "r.csv", "input,reference\n能退款吗?,能\n".encode("gb18030"))
+    met: list[TraceError] = []
+    assert [sample.reference for sample in read(path, references=references, on_error=met.append)] == ["能"] * 3
+    assert [str(error) for error in met] == [f"{references}: {NOTICE}"]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+@pytest.mark.parametrize("bad", [b"caf\xe9", "退款".encode("gb18030"), b"\xff\xfe", "退".encode()[:2]])
+def test_one_line_in_another_encoding_is_told_and_the_rest_is_read(tmp_path, name, bad):
+    good = ["“Wait,” it\u2019s \u2019s", "退款", "naïve"]
+    cells = [*(text.encode() for text in good), bad]
+    rows = [b'{"output": "%s"}' % cell if name == "a.jsonl" else b'"%s"' % cell for cell in cells]
+    path = write(tmp_path, name, b"\n".join([*([] if name == "a.jsonl" else [b"output"]), *rows[:2], rows[3], rows[2]]))
+    met: list[TraceError] = []
+    assert [sample.trace.response for sample in read(path, on_error=met.append)] == good
+    [error] = met
+    assert (error.index, error.line) == (2, 3 if name == "a.jsonl" else 4)
+    before = 12 if name == "a.jsonl" else 1
+    assert error.found == (
+        f"not UTF-8: byte 0x{bad[3 if bad[0] == ord('c') else 0]:02x} at offset {before + (3 if bad[0] == ord('c') else 0)}; "
+        "name the encoding that it has, such as encoding='gb18030'"
+    )
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.jsonl", b'{"output": "\xb0"}'), ("a.csv", b'output\n"\xb0"')])
+def test_a_line_that_has_not_the_given_encoding_is_told(tmp_path, name, content):
+    path = write(tmp_path, name, content)
+    met: list[TraceError] = []
+    assert list(read(path, encoding="gb18030", format="rows", on_error=met.append)) == []
+    [error] = met
+    assert error.found.startswith("not GB18030: byte 0xb0 at offset ")
+
+
+def test_a_file_that_has_not_the_given_encoding_is_an_error(tmp_path):
+    path = write(tmp_path, "a.csv", "output\n退".encode("utf-16")[:-1])
+    with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: not UTF-16.*: byte 0x.. at offset"):
+        list(read(path))
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "rot13", "base64"])
+def test_an_encoding_of_no_text_is_an_error_at_once(tmp_path, encoding):
+    path = write(tmp_path, "a.csv", b"output\na\n")
+    with pytest.raises(ConfigError, match=f"^no text encoding is called '{encoding}'; give one that Python knows"):
+        read(path, encoding=encoding)
+
+
+def test_the_first_megabyte_decides_and_may_end_in_the_middle_of_a_character(tmp_path):
+    text = "退款" * 400_000
+    for encoding in ("utf-8", "gb18030"):
+        path = write(
+            tmp_path, f"{encoding}.json", b" " + json.dumps({"output": text}, ensure_ascii=False).encode(encoding)
+        )
+        assert File.at(path).encoding == encoding
+        [sample] = read(path, encoding=encoding)
+        assert sample.trace.response == text
+
+
+@settings(deadline=None, max_examples=60)
+@given(texts=st.lists(st.text('退款能不两周内可以。,“”ab "\n\r\\\u2019é', min_size=1), min_size=1, max_size=5))
+def test_any_text_is_the_same_in_all_encodings(tmp_path_factory, texts):
+    rows = [{"output": text} for text in texts]
+    folder = tmp_path_factory.getbasetemp()
+    for encoding in ("utf-8", "gb18030", "utf-16"):
+        lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode(encoding)
+        path = write(folder, "texts.jsonl", lines)
+        assert [sample.trace.response for sample in read(path, encoding=encoding)] == texts
