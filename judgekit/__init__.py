@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from judgekit.judges.price import Price as Price
     from judgekit.judges.prompt import load_prompt as load_prompt
     from judgekit.judges.scripted import ScriptedJudge as ScriptedJudge
+    from judgekit.runs.results import Row as Row
     from judgekit.runs.results import Run as Run
     from judgekit.runs.runner import arun as arun
     from judgekit.runs.runner import run as run
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from judgekit.traces.message import SystemMessage as SystemMessage
     from judgekit.traces.message import ToolCall as ToolCall
     from judgekit.traces.message import ToolMessage as ToolMessage
+    from judgekit.traces.message import Usage as Usage
     from judgekit.traces.reading import read as read
     from judgekit.traces.sample import ExpectedCall as ExpectedCall
     from judgekit.traces.sample import Ranking as Ranking
@@ -141,6 +143,7 @@ _HOMES = {
     "Regex": "scorers.text.matches",
     "Repeat": "scorers.repeat",
     "Require": "scorers.tool_calls.constraints",
+    "Row": "runs.results",
     "Run": "runs.results",
     "Sample": "traces.sample",
     "SchemaValid": "scorers.tool_calls.constraints",
@@ -161,6 +164,7 @@ _HOMES = {
     "ToolMessage": "traces.message",
     "TopicAdherence": "scorers.topic",
     "Trace": "traces.trace",
+    "Usage": "traces.message",
     "WeightedCriteria": "scorers.criteria",
     "anything": "scorers.tool_calls.matchers",
     "arun": "runs.runner",

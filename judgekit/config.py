@@ -81,6 +81,10 @@ _SCORERS = {
 }
 
 
+_BUILT = {"judge", "scorer", "scorers", "name"}
+"""Options that are made of more than their text."""
+
+
 class _ScorerClass(Protocol):
     """A scorer's class: a dataclass whose fields are its options."""
 
@@ -91,7 +95,7 @@ class _ScorerClass(Protocol):
 
 
 class ScorerSpec(Record):
-    """A scorer as it is asked for: its name, what it cannot do without, the name of this instance, and its options."""
+    """A scorer as it is asked for: its name, its first option, the name of this instance, and its other options."""
 
     name: str
     argument: JsonValue = None
@@ -113,7 +117,8 @@ class ScorerSpec(Record):
     def parse(cls, text: str) -> "ScorerSpec":
         """Reads ``name``, or ``name:option=value,option=value``, where values are JSON, or else text up to a comma.
 
-        What a scorer cannot do without may stand first, without its name: ``prompt:tone``, ``tool_call_match:contains``.
+        What a scorer cannot do without, or else its first option, may stand first without its name: ``prompt:tone``,
+        ``rouge:rouge1``.
         """
         name, _, rest = text.partition(":")
         table: dict[str, JsonValue] = {"name": name}
@@ -242,7 +247,8 @@ class Config:
         known = [one.name for one in fields(kind) if one.name != "name"]
         options: dict[str, object] = dict(spec.options)
         if spec.argument is not None:
-            first = next((one.name for one in fields(kind) if _is_needed(one) and one.name != "judge"), None)
+            own = [one for one in fields(kind) if one.name not in _BUILT and not one.kw_only]
+            first = next((one.name for one in sorted(own, key=_is_needed, reverse=True)), None)
             if first is None or first in options:
                 raise ConfigError(f"{spec.name}: expected option=value behind the colon, found {spec.argument!r}")
             options = {first: spec.argument, **options}

@@ -16,7 +16,7 @@ from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.text.rouge import ROUGE
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
-from judgekit.scoring import Scorer
+from judgekit.scoring import Scorer, signature
 from judgekit.traces.message import Usage
 
 DESIGN = """
@@ -411,7 +411,15 @@ def test_tables_and_lists_are_options_like_others():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("topic_adherence:recall", "topic_adherence: expected option=value behind the colon, found 'recall'"),
+        ("topic_adherence:recal", "topic_adherence: no mode of topic adherence is called 'recal', did you mean 'recall'? Known: precision, recall, f1, accuracy"),
+        ("topic_adherence:recall,mode=f1", "topic_adherence: expected option=value behind the colon, found 'recall'"),
+        ("json_match:strict", "json_match: expected option=value behind the colon, found 'strict'"),
+        ("adaptability:exact_match", "adaptability: expected option=value behind the colon, found 'exact_match'"),
+        ("auc:search", "auc: expected option=value behind the colon, found 'search'"),
+        ("exact_match:paris", "exact_match: normalize is true or false, found 'paris'"),
+        ("answer_match:2", "answer_match: threshold is above 0 and at most 1, found 2"),
+        ("classification:recall", "classification: recall is that of one class: name it with positive=..., or take recall_macro, recall_micro or recall_weighted"),
+        ("bleu:max_order=2.5", "bleu: max_order is 2.5; it must be a whole number, at least 1"),
         ("topic_adherence:mode=f1,mode=recall", "--scorer topic_adherence:mode=f1,mode=recall: 'mode' is given twice; as= is what names this instance"),
         ("tool_call_f1:name=strict", "--scorer tool_call_f1:name=strict: 'name' is given twice; as= is what names this instance"),
         ("topic_adherence:mode=1", "topic_adherence: no mode of topic adherence is called 1, did you mean 'f1'? Known: precision, recall, f1, accuracy"),
@@ -500,6 +508,37 @@ def test_what_a_scorer_cannot_do_without_may_stand_first_without_its_name():
     repeated = asked("prompt: tone ,draws=3", "openai/a")
     assert isinstance(repeated, Repeat)
     assert (repeated.scorer.name, repeated.draws) == ("tone", 3)
+
+
+@pytest.mark.parametrize(
+    ("bare", "named"),
+    [
+        ("rouge:rouge1", "rouge:type=rouge1"),
+        ("rouge:rouge1,mode=recall", "rouge:mode=recall,type=rouge1"),
+        ("similarity:jaro_winkler", "similarity:measure=jaro_winkler"),
+        ("max_repeated_calls:2", "max_repeated_calls:budget=2"),
+        ("topic_adherence:recall", "topic_adherence:mode=recall"),
+        ("topic_adherence:recall,judge=openai/b,as=r", "topic_adherence:mode=recall,judge=openai/b,as=r"),
+        ("topic_adherence:recall,draws=3", "topic_adherence:mode=recall,draws=3"),
+        ("classification:f1_macro", "classification:measure=f1_macro"),
+        ("answer_match:0.5", "answer_match:threshold=0.5"),
+        ("exact_match:true", "exact_match:normalize=true"),
+        ("ndcg:10", "ndcg:k=10"),
+        ("err:4,k=10", "err:max_grade=4,k=10"),
+        ('tool_call_f1:{"ignore":["x"]}', 'tool_call_f1:args={"ignore":["x"]}'),
+    ],
+)
+def test_the_first_option_may_stand_without_its_name_where_none_is_needed(bare, named):
+    one, other = asked(bare, "openai/a"), asked(named, "openai/a")
+    assert type(one) is type(other)
+    assert (one.name, signature(one)) == (other.name, signature(other))
+    assert signature(one) != signature(
+        asked(f"{bare.partition(':')[0]}:{'max_grade=5' if bare[:3] == 'err' else ''}", "openai/a")
+    )
+
+
+def test_a_bare_option_within_a_scorer_is_one_like_any_other():
+    assert asked("adaptability:scorer=rouge:rouge1").scorer == ROUGE("rouge1")
 
 
 def test_a_prompt_file_of_ones_own_is_a_scorer_by_its_path():

@@ -27,9 +27,6 @@ def answer_match(scores: Sequence[Score]) -> Total:
         "precision": matched / (matched + wrong) if matched + wrong else None,
         "recall": matched / (matched + wrong + none),
         "f1": 2 * matched / (2 * matched + 2 * wrong + none),
-        "matched": matched,
-        "wrong": wrong,
-        "no answer": none,
     }
     note = "" if matched + wrong else "precision is undefined (0/0): no response has an answer"
     return Total(figures[asked[0]], asked[0], note, figures)

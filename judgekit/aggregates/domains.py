@@ -55,4 +55,4 @@ def macro_mean(scores: Sequence[Score]) -> Total:
 
 def domain_name(domain: str) -> str:
     """The name of a domain to be shown in a line."""
-    return plain_name(domain if len(domain) <= 80 else f"{domain[:77]}...")
+    return plain_name(domain)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import fsum
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
@@ -37,27 +37,54 @@ def mean(scores: Sequence[Score]) -> float:
     return fsum(score.value for score in scores if score.value is not None) / len(scores)
 
 
+class Home(NamedTuple):
+    """Where an aggregate is, and what of a score's details it looks at."""
+
+    path: str
+    details: tuple[str, ...] = ()
+
+
 AGGREGATES = {
-    "answer_match": "judgekit.aggregates.classification:answer_match",
-    "classification": "judgekit.aggregates.classification:classification",
-    "corpus_bleu": "judgekit.aggregates.translation:corpus_bleu",
-    "corpus_chrf": "judgekit.aggregates.translation:corpus_chrf",
-    "corpus_ter": "judgekit.aggregates.translation:corpus_ter",
-    "macro_mean": "judgekit.aggregates.domains:macro_mean",
-    "mean": "judgekit.aggregates.total:mean",
-    "within_budget": "judgekit.aggregates.conduct:within_budget",
+    "answer_match": Home("judgekit.aggregates.classification:answer_match", ("measure",)),
+    "classification": Home(
+        "judgekit.aggregates.classification:classification", ("measure", "positive", "true", "predicted")
+    ),
+    "corpus_bleu": Home(
+        "judgekit.aggregates.translation:corpus_bleu",
+        ("metric", "corpus_signature", "correct", "total", "response_length", "reference_length", "smooth"),
+    ),
+    "corpus_chrf": Home(
+        "judgekit.aggregates.translation:corpus_chrf",
+        ("metric", "signature", "matched", "response_ngrams", "reference_ngrams", "beta"),
+    ),
+    "corpus_ter": Home(
+        "judgekit.aggregates.translation:corpus_ter", ("metric", "signature", "edits", "reference_length")
+    ),
+    "macro_mean": Home("judgekit.aggregates.domains:macro_mean", ("domain",)),
+    "mean": Home("judgekit.aggregates.total:mean"),
+    "within_budget": Home("judgekit.aggregates.conduct:within_budget", ("number", "budget")),
 }
-"""The names that a score's ``aggregate`` may have, and where their functions are."""
+"""The names that a score's ``aggregate`` may have."""
+
+
+def needed_of(score: Score) -> Score:
+    """As much of a score as its aggregate looks at, for a run to keep."""
+    if score.aggregate not in AGGREGATES:
+        return score
+    kept = {name: score.details[name] for name in AGGREGATES[score.aggregate].details if name in score.details}
+    return Score.scored(score.scorer, score.value or 0.0, label=score.label, details=kept, aggregate=score.aggregate)
 
 
 def total_of(name: str, scores: Sequence[Score]) -> Total:
     """What scored scores come to, by the function that their ``aggregate`` names.
 
-    Raises:
-        ConfigError: There is no such function.
+    It is undefined where there is no such function, or it fails: the rest of a run is told all the same.
     """
-    found = aggregate_named(name)(scores)
-    return found if isinstance(found, Total) else Total(found, name)
+    try:
+        found = aggregate_named(name)(scores)
+        return found if isinstance(found, Total) else Total(float(found), name)
+    except Exception as error:  # noqa: BLE001 - it is anybody's
+        return Total(None, "undefined", f"the aggregate {name!r} failed: {type(error).__name__}: {error}")
 
 
 def aggregate_named(name: str) -> Aggregate:
@@ -66,7 +93,8 @@ def aggregate_named(name: str) -> Aggregate:
     Raises:
         ConfigError: There is no such function.
     """
-    module, colon, function = AGGREGATES.get(name, name).partition(":")
+    path = AGGREGATES[name].path if name in AGGREGATES else name
+    module, colon, function = path.partition(":")
     if not colon:
         raise ConfigError.unknown("aggregate", name, AGGREGATES)
     try:

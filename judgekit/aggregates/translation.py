@@ -1,7 +1,7 @@
 """Corpus BLEU, chrF and TER: of the summed counts of all samples, which is not the mean of what each sample scores."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from judgekit.aggregates.total import Total, mean
 from judgekit.score import Score
@@ -50,7 +50,8 @@ class TerDetails(TypedDict):
 def corpus_bleu(scores: Sequence[Score]) -> Total:
     """Corpus BLEU in [0, 1], as ``sacrebleu.corpus_bleu`` has it, from the details of scores of BLEU.
 
-    Undefined over scores that were made in different ways. Its note is sacrebleu's signature.
+    Undefined over scores that were made in different ways. Its note is sacrebleu's signature, and why it is 0 where no
+    response is long enough.
     """
     return _total(scores, "corpus_signature", _bleu)
 
@@ -72,7 +73,11 @@ def corpus_ter(scores: Sequence[Score]) -> Total:
     return _total(scores, "signature", _ter)
 
 
-_Measured: TypeAlias = tuple[float, str, Mapping[str, float]]
+class _Measured(NamedTuple):
+    value: float
+    name: str
+    figures: Mapping[str, float] = {}
+    remark: str = ""
 
 
 def _total(scores: Sequence[Score], signed: str, measure: Callable[[Sequence[object], str], _Measured]) -> Total:
@@ -85,9 +90,10 @@ def _total(scores: Sequence[Score], signed: str, measure: Callable[[Sequence[obj
         ways = "; ".join(f"{metric} {recipe}" for metric, recipe in made)
         return Total(None, "undefined", f"its scores were made in different ways: {ways}", figures)
     [((metric, recipe), numbers)] = made.items()
-    value, name, more = measure([score.details for score in scores], f"corpus {metric}")
+    found = measure([score.details for score in scores], f"corpus {metric}")
     references = numbers.pop() if len(numbers) == 1 else "nrefs:var"
-    return Total(value, name, f"{references}|{recipe}", {**more, **figures})
+    note = "; ".join(filter(None, (f"{references}|{recipe}", found.remark)))
+    return Total(found.value, found.name, note, {**found.figures, **figures})
 
 
 def _bleu(details: Sequence[object], name: str) -> _Measured:
@@ -99,7 +105,12 @@ def _bleu(details: Sequence[object], name: str) -> _Measured:
         sum(one["reference_length"] for one in counted),
         counted[0]["smooth"],
     )
-    return min(1.0, found.score / 100), name, {}
+    remark = ""
+    if not found.totals[0]:
+        remark = "0 since no response has a word"
+    elif not found.totals[-1]:
+        remark = f"0 since no response has {len(found.totals)} words: take CHRF, or BLEU(max_order=1)"
+    return _Measured(min(1.0, found.score / 100), name, remark=remark)
 
 
 def _chrf(details: Sequence[object], name: str) -> _Measured:
@@ -110,13 +121,13 @@ def _chrf(details: Sequence[object], name: str) -> _Measured:
         _summed([one["reference_ngrams"] for one in counted]),
         counted[0]["beta"],
     )
-    return value, name, {}
+    return _Measured(value, name)
 
 
 def _ter(details: Sequence[object], name: str) -> _Measured:
     counted = cast("Sequence[TerDetails]", details)
     ter = sum(one["edits"] for one in counted) / sum(one["reference_length"] for one in counted)
-    return max(0.0, 1 - ter), f"1 - {name}", {name: ter}
+    return _Measured(max(0.0, 1 - ter), f"1 - {name}", {name: ter})
 
 
 def _summed(rows: Sequence[Sequence[int]]) -> list[int]:

@@ -182,11 +182,13 @@ def _score(
             highlights.add(row)
             if write is not None:
                 write(row if text else row.without_text())
-            if row.score.scorer == scorers[-1].name:
-                ids[row.sample_id] += 1
-                advance()
 
-        work = score_each(efforts.watching(interrupts.until(samples)), scorers, emit, concurrency=concurrency)
+        def done(sample: Sample) -> None:
+            ids[sample.id] += 1
+            efforts.add(sample)
+            advance()
+
+        work = score_each(interrupts.until(samples), scorers, emit, done=done, concurrency=concurrency)
         try:
             asyncio.run(interrupts.heed(work))
         except KeyboardInterrupt:

@@ -24,6 +24,7 @@ _REASONS_SHOWN = 3
 _REASONS_COUNTED = 100
 _CALLS_SHOWN = 12
 _CLASSES_SHOWN = 12
+_LABEL_SHOWN = 40
 _STYLES = {"=": "dim", "~": "yellow", "-": "red", "+": "green", "<>": "cyan"}
 _JOINERS = "\u200c\u200d"
 
@@ -106,13 +107,16 @@ def show_summary(summary: Summary, highlights: Highlights, on: Console) -> None:
     for line in summary:
         for told in line.told():
             on.print(_hanging(f"{line.scorer}: ", told))
-        if (overall := line.overall) and 0 < len(overall.table) <= _CLASSES_SHOWN:
+        if (overall := line.overall) and overall.table:
             on.print(Padding(_counts(overall.table), (0, 0, 0, 2)))
         for status in OTHERS:
             if status == "failed" and len(line.errors) > 1:
                 on.print(_text(f"{line.scorer}: {line.counts[status]} failed: {counted(line.errors)}"))
-            for reason, times in highlights.reasons(line.scorer, status):
+            shown = highlights.reasons(line.scorer, status)
+            for reason, times in shown:
                 on.print(_hanging(f"{line.scorer}: {times} {status}: ", reason))
+            if more := line.counts[status] - sum(times for _, times in shown):
+                on.print(_text(f"{line.scorer}: {more} {status} for other reasons"))
         if len(line.judges) > 1:
             on.print(_text(f"{line.scorer}: more than one judge answered: {counted(line.judges)}"))
     for line in summary:
@@ -178,10 +182,25 @@ def _is_mean(line: Line) -> bool:
 
 
 def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
-    """Counts by row and column: true labels down, predicted ones across."""
+    """Counts by row and column: true labels down, predicted ones across by their number; of many, the frequent errors."""
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
-    rows = ((label, *(str(row.get(name, 0)) for name in names)) for label, row in counts.items())
-    return table(("true \\ predicted", *map(printable, names)), rows)
+    if len(names) > _CLASSES_SHOWN:
+        errors = Counter(
+            {(true, other): n for true, row in counts.items() for other, n in row.items() if other != true}
+        )
+        shown = errors.most_common(_CLASSES_SHOWN)
+        rows = ((*_cut([true, other]), str(times)) for (true, other), times in shown)
+        return table(("true", "predicted", f"errors, the most frequent of {len(names)} classes"), rows, words=2) if shown else Group()
+    numbers = {name: str(number) for number, name in enumerate(names, 1)}
+    lines = (
+        [*_cut([f"{numbers[name]}  {name}"]), *(str(counts.get(name, {}).get(other, 0)) for other in names)]
+        for name in names
+    )
+    return table(("true, and below which was predicted", *numbers.values()), lines)
+
+
+def _cut(texts: Sequence[str]) -> list[str]:
+    return [text if len(text) <= _LABEL_SHOWN else f"{text[: _LABEL_SHOWN - 3]}..." for text in texts]
 
 
 def _asked(line: Line) -> tuple[str, str, str, str]:

@@ -2,14 +2,14 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from judgekit.aggregates.conduct import quantile
-from judgekit.traces.conduct import Effort
+from judgekit.traces.conduct import Effort, repeated_calls
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Trace
 
 
 class Figure(NamedTuple):
@@ -40,15 +40,17 @@ class Efforts:
         default_factory=lambda: defaultdict(lambda: array("d")), repr=False
     )
 
-    def add(self, trace: Trace) -> None:
-        """Counts one conversation; one without messages is none."""
+    def add(self, sample: Sample) -> None:
+        """Counts the conversation of a sample; one without messages is none."""
+        trace = sample.trace
         if not trace.messages:
             return
         effort = Effort.of(trace)
+        with suppress(ValueError):  # what no JSON can hold, such as a number of thousands of digits, repeats nothing
+            self.repeating += repeated_calls(trace) > 0
         self.conversations += 1
         self.tool_results += effort.tool_results
         self.tool_errors += effort.tool_errors
-        self.repeating += effort.repeated_calls > 0
         for name, number in (
             ("messages of the agent", effort.messages),
             ("tool calls", effort.tool_calls),
@@ -58,12 +60,6 @@ class Efforts:
         ):
             if number is not None:
                 self._numbers[name].append(number)
-
-    def watching(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """The samples, counted as they are taken."""
-        for sample in samples:
-            self.add(sample.trace)
-            yield sample
 
     @property
     def figures(self) -> Sequence[Figure]:

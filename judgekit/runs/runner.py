@@ -34,7 +34,7 @@ async def arun(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurre
     stopped, efforts = "", Efforts()
     with _kept() as rows:
         try:
-            await score_each(efforts.watching(samples), scorers, rows.append, concurrency=concurrency)
+            await score_each(samples, scorers, rows.append, done=efforts.add, concurrency=concurrency)
         except BudgetError as error:
             stopped = str(error)
     return Run(_in_order(rows), stopped, efforts)
@@ -48,7 +48,7 @@ def run(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: in
     stopped, efforts = "", Efforts()
     with _kept() as rows:
         try:
-            wait_for(lambda: score_each(efforts.watching(samples), scorers, rows.append, concurrency=concurrency))
+            wait_for(lambda: score_each(samples, scorers, rows.append, done=efforts.add, concurrency=concurrency))
         except KeyboardInterrupt:
             stopped = "interrupted"
         except BudgetError as error:
@@ -78,11 +78,16 @@ def _in_order(rows: Iterable[Row]) -> tuple[Row, ...]:
 
 
 async def score_each(
-    samples: Iterable[Sample], scorers: Sequence[Scorer], emit: Callable[[Row], object], *, concurrency: int = 16
+    samples: Iterable[Sample],
+    scorers: Sequence[Scorer],
+    emit: Callable[[Row], object],
+    *,
+    done: Callable[[Sample], object] = lambda _: None,
+    concurrency: int = 16,
 ) -> None:
     """Scores every sample with every scorer and hands on each row as soon as its sample is done, in any order.
 
-    The rows of one sample come together, in the order of the scorers. See `arun`. Scorers that ask a judge, those with
+    The rows of one sample come together, in the order of the scorers, and then the sample, as ``done``. See `arun`. Scorers that ask a judge, those with
     ``prompts``, are tried after all others.
 
     Raises:
@@ -97,7 +102,7 @@ async def score_each(
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
-                group.create_task(_work(source, in_turn, emit))
+                group.create_task(_work(source, in_turn, emit, done))
     except ExceptionGroup as errors:  # scores fail on their own: this is no sample's own fault
         error = errors.exceptions[0]
         raise error from error.__cause__
@@ -121,7 +126,12 @@ class _Source:
         return next(self._numbered)
 
 
-async def _work(source: _Source, in_turn: Sequence[tuple[int, Scorer]], emit: Callable[[Row], object]) -> None:
+async def _work(
+    source: _Source,
+    in_turn: Sequence[tuple[int, Scorer]],
+    emit: Callable[[Row], object],
+    done: Callable[[Sample], object],
+) -> None:
     loop = asyncio.get_running_loop()
     rested = loop.time()
     for index, sample in source:
@@ -133,6 +143,7 @@ async def _work(source: _Source, in_turn: Sequence[tuple[int, Scorer]], emit: Ca
             return
         for place in range(len(scores)):
             emit(Row(sample_id=sample.id, index=index, score=scores[place]))
+        done(sample)
         if loop.time() - rested > _LONGEST_WITHOUT_REST:
             await asyncio.sleep(0)  # scorers that wait for nothing would never let Ctrl-C through
             rested = loop.time()
@@ -148,4 +159,6 @@ def must_differ(scorers: Sequence[Scorer]) -> None:
         raise ConfigError("there is nothing to score with: give at least one scorer")
     twice = [name for name, times in Counter(scorer.name for scorer in scorers).items() if times > 1]
     if twice:
-        raise ConfigError(f"two scorers are called {twice[0]!r}; give one of them another name with name=")
+        raise ConfigError(
+            f"two scorers are called {twice[0]!r}; give one of them another name: as= in a config file or on the command line, name= in Python"
+        )

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import fsum
 
-from judgekit.aggregates.total import Total, total_of
+from judgekit.aggregates.total import Total, needed_of, total_of
 from judgekit.errors import listed
 from judgekit.score import JudgeCall, Score, Status
 from judgekit.traces.rendering import plain_name
 
 _LABELS_SHOWN = 8
 _WARNINGS_SHOWN = 3
+_NAME_SHOWN = 80
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Line:
     _scores: dict[str, list[Score]] = field(default_factory=dict[str, list[Score]], repr=False)
 
     def add(self, score: Score) -> None:
-        """Counts one score. For a mean only its value is kept, so that a long run needs little memory."""
+        """Counts one score. Only what its number needs is kept, so that a long run needs little memory."""
         self.counts[score.status] += 1
         if score.error is not None:
             self.errors[score.error] += 1
@@ -57,7 +58,7 @@ class Line:
         if score.value is not None and score.aggregate == "mean":
             self._values.append(score.value)
         elif score.value is not None:
-            self._scores.setdefault(score.aggregate, []).append(score)
+            self._scores.setdefault(score.aggregate, []).append(needed_of(score))
 
     def _add_call(self, call: JudgeCall) -> None:
         if call.error is None:
@@ -136,7 +137,8 @@ OTHERS: tuple[Status, ...] = ("skipped", "failed", "abstained")
 
 def _on_one_line(name: str) -> str:
     """Names of figures may come from recordings, as domains do."""
-    return name if name.isprintable() else ascii(name)
+    name = name if name.isprintable() else ascii(name)
+    return name if len(name) <= _NAME_SHOWN else f"{name[: _NAME_SHOWN - 3]}..."
 
 
 def _figure(value: float | None) -> str:
@@ -144,7 +146,7 @@ def _figure(value: float | None) -> str:
         return "undefined"
     if isinstance(value, int) or abs(value) >= 100:
         return f"{value:,.0f}"
-    return f"{value:.3f}" if abs(value) >= 0.1 or not value else f"{value:.3g}"
+    return f"{value:.3f}" if abs(value) >= 0.1 or not value else f"{value:#.3g}"
 
 
 def counted(things: Counter[str]) -> str:

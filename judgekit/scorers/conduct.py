@@ -2,14 +2,14 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf
+from math import inf, isclose
 from typing import ClassVar
 
 from judgekit.aggregates.conduct import plain_number
 from judgekit.errors import ConfigError
 from judgekit.score import Score
 from judgekit.scoring import Blocking
-from judgekit.traces.conduct import Effort, elapsed
+from judgekit.traces.conduct import Effort, elapsed, repeated_calls
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -39,7 +39,7 @@ class _Within(Blocking, ABC):
             return Score.skipped(self.name, number)
         return Score.scored(
             self.name,
-            float(number <= self.budget),
+            float(number <= self.budget or isclose(number, self.budget)),  # sums of cents are not exact
             reason=f"{self._told.format(plain_number(number))}, budget {plain_number(self.budget)}",
             details={"number": number, "budget": self.budget},
             aggregate="within_budget",
@@ -55,7 +55,7 @@ class MaxTokens(_Within):
     """1 if the conversation took at most ``budget`` tokens, input and output together, else 0.
 
     As the trace reports it, or else the sum over the agent's messages; its children's are added. Skipped where the
-    trace, or else any message of the agent, does not say both. No judge. Details: ``number``, ``budget``. Over a run:
+    trace, or else any message of the agent but a greeting, does not say both. No judge. Details: ``number``, ``budget``. Over a run:
     the share within the budget, and mean, median, 90th percentile and maximum. Source: see `Effort`.
 
     Raises:
@@ -172,7 +172,7 @@ class MaxRepeatedCalls(_Within):
     Loops do that. Arguments are compared as typed JSON, or as text where they cannot be read; retries of calls that
     failed count too (`NoRepeat` lets them pass). Each child of the trace is looked at by itself, and its repeats are
     added. Skipped where there is no conversation. No judge. Details and numbers over a run: as of `MaxTokens`. Source:
-    see `Effort`.
+    see `repeated_calls`.
 
     Raises:
         ConfigError: The budget is no number from 0 on.
@@ -183,4 +183,4 @@ class MaxRepeatedCalls(_Within):
     _told: ClassVar[str] = "repeated tool calls: {}"
 
     def _number(self, trace: Trace) -> float | str:
-        return Effort.of(trace).repeated_calls
+        return repeated_calls(trace)

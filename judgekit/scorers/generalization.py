@@ -1,21 +1,22 @@
 """How an agent does elsewhere and with others: in other domains, in other environments, among other agents."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
 from sys import float_info
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from judgekit.aggregates.domains import domain_means, domain_name, mean_of_means
+from judgekit.aggregates.total import Total, total_of
 from judgekit.errors import ConfigError, listed, shortened
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Score
 from judgekit.scorers.repeat import prompts_of
 from judgekit.scoring import Blocking, Scorer, attempt
 from judgekit.traces.conduct import elapsed, handovers
+from judgekit.traces.rendering import cut_middle, encodable
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -53,7 +54,7 @@ class Adaptability(Blocking):
         if not sample.domain:
             return Score.skipped(self.name, "the sample has no domain")
         found = await attempt(self.scorer, sample)
-        kept = {"details": {**found.details, "domain": sample.domain}, "aggregate": "macro_mean"}
+        kept = {"details": {**found.details, "domain": encodable(sample.domain)}, "aggregate": "macro_mean"}
         return found.model_copy(update={"scorer": self.name, **kept})
 
     def _of_results(self, results: JsonValue) -> Score:
@@ -64,7 +65,7 @@ class Adaptability(Blocking):
         if not results:
             return Score.skipped(self.name, "the list of results is empty")
         domains = domain_means(_result(row, f"results[{index}]") for index, row in enumerate(results))
-        told = [f"{domain_name(domain)} {found.mean:.3g}" for domain, found in domains.items()]
+        told = [f"{cut_middle(domain_name(domain), 80, ' ')} {found.mean:.3g}" for domain, found in domains.items()]
         return Score.scored(
             self.name,
             mean_of_means(domains),
@@ -79,7 +80,7 @@ def _result(row: JsonValue, where: str) -> tuple[str, float]:
     domain = row.get("domain")
     if not isinstance(domain, str) or not domain:
         raise ValueError(f"{where}: domain is the name of a domain, found {shortened(domain)}")
-    return domain, _number(row.get("score"), f"{where}: score", 1)
+    return encodable(domain), _number(row.get("score"), f"{where}: score", 1)
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,9 @@ class Portability(Blocking):
 
     @classmethod
     def between(cls, original: Iterable[Scored], transferred: Iterable[Scored], scorer: str | None = None) -> Score:
-        """The portability of one run to another, from the means over the samples that were scored in both.
+        """The portability of one run to another, from what the samples come to that were scored in both.
+
+        That is the number of a run (`judgekit.aggregates.total`), such as the mean or corpus BLEU.
 
         Samples are paired by their ids. Skipped where no pair is scored on both sides, or the original mean is 0. Further
         details: ``pairs``, how many were; ``only_in_original`` and ``only_in_transferred``, ids without a partner;
@@ -230,8 +233,8 @@ class Portability(Blocking):
         if scorer is not None and names and scorer not in names:
             raise ConfigError.unknown("scorer", scorer, names)
         before, after = _by_id(own, scorer, "original"), _by_id(other, scorer, "transferred")
-        values = [(score.value, after[name].value) for name, score in before.items() if name in after]
-        pairs = [(one, two) for one, two in values if one is not None and two is not None]
+        both = [(score, after[name]) for name, score in before.items() if name in after]
+        pairs = [(one, two) for one, two in both if one.status == two.status == "scored"]
         alone: dict[str, list[JsonValue]] = {
             "only_in_original": [name for name in before if name not in after],
             "only_in_transferred": [name for name in after if name not in before],
@@ -240,17 +243,29 @@ class Portability(Blocking):
             "pairs": len(pairs),
             **alone,
             "not_scored": {
-                "original": sum(one is None for one, _ in values),
-                "transferred": sum(two is None for _, two in values),
+                "original": sum(one.status != "scored" for one, _ in both),
+                "transferred": sum(two.status != "scored" for _, two in both),
             },
         }
         if not pairs:
             return Score.skipped(cls.name, "no sample is scored in both runs", details=details)
-        left_out = len(values) - len(pairs) + sum(map(len, alone.values()))
+        left_out = len(both) - len(pairs) + sum(map(len, alone.values()))
         others = f", {left_out} other sample{'' if left_out == 1 else 's'} left out" if left_out else ""
-        over = f" (means over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}{others})"
-        one, two = (fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
-        return _portability(cls.name, one, two, details, over)
+        one, two = (_overall([pair[side] for pair in pairs]) for side in (0, 1))
+        if one.name != two.name or one.value is None or two.value is None:
+            told = "; ".join(
+                f"{side}: {total.name} {total.note}" for side, total in (("original", one), ("transferred", two))
+            )
+            return Score.skipped(cls.name, f"the two runs come to no numbers to compare: {told}", details=details)
+        over = f" ({one.name} over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}{others})"
+        return _portability(cls.name, one.value, two.value, details, over)
+
+
+def _overall(scores: Sequence[Score]) -> Total:
+    names = list(dict.fromkeys(score.aggregate for score in scores))
+    if len(names) > 1:
+        return Total(None, "undefined", f"its scores come to different things: {listed(names)}")
+    return total_of(names[0], scores)
 
 
 def _by_id(rows: Iterable[Scored], scorer: str | None, side: str) -> Mapping[str, Score]:

@@ -14,7 +14,7 @@ from judgekit.errors import ConfigError, PlannedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Score
-from judgekit.scorers.repeat import Repeat, Vote, all_done, prompts_of, tally, votes_of
+from judgekit.scorers.repeat import Repeat, Vote, all_done, prompts_of, tally, votes_of, warnings_of
 from judgekit.scoring import Blocking, Scorer, attempt
 from judgekit.traces.sample import Sample
 
@@ -144,6 +144,7 @@ class Panel(Blocking):
             details=details,
             calls=tuple(call for score in scores for call in score.calls),
             error=first.error if first else None,
+            warnings=warnings_of(scores),
         )
 
 

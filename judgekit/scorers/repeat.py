@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, isclose
 from statistics import pstdev
@@ -62,6 +62,7 @@ class Repeat(Blocking):
         """Draws at once, and aggregates."""
         scores = await all_done(self._draw(sample, index) for index in range(self.draws))
         calls = [call for score in scores for call in score.calls]
+        warnings = warnings_of(scores)
         if failed := [score for score in scores if score.status == "failed"]:
             reason = f"{len(failed)} of {self.draws} draws failed: {failed[0].reason}"
             return Score.failed(self.name, reason, error=failed[0].error, calls=calls)
@@ -85,12 +86,14 @@ class Repeat(Blocking):
             mean = fsum(values) / len(values)
             others = f", {self.draws - len(values)} without a value" if len(values) < self.draws else ""
             reason = f"mean of {len(values)} draws, {min(values):.2f} to {max(values):.2f}{others}"
-            return Score.scored(self.name, mean, reason=reason, details=details, calls=calls)
+            return Score.scored(self.name, mean, reason=reason, details=details, calls=calls, warnings=warnings)
         if list(votes.values()).count(most) > 1 or isinstance(vote, str):
             reason = f"no majority among the draws: {tally(votes.elements())}"
             return Score.abstained(self.name, reason, details=details, calls=calls)
         reason = f"{most} of {self.draws} draws agree: {first.reason}"
-        return Score.scored(self.name, vote, reason=reason, label=first.label, details=details, calls=calls)
+        return Score.scored(
+            self.name, vote, reason=reason, label=first.label, details=details, calls=calls, warnings=warnings
+        )
 
     async def _draw(self, sample: Sample, index: int) -> Score:
         with drawing(index, self.draws):
@@ -123,6 +126,11 @@ def votes_of(scores: Iterable[Score]) -> list[Vote]:
             alike = (vote for vote in votes if isinstance(vote, float) and isclose(vote, value))
             votes.append(next(alike, value))
     return votes
+
+
+def warnings_of(scores: Iterable[Score]) -> Sequence[str]:
+    """The warnings of all, each once."""
+    return tuple(dict.fromkeys(warning for score in scores for warning in score.warnings))
 
 
 def tally(votes: Iterable[Vote]) -> str:

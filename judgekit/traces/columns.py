@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from judgekit.errors import ConfigError, TraceError
 from judgekit.traces.files import Record
 
@@ -46,15 +48,21 @@ class Columns:
             )
         return ours
 
-    def objects(self, records: Iterable[Record]) -> Iterator[Record]:
-        """JSON objects with their keys renamed."""
+    def row(self, value: JsonValue) -> JsonValue:
+        """A JSON object with its keys renamed; anything else as it is.
+
+        Raises:
+            TraceError: See `renamed`.
+        """
+        return dict(zip(self.renamed(value), value.values(), strict=True)) if isinstance(value, dict) else value
+
+    def rows(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Records with their keys renamed."""
         for record in records:
-            value = record.value
-            if isinstance(value, dict):
-                try:
-                    value = dict(zip(self.renamed(value), value.values(), strict=True))
-                except TraceError as error:
-                    value = error
+            try:
+                value = record.value if isinstance(record.value, TraceError) else self.row(record.value)
+            except TraceError as error:
+                value = error
             yield Record(record.line, value)
 
     def required(self, path: Path, records: Iterator[Record]) -> Iterator[Record]:
@@ -64,10 +72,18 @@ class Columns:
             TraceError: A column has not.
         """
         first = list(islice(records, ROWS_LOOKED_AT))
+        self.must_be_seen(path)
+        yield from chain(first, records)
+
+    def must_be_seen(self, path: Path) -> None:
+        """Checks that every column that is renamed is there.
+
+        Raises:
+            TraceError: A column is not.
+        """
         for name in self.names:
             if name not in self.seen:
                 raise TraceError(str(ConfigError.unknown("column", name, self.seen)), path=path)
-        yield from chain(first, records)
 
 
 def _twice(names: Iterable[str]) -> str | None:

@@ -20,8 +20,6 @@ class Effort(NamedTuple):
     Attributes:
         messages: Messages of the agent.
         tool_calls: Tool calls of the agent.
-        repeated_calls: Those that an earlier call of the same conversation had made already, with equal arguments
-            (`call_key`), retries of failed calls included.
         tool_results: Results of the agent's calls of which it is known whether they are errors.
         tool_errors: Those that are.
         input_tokens: The trace's ``usage``, or else the sum of its messages', if each message of the agent has one. A
@@ -33,7 +31,6 @@ class Effort(NamedTuple):
 
     messages: int
     tool_calls: int
-    repeated_calls: int
     tool_results: int
     tool_errors: int
     input_tokens: int | None
@@ -44,12 +41,11 @@ class Effort(NamedTuple):
     @classmethod
     def of(cls, trace: Trace) -> "Effort":
         """Counts, and adds up."""
-        messages = calls = repeated = results = errors = 0
+        messages = calls = results = errors = 0
         usages: list[Usage | None] = []
         family = [trace]
         for one in family:
             family += one.children
-            made: list[ToolCall] = []
             each: list[Usage | None] = []
             greetings: int | None = None
             for message in one.messages:
@@ -57,13 +53,11 @@ class Effort(NamedTuple):
                     greetings = len(each) if greetings is None else greetings
                 elif message.role == "assistant":
                     each.append(message.usage)
-                    made += message.tool_calls
+                    calls += len(message.tool_calls)
                 elif message.role == "tool" and message.is_error is not None and message.requestor == "assistant":
                     results += 1
                     errors += message.is_error
             messages += len(each)
-            calls += len(made)
-            repeated += _repeats(made)
             before = greetings or 0
             said = [*filter(None, each[:before]), *each[before:]]
             usages += said if one.usage is None else [one.usage]
@@ -71,7 +65,6 @@ class Effort(NamedTuple):
         return cls(
             messages,
             calls,
-            repeated,
             results,
             errors,
             _sum([usage.input_tokens if usage else None for usage in usages]),
@@ -127,16 +120,23 @@ def handovers(trace: Trace) -> int | str:
     return passed or "the recording does not tell two agents apart"
 
 
+def repeated_calls(trace: Trace) -> int:
+    """Tool calls of the agent that an earlier one had made already, with equal arguments (`call_key`).
+
+    Retries of failed calls included. Each child is looked at by itself, and its repeats are added.
+
+    Raises:
+        ValueError: An argument is nothing that JSON can hold.
+    """
+    calls = [made.call for made in trace.tool_calls()]
+    names = {call.name for call in calls}
+    repeats = 0 if len(names) == len(calls) else len(calls) - len(set(map(call_key, calls)))
+    return repeats + sum(map(repeated_calls, trace.children))
+
+
 def call_key(call: ToolCall) -> str:
     """A text that is the same for equal calls. Arguments that cannot be read are equal if their text is."""
     return canonical_json([call.name, call.args_raw if call.args_error else call.args])
-
-
-def _repeats(calls: Sequence[ToolCall]) -> int:
-    names = [call.name for call in calls]
-    if len(names) == len(set(names)):
-        return 0
-    return len(calls) - len(set(map(call_key, calls)))
 
 
 def _sum(numbers: Sequence[Number | None]) -> Number | None:

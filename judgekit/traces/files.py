@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ Container: TypeAlias = Literal["lines", "document", "csv", "parquet"]
 
 _LOOKED_AT = 1 << 20
 _SUFFIXES: dict[str, Container] = {
+    "": "document",
+    ".json": "document",
     ".jsonl": "lines",
     ".ndjson": "lines",
     ".csv": "csv",
@@ -27,6 +30,8 @@ _SUFFIXES: dict[str, Container] = {
     ".parquet": "parquet",
 }
 _UNREADABLE = (OSError, EOFError, zlib.error)
+_ABOVE_ASCII = re.compile(r"[^\x00-\x7f]+")
+_WORDS = re.compile(r"[^\x00-\x7f]{2,}|(?<![A-Za-z])[^\x00-\x7f](?![A-Za-z])")
 
 
 class Line(NamedTuple):
@@ -65,17 +70,23 @@ class File:
         """The file; its encoding is found out where it is not given: UTF-8, GB18030, or UTF-16 with a mark.
 
         Raises:
-            TraceError: There is no such file, or nothing in it.
+            TraceError: There is no such file, or nothing in it, or its name ends as that of no known container.
             ConfigError: There is no such encoding.
         """
         path = Path(path)
-        file = cls(path, _SUFFIXES.get(Path(path.name.removesuffix(".gz")).suffix, "document"))
         if path.is_dir():
             raise TraceError("is a folder; give one file", path=path)
         if not path.exists():
             raise TraceError("does not exist", path=path)
         if path.stat().st_size == 0:
             raise TraceError("is empty", path=path)
+        suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+        if suffix not in _SUFFIXES:
+            known = ", ".join(filter(None, _SUFFIXES))
+            raise TraceError(
+                f"no file that ends in {suffix!r} can be read; known are {known}, all also with .gz", path=path
+            )
+        file = cls(path, _SUFFIXES[suffix])
         if file.container == "parquet":
             return file
         name = file._found_encoding() if encoding is None else _known(encoding)
@@ -88,14 +99,14 @@ class File:
         """What the reader of a file must know whose encoding was guessed."""
         if not self.guessed:
             return None
-        found = f"is not UTF-8 and was read as GB18030; if that is right, say encoding={self.encoding!r}"
+        found = "is not UTF-8 and was read as GB18030; if that is right, say so: encoding='gb18030', --encoding gb18030"
         return TraceError(found, path=self.path)
 
     @contextmanager
     def opened(self) -> Generator[IO[bytes]]:
         """The file, unpacked; what goes wrong while it is read is about this file."""
         try:
-            with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as file:
+            with gzip.open(self.path) if self.path.suffix.lower() == ".gz" else self.path.open("rb") as file:
                 stream = cast("IO[bytes]", file)
                 yield stream if self._recoded is None else BytesIO(stream.read().decode(self._recoded).encode())
         except _UNREADABLE as error:
@@ -144,8 +155,9 @@ class File:
         return True
 
     def _found_encoding(self) -> str:
-        """By the first megabyte: GB18030 if all of it is, and most of the lines that are not ASCII are not UTF-8."""
-        foreign = broken = looked_at = 0
+        """By the first megabyte: GB18030 if it is Chinese, and most of the lines that are not ASCII are not UTF-8."""
+        foreign = looked_at = 0
+        broken: list[bytes] = []
         chinese = True
         with suppress(TraceError), self.opened() as file:  # a damaged file is an error when it is read
             while looked_at < _LOOKED_AT and (line := file.readline(_LOOKED_AT - looked_at)):
@@ -154,9 +166,10 @@ class File:
                 looked_at += len(line)
                 if not line.isascii():
                     foreign += 1
-                    broken += not _is_text(line, "utf-8")
                     chinese = chinese and _is_text(line, "gb18030")
-        return "gb18030" if chinese and broken * 2 > foreign else "utf-8"
+                    if not _is_text(line, "utf-8"):
+                        broken.append(line)
+        return "gb18030" if chinese and len(broken) * 2 > foreign and _is_chinese(b"".join(broken)) else "utf-8"
 
 
 def _known(encoding: str) -> str:
@@ -177,11 +190,24 @@ def _is_text(line: bytes, encoding: str) -> bool:
     return True
 
 
+def _is_chinese(text: bytes) -> bool:
+    """Whether more than a fifth of the characters of GBK are common ones, and none of these alone within a Latin word.
+
+    An accented letter of one byte is GB18030 too, together with the letter behind it, but not as a common character.
+    Traditional Chinese shares a third of these or more.
+    """
+    said = text.decode("gb18030", "ignore")
+    common = "".join(_WORDS.findall(said)).encode("gb2312", "ignore")[::2]  # of two bytes, the first in order of use
+    every = "".join(_ABOVE_ASCII.findall(said)).encode("gbk", "ignore")[::2]
+    return sum(first < 0xD8 for first in common) * 5 > len(every)
+
+
 def undecodable(error: UnicodeDecodeError) -> str:
     """What is no text in its encoding, and what to do about it."""
-    name = error.encoding.upper()
     where = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
-    return f"not {name}: {where}; name the encoding that it has, such as encoding='gb18030'"
+    return (
+        f"not {error.encoding.upper()}: {where}; name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
+    )
 
 
 def parse_json(text: bytes, encoding: str = "utf-8") -> JsonValue:

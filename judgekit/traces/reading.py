@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from pydantic import JsonValue, ValidationError
 
@@ -59,11 +59,12 @@ def read(
         known = File.at(references, encoding)
         notices.append(known.notice)
         joiner = Joiner(known.path, _records(known, names))
+        notices.append(joiner.notice)
     if format is not None and format not in READERS:
         raise ConfigError.unknown("format", format, READERS)
     named = None if format is None else READERS[format]
-    if file.container == "document" and not columns:
-        samples = _from_document(file, named)
+    if file.container == "document":
+        samples = _from_document(file, names, named)
     else:
         samples = _from_records(file, names, named or _detected(file, _required(file, names)))
     return _reported(samples, joiner, on_error, [notice for notice in notices if notice])
@@ -79,7 +80,7 @@ def _records(file: File, names: Columns) -> Iterator[Record]:
         if not (rows := items(records)):
             raise TraceError("holds no rows", path=file.path)
         records = (Record(None, row) for row in rows)
-    return names.objects(records) if names.names else records
+    return names.rows(records) if names.names else records
 
 
 def _required(file: File, names: Columns) -> Iterator[Record]:
@@ -125,11 +126,15 @@ def _from_own_lines(file: File, reader: Reader) -> Iterator[Sample | TraceError]
             yield _converted(file.parsed(line), reader, file.path, index)
 
 
-def _from_document(file: File, named: Reader | None) -> Iterator[Sample | TraceError]:
+def _from_document(file: File, names: Columns, named: Reader | None) -> Iterator[Sample | TraceError]:
     document = file.document()
     if isinstance(document, Iterator):
-        return _from_records(replace(file, container="lines"), Columns(), named or _detected(file, document))
+        lines = replace(file, container="lines")
+        return _from_records(lines, names, named or _detected(lines, _required(lines, names)))
     try:
+        if names.names:
+            document = _renamed(document, names)
+            names.must_be_seen(file.path)
         reader = named or detect(document)
         records = reader.records(document)
     except TraceError as error:
@@ -137,6 +142,20 @@ def _from_document(file: File, named: Reader | None) -> Iterator[Sample | TraceE
     if not records:
         raise TraceError("holds no conversations", path=file.path)
     return (_converted(Record(None, record), reader, file.path, index) for index, record in enumerate(records))
+
+
+def _renamed(document: JsonValue, names: Columns) -> JsonValue:
+    """A document with the keys of its rows renamed. A row where that fails becomes its error, which is told in its turn.
+
+    Raises:
+        TraceError: It fails in the first one.
+    """
+    if not isinstance(document, list):
+        return names.row(document)
+    rows = [row.value for row in names.rows(Record(None, row) for row in document)]
+    if rows and isinstance(rows[0], TraceError):
+        raise rows[0]
+    return cast("JsonValue", rows)
 
 
 def _converted(record: Record, reader: Reader, path: Path, index: int) -> Sample | TraceError:
@@ -185,7 +204,7 @@ def _reported(
             _report(found, on_error)
         else:
             yield found if joiner is None else joiner.join(found)
-    for problem in joiner.problems() if joiner else ():
+    for problem in joiner.misfits() if joiner else ():
         _report(problem, on_error)
 
 

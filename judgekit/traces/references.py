@@ -4,14 +4,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import cast
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
-from judgekit.errors import TraceError, explain, listed
+from judgekit.errors import TraceError, listed
 from judgekit.traces.files import Record
+from judgekit.traces.known import KEPT, as_text, fields_of, known_of, sample_of
 from judgekit.traces.message import JsonObject
-from judgekit.traces.readers.rows import KEPT, as_text, references
 from judgekit.traces.sample import References, Sample
 
+_SHOWN = 3
 _KNOWN = (*References.__annotations__, "expected_output")
 
 
@@ -20,7 +21,8 @@ class Joiner:
 
     The key is ``id``, or else ``input``, the text of a trace's first message of the user, or else the one field that
     is neither a `Sample`'s nor a dataset row's: it names a key in the metadata of the sample or its trace, or in what
-    the trace's format has beside. One row may then join many samples. All rows have the same key.
+    the trace's format has beside. One row may then join many samples. All rows have the same key. Beside ``id`` and
+    ``input`` other columns go into the sample's fields.
 
     Args:
         path: The file the rows come from, for messages.
@@ -36,11 +38,12 @@ class Joiner:
         self._references: dict[str, dict[str, object]] = {}
         self._places: dict[str, list[str]] = {}
         self._met: set[str] = set()
+        self._unknown: dict[str, None] = {}
         self._carried = 0
         for index, (line, row) in enumerate(rows):
             try:
                 key, value, known = self._split(row)
-                checked = _checked(value, known)
+                checked = sample_of(value, known)
             except TraceError as error:
                 raise TraceError(error.found, path=path, index=index if line is None else None, line=line) from error
             self._key = key
@@ -55,20 +58,26 @@ class Joiner:
         row = {name: value for name, value in row.items() if value is not None}
         keys = [name for name in row if name not in References.__annotations__ and name not in KEPT]
         key = self._key or next((name for name in ("id", "input", *keys) if name in keys), None)
-        if key == "id" and "input" in keys:  # what was asked stands in the trace
-            keys.remove("input")
+        known = known_of(row)
+        if key in ("id", "input") and key in keys:
+            beside = {name: row[name] for name in keys if name not in ("id", "input")}
+            return key, as_text(row[key]), {**known, "fields": {**beside, **fields_of(known)}} if beside else known
         if key is None or keys != [key]:
             wanted = "one key" if key is None else f"the key {key!r}"
             raise TraceError(
                 f"expected {wanted} and references, found the fields {', '.join(map(repr, row))}; "
                 f"references are {', '.join(_KNOWN)}"
             )
-        return key, as_text(row[key]), references(row)
+        return key, as_text(row[key]), known
 
     def join(self, sample: Sample) -> Sample:
         """The sample with what its row knows and it does not. Its own references stay."""
         value = self._value(sample)
-        if value is None or value not in self._references:
+        if value is None:
+            return sample
+        if value not in self._references:
+            if len(self._unknown) < _SHOWN:
+                self._unknown[value] = None
             return sample
         self._met.add(value)
         if len(self._places[value]) > 1:
@@ -92,22 +101,25 @@ class Joiner:
         places = (sample.metadata, sample.trace.metadata, sample.trace.extra)
         return next((as_text(place[self._key]) for place in places if self._key in place), None)
 
-    def problems(self) -> Iterator[TraceError]:
-        """What did not fit, once all samples have been joined."""
+    @property
+    def notice(self) -> TraceError | None:
+        """What is known before any sample is joined: the keys that stand more than once."""
         twice = {value: places for value, places in self._places.items() if len(places) > 1}
-        if twice:
-            found = listed(f"{value!r:.80} ({listed(places, between=', ')})" for value, places in twice.items())
-            yield TraceError(f"keys that stand more than once, none of whose rows was used: {found}", path=self._path)
+        if not twice:
+            return None
+        found = listed(f"{value!r:.80} ({listed(places, between=', ')})" for value, places in twice.items())
+        return TraceError(f"keys that stand more than once, none of whose rows is used: {found}", path=self._path)
+
+    def misfits(self) -> Iterator[TraceError]:
+        """What did not fit, once all samples have been joined."""
         if unmatched := [f"{value!r:.80}" for value in self._references if value not in self._met]:
             found = f"{len(unmatched)} references met no sample by {self._key!r}: {listed(unmatched)}"
+            if self._unknown:
+                kind = {"id": "ids", "input": "inputs"}.get(str(self._key), f"{self._key!r}")
+                found += f"; samples have {kind} such as {', '.join(f'{value!r:.80}' for value in self._unknown)}"
+            elif not self._met:
+                found += "; no sample has one"
             yield TraceError(found, path=self._path)
         if self._carried:
             found = f"{self._carried} samples carry references of their own, which were kept"
             yield TraceError(found, path=self._path)
-
-
-def _checked(identity: str, known: JsonObject) -> Sample:
-    try:
-        return Sample.model_validate({"id": identity, **known})
-    except ValidationError as error:
-        raise TraceError(explain(error, known)) from error

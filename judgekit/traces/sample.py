@@ -43,7 +43,8 @@ class Ranking(Record):
 
     Attributes:
         retrieved: Ids, best first. Given as (id, score) pairs, or with ``scores``, they are put in order: the highest
-            score first, and equal scores by id in descending order, as trec_eval does.
+            score first, and equal scores by id in descending order, as trec_eval does (which keeps scores as 32-bit
+            numbers, so that to it scores are equal that differ in the eighth digit only).
         relevance: Grades of the documents that were judged, by id: above 0 is relevant, the more the higher.
         scores: The score of each id in ``retrieved``, where there are scores.
 
@@ -72,14 +73,16 @@ class Ranking(Record):
             return data
         fields = cast("dict[str, object]", data)
         found = fields.get("retrieved")
-        if not _is_list(found) or not any(map(_is_list, found)):
+        if not _is_list(found):
             return fields
+        if not any(map(_is_list, found)):
+            return {**fields, "retrieved": _whole(found)}
         if fields.get("scores") is not None:
             raise ValueError("retrieved holds pairs of id and score; leave out scores, or give ids alone")
         if odd := [one for one in found if not _is_list(one) or len(one) != 2]:
             raise ValueError(f"retrieved holds pairs of id and score, and beside them {shortened(odd[0])}")
         ids, scores = zip(*cast("Sequence[tuple[object, object]]", found), strict=True)
-        return {**fields, "retrieved": ids, "scores": scores}
+        return {**fields, "retrieved": _whole(ids), "scores": scores}
 
     @field_validator("relevance", mode="before")
     @classmethod
@@ -104,6 +107,11 @@ class Ranking(Record):
 
 def _is_list(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, list | tuple)
+
+
+def _whole(ids: Sequence[object]) -> Sequence[object]:
+    """Ids without decimals: tables turn whole numbers into such where one is missing."""
+    return [int(one) if isinstance(one, float) and one.is_integer() else one for one in ids]
 
 
 def _must_differ(ids: Sequence[str], field: str) -> None:

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from judgekit.errors import ConfigError, TraceError
 from judgekit.traces.columns import Columns
 from judgekit.traces.files import File, Record, parse_json, undecodable
+from judgekit.traces.known import MEASURED
 
 STRUCTURES = frozenset(
     {
@@ -29,9 +30,7 @@ STRUCTURES = frozenset(
     }
 )
 """Columns whose cells hold JSON."""
-NUMBERS = frozenset(
-    {"communication_rounds", "original_score", "prediction_score", "task_quality", "task_time", "transferred_score"}
-)
+NUMBERS = frozenset({*MEASURED, "prediction_score"})
 """Columns whose cells hold numbers."""
 _RESPONSES = ("response", "output")
 _DELIMITERS = ",;\t"
@@ -45,7 +44,8 @@ def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
     """The rows below the first one, which names the columns; the delimiter is what that row has most of, outside quotes.
 
     A cell is text, but for those of `STRUCTURES` and `NUMBERS`. An empty cell is a value that is absent, except that
-    an empty response is one.
+    an empty response is one. Rows in which all cells are empty are none, and a column without
+    a name is called by its number, ``column 1``.
 
     Raises:
         TraceError: There are no rows, or columns without names of their own.
@@ -61,14 +61,16 @@ def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
         if isinstance(header, TraceError):
             raise TraceError(header.found, path=file.path, line=before + 1)
         try:
-            names = columns.renamed(name.strip() for name in header or ())
+            names = columns.renamed(name.strip() or f"column {number}" for number, name in enumerate(header or (), 1))
         except TraceError as error:
             raise TraceError(error.found, path=file.path, line=before + 1) from error
         read = [_CELLS.get(name, _text_or_nothing) for name in names]
+        if delimiter == ";":  # where the comma is that of decimals
+            read = [_comma_number if one is _number else one for one in read]
         empty = True
         line = before + rows.line_num + 1
         while (cells := _next(rows, broken)) is not None:
-            if cells:  # no cell at all: the line is blank
+            if isinstance(cells, TraceError) or any(cells):
                 empty = False
                 yield Record(line, cells if isinstance(cells, TraceError) else _row(names, read, cells))
             line = before + rows.line_num + 1
@@ -137,6 +139,11 @@ def _number(cell: str) -> JsonValue:
         return int(cell) if cell.isdecimal() else float(cell)
     except ValueError:
         return cell or None
+
+
+def _comma_number(cell: str) -> JsonValue:
+    value = _number(cell.replace(",", "."))
+    return value if isinstance(value, int | float) else cell or None
 
 
 _CELLS: dict[str, _Cell] = {

@@ -49,15 +49,15 @@ def test_it_is_undefined_where_a_domain_is_not_known(nameless):
     assert found == Total(None, "macro mean", "undefined: 1 of 2 scores do not say their domain")
 
 
-def test_names_of_domains_are_shown_harmless_and_short():
+def test_names_of_domains_are_harmless_and_whole():
     found = macro_mean(scored(("a\nb", 0.25), ("x" * 1_000, 0.5), ("法律", 1)))
-    assert list(found.figures) == ['"a\\nb"', "x" * 77 + "...", "法律"]
+    assert list(found.figures) == ['"a\\nb"', f'"{"x" * 1_000}"', "法律"]
 
 
-def test_names_that_are_alike_when_cut_are_not_all_shown_and_that_is_told():
+def test_names_that_differ_at_their_end_only_are_domains_of_their_own():
     found = macro_mean(scored(("x" * 90, 0.25), ("x" * 91, 0.5)))
-    assert (found.value, len(found.figures)) == (0.375, 1)
-    assert found.note.endswith("of which the lowest 1 are shown")
+    assert (found.value, list(found.figures.values())) == (0.375, [0.25, 0.5])
+    assert found.note == "over 2 domains with 1 scored each"
 
 
 def test_it_is_found_by_its_path():

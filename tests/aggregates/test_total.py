@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.aggregates.total import AGGREGATES, aggregate_named, mean
+from judgekit.aggregates.total import AGGREGATES, Total, aggregate_named, mean, needed_of, total_of
 from judgekit.errors import ConfigError
-from judgekit.score import Score
+from judgekit.score import JudgeCall, Score
+from judgekit.scorers.classification.answers import AnswerMatch
+from judgekit.scorers.classification.labels import Classification
+from judgekit.scorers.conduct import MaxMessages, MaxRepeatedCalls
+from judgekit.scorers.generalization import Adaptability
+from judgekit.scorers.text.matches import ExactMatch
+from judgekit.scorers.text.translation import BLEU, CHRF, TER
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
+from judgekit.traces.sample import Sample
 
 
 def scored(values: list[float]) -> list[Score]:
@@ -33,7 +41,7 @@ def test_the_known_aggregates_are_found_by_name():
     homes = {
         name: f"{found.__module__}:{found.__qualname__}" for name in AGGREGATES for found in [aggregate_named(name)]
     }
-    assert homes == AGGREGATES
+    assert homes == {name: home.path for name, home in AGGREGATES.items()}
     assert aggregate_named("mean") is mean
 
 
@@ -64,3 +72,91 @@ def test_an_aggregate_that_is_not_there_is_an_error_that_says_why(name, message)
     with pytest.raises(ConfigError) as caught:
         aggregate_named(name)
     assert str(caught.value) == message
+
+
+SCORERS = [
+    ExactMatch(),
+    AnswerMatch(),
+    AnswerMatch(measure="precision"),
+    Classification("f1_weighted"),
+    Classification("recall", positive="Paris"),
+    BLEU(),
+    BLEU(lowercase=True, smooth="floor", max_order=1),
+    CHRF(word_order=2, beta=3),
+    TER(),
+    Adaptability(ExactMatch()),
+    MaxMessages(1),
+    MaxRepeatedCalls(0.5),
+]
+TEXTS = st.sampled_from(["Paris", "paris", "It is Paris, of course", "no, not in Paris", "巴黎", ""])
+
+
+@st.composite
+def samples(draw) -> list[Sample]:
+    def sample(index: int) -> Sample:
+        calls = [AIMessage(tool_calls=[ToolCall("look")])] * draw(st.integers(0, 2))
+        return Sample.of(
+            [HumanMessage("Where?"), *calls, AIMessage(draw(TEXTS))],
+            id=str(index),
+            reference=draw(TEXTS.filter(bool)),
+            label=draw(TEXTS.filter(bool)),
+            domain=draw(st.sampled_from(["law", "medicine", "x" * 99])),
+        )
+
+    return [sample(index) for index in range(draw(st.integers(1, 5)))]
+
+
+@settings(max_examples=15, deadline=None)
+@given(samples(), st.sampled_from(SCORERS))
+def test_a_total_needs_no_more_than_what_is_kept_of_scores(found, other):
+    """Nor where a run's scores were made in two ways."""
+    made = [[scorer.score(sample) for sample in found] for scorer in [*SCORERS, other]]
+    for scores in made:
+        for both in (scores, [score for score in scores + made[-1] if score.aggregate == scores[0].aggregate]):
+            whole = total_of(scores[0].aggregate, both)
+            assert total_of(scores[0].aggregate, [needed_of(score) for score in both]) == whole
+            assert "failed" not in whole.note
+
+
+def test_each_aggregate_has_scorers_that_make_its_scores_and_no_text_is_kept_for_it():
+    sample = Sample.of([HumanMessage("?"), AIMessage("Paris")], reference="Paris", label="Paris", domain="law")
+    made = [scorer.score(sample) for scorer in SCORERS]
+    assert {score.aggregate for score in made} == set(AGGREGATES)
+    for score in made:
+        kept = needed_of(score)
+        assert set(kept.details) == set(AGGREGATES[score.aggregate].details)
+        assert (kept.scorer, kept.value, kept.label) == (score.scorer, score.value, score.label)
+        assert (kept.reason, kept.warnings, kept.calls) == ("", (), ())
+
+
+def test_of_a_score_for_an_aggregate_of_another_package_everything_is_kept():
+    score = Score.scored("s", 0.5, reason="why", details={"a": 1}, aggregate="their_metrics:lowest")
+    assert needed_of(score) is score
+    call = JudgeCall(judge="j", prompt="p")
+    assert needed_of(Score.scored("s", 0.5, reason="why", details={"a": 1}, calls=[call])) == Score.scored("s", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("1 / (len(scores) - 2)", "ZeroDivisionError: division by zero"),
+        ("scores[0].details['a']", "KeyError: 'a'"),
+        ("'high'", "ValueError: could not convert string to float: 'high'"),
+        ("None", "TypeError: float() argument must be a string or a real number, not 'NoneType'"),
+    ],
+)
+def test_an_aggregate_that_fails_is_an_undefined_number_that_says_why(body, why, tmp_path, monkeypatch):
+    module = f"theirs_{abs(hash(body))}"
+    (tmp_path / f"{module}.py").write_text(f"def f(scores):\n    return {body}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    expected = Total(None, "undefined", f"the aggregate '{module}:f' failed: {why}")
+    assert total_of(f"{module}:f", scored([0, 1])) == expected
+
+
+def test_an_aggregate_that_is_not_there_is_an_undefined_number_that_says_which_there_are():
+    why = f"ConfigError: no aggregate is called 'meen', did you mean 'mean'? Known: {KNOWN}"
+    assert total_of("meen", scored([1])) == Total(None, "undefined", f"the aggregate 'meen' failed: {why}")
+
+
+def test_a_number_alone_is_a_total_of_the_name_it_was_asked_by():
+    assert total_of("mean", scored([0, 1])) == Total(0.5, "mean")

@@ -52,7 +52,8 @@ def test_scores_come_to_sacrebleus_corpus_number_with_its_signature(scorer, metr
     made = scores(scorer, corpus)
     total = aggregate(made)
     expected = theirs(metric, corpus)
-    assert total.note == str(metric.get_signature())
+    assert total.note.partition("; ")[0] == str(metric.get_signature())
+    assert total.value == 0 or "0 since" not in total.note
     assert total.figures["mean of samples"] == mean(made)
     if isinstance(scorer, TER):
         assert total.figures["corpus TER"] == pytest.approx(expected.score / 100, abs=1e-9)
@@ -89,6 +90,28 @@ def test_a_corpus_number_is_no_mean():
     # 8 of 9, 7 of 7, 6 of 6, 5 of 5 n-grams, and 9 words for 10
     assert total.value == pytest.approx((8 / 9) ** 0.25 * 2.718281828459045 ** (1 - 10 / 9), abs=1e-12)
     assert total.figures == {"mean of samples": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("scorer", "responses", "remark"),
+    [
+        (BLEU(), ["Paris", "in Paris yes"], "; 0 since no response has 4 words: take CHRF, or BLEU(max_order=1)"),
+        (BLEU(max_order=2), ["Paris", ""], "; 0 since no response has 2 words: take CHRF, or BLEU(max_order=1)"),
+        (BLEU(smooth="floor"), ["", ""], "; 0 since no response has a word"),
+        (BLEU(max_order=1), [""], "; 0 since no response has a word"),
+        (BLEU(), ["in Paris yes", "in the old town"], ""),
+        (BLEU(smooth="none"), ["x y z w v"], ""),
+        (BLEU(smooth="add-k"), ["Paris"], ""),
+        (BLEU(max_order=1), ["Paris"], ""),
+    ],
+)
+def test_the_note_says_why_no_response_is_long_enough(scorer, responses, remark):
+    corpus = [(one, ["Paris is in the old town"]) for one in responses]
+    total = corpus_bleu(scores(scorer, corpus))
+    metric = sacrebleu.BLEU(smooth_method=scorer.smooth, max_ngram_order=scorer.max_order)
+    assert total.value == pytest.approx(theirs(metric, corpus).score / 100, abs=1e-9)
+    assert total.note == f"{metric.get_signature()}{remark}"
+    assert not (remark and total.value)
 
 
 def test_an_empty_response_counts_in_the_corpus():

@@ -455,11 +455,12 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--scorer", "tool_cal_f1"], "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: "),
         (["--scorer", "tool_call_f1:mode=x"], "no option of tool_call_f1 is called 'mode'. Known: args, requestor, include_failed"),
         (["--scorer", "topic_adherence:mode=1", "--judge", "openai/a"], "topic_adherence: no mode of topic adherence is called 1"),
-        (["--scorer", "topic_adherence:mode"], "topic_adherence: expected option=value"),
+        (["--scorer", "topic_adherence:mode", "--judge", "openai/a"], "topic_adherence: no mode of topic adherence is called 'mode'"),
+        (["--scorer", "json_match:mode"], "json_match: expected option=value"),
         (["--scorer", "topic_adherence"], "topic_adherence asks a judge: name one with --judge"),
         (["--scorer", "topic_adherence", "--judge", "gpt-4"], "no judge is called 'gpt-4'. Known: provider/model"),
         (["--scorer", "topic_adherence", "--judge", "openia/a"], "no provider of judges is called 'openia', did you mean 'openai'"),
-        (["--scorer", "tool_call_f1", "--scorer", "tool_call_f1"], "two scorers are called 'tool_call_f1'; give one of them another name"),
+        (["--scorer", "tool_call_f1", "--scorer", "tool_call_f1"], "two scorers are called 'tool_call_f1'; give one of them another name: as= in a config file or on the command line, name= in Python"),
         ([], "name what to score with: --scorer NAME, or [[scorers]] in a config file; judgekit scorers lists them"),
         (["--config", "missing.toml"], "missing.toml: cannot be read: "),
         ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
@@ -914,6 +915,7 @@ def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, server):
         "3 samples were scored; the same command goes on from here, since all answers are cached",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1", "2"]
+    assert ended.out.startswith("3 conversations, mean (median): ")
     again = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
     assert (again.code, again.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "2", "3"])
 

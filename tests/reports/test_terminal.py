@@ -4,6 +4,7 @@ import io
 import re
 import sys
 from collections.abc import Iterable
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -310,6 +311,17 @@ def test_the_three_most_common_reasons_are_counted():
     assert highlights.reasons("s", "abstained") == []
 
 
+def test_reasons_beyond_the_most_common_ones_are_counted_together():
+    reasons = ["no topics"] * 5 + ["no reference"] * 3 + ["no calls"] * 2 + ["rare", "odd"]
+    rows = [row(index, Score.skipped("s", reason)) for index, reason in enumerate(reasons)]
+    rows += [row(index, Score.failed("s", f"broken {index}")) for index in range(200)]
+    lines = [line.rstrip() for line in shown(rows).splitlines()]
+    at = lines.index("s: 5 skipped: no topics")
+    assert lines[at + 3] == "s: 2 skipped for other reasons"
+    assert lines[-1] == "s: 197 failed for other reasons"
+    assert "other reasons" not in shown(rows[:10])
+
+
 def test_what_failed_is_counted_by_its_class_where_there_is_more_than_one():
     errors = ["ReplyError", "LostError", "ReplyError"]
     failed = [row(index, Score.failed("s", f"reason {index}", error=error)) for index, error in enumerate(errors)]
@@ -354,8 +366,68 @@ def test_a_confusion_matrix_stands_below_the_table(confused):
         re.split(r"\s{2,}", line.strip())
         for line in shown([row(0, Score.scored("s", 1, aggregate=confused))]).splitlines()
     ]
-    at = lines.index([r"true \ predicted", "refund", r"can\x1b[2Jcel"])
-    assert lines[at + 2 : at + 4] == [["refund", "7", "2"], [r"can\x1b[2Jcel", "0", "5"]]
+    at = lines.index(["true, and below which was predicted", "1", "2"])
+    assert lines[at + 2 : at + 4] == [["1", "refund", "7", "2"], ["2", r"can\x1b[2Jcel", "0", "5"]]
+
+
+def counted(monkeypatch, table: dict[str, dict[str, int]], width: int) -> list[str]:
+    """What stands below the table of a run in which labels were counted so."""
+    theirs = SimpleNamespace(counts=lambda scores: Total(0.5, "accuracy", table=table))
+    monkeypatch.setitem(sys.modules, "theirs", theirs)
+    on = Console(width=width, markup=False, highlight=False)
+    text = shown([row(0, Score.scored("labels", 0.5, aggregate="theirs:counts"))], on=on)
+    assert max(map(len, text.splitlines())) <= width
+    return text.splitlines()
+
+
+@pytest.mark.parametrize("least", [0, 12_345])
+def test_every_count_of_nine_classes_of_long_names_can_be_attributed_on_a_narrow_terminal(least, monkeypatch):
+    names = [f"a customer who asks for {'very ' * index}much" for index in range(9)]
+    numbers = count(least)
+    table = {true: {other: next(numbers) for other in names} for true in names}
+    lines = counted(monkeypatch, table, 80)
+    head = next(line for line in lines if re.search(r"1 +2 +3 +4 +5 +6 +7 +8 +9 *$", line))
+    columns = [head.rindex(str(number)) + 1 for number in range(1, 10)]  # where each ends
+    found = [line for line in lines if re.match(r"  +[1-9]  a ", line)]
+    assert [line.split()[0] for line in found] == list("123456789")
+    for line, true in zip(found, names, strict=True):
+        assert [int(line[:end].split()[-1]) for end in columns] == list(table[true].values())
+
+
+def test_a_class_that_was_never_true_and_no_answer_have_a_number_too(monkeypatch):
+    lines = counted(monkeypatch, {"refund": {"refund": 1, "cancel": 2, "no answer": 3}}, 80)
+    at = next(index for index, line in enumerate(lines) if "below which was predicted" in line)
+    assert [line.split() for line in lines[at + 2 : at + 5]] == [
+        ["1", "refund", "1", "2", "3"],
+        ["2", "cancel", "0", "0", "0"],
+        ["3", "no", "answer", "0", "0", "0"],
+    ]
+
+
+def test_a_label_without_end_is_cut_and_keeps_its_number(monkeypatch):
+    names = ["x" * 10_000, "x" * 10_001]
+    lines = counted(monkeypatch, {name: dict.fromkeys(names, 5) for name in names}, 140)
+    assert sum(re.match(rf" +[12]  {'x' * 34}\.\.\. +5 +5 *$", line) is not None for line in lines) == 2
+    assert len(lines) < 20
+
+
+def test_of_more_than_twelve_classes_the_most_frequent_errors_are_shown(monkeypatch):
+    names = [f"class {index:02}" for index in range(13)]
+    table = {name: {name: 1_000} for name in names}
+    for index in range(12):
+        table[names[index]][names[index + 1]] = 100 - index
+    table["class 00"]["class 07"] = 1
+    lines = [re.split(r"\s{2,}", line.strip()) for line in counted(monkeypatch, table, 80)]
+    at = lines.index(["true", "predicted", "times, of 13 classes"])
+    expected = [[names[index], names[index + 1], str(100 - index)] for index in range(12)]
+    assert lines[at + 2 : at + 15] == [*expected, [""]]
+
+
+def test_twelve_classes_are_shown_with_every_count(monkeypatch):
+    names = [f"c{index}" for index in range(12)]
+    rows = [line.split() for line in counted(monkeypatch, {name: {name: 7} for name in names}, 80)]
+    for index, name in enumerate(names):
+        assert [str(index + 1), name, *["0"] * index, "7", *["0"] * (11 - index)] in rows
 
 
 def test_warnings_stand_below_the_table():

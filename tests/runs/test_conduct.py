@@ -8,6 +8,7 @@ import pytest
 from judgekit.runs.conduct import Efforts, Figure
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.reading import read
+from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -16,7 +17,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def efforts(*traces: Trace) -> Efforts:
     found = Efforts()
     for trace in traces:
-        found.add(trace)
+        found.add(Sample(id="one", trace=trace))
     return found
 
 
@@ -55,6 +56,22 @@ def test_of_what_is_not_known_nothing_is_told():
 def test_a_number_that_cannot_be_does_no_harm(wrong):
     found = efforts(Trace(messages=[AIMessage("Hi")], usage=Usage(input_tokens=wrong, output_tokens=1)))
     assert "tokens" not in {figure.name for figure in found.figures}
+
+
+def calling(*arguments: object) -> Trace:
+    return Trace(messages=[AIMessage(tool_calls=[ToolCall("a", {"x": one}) for one in arguments])])
+
+
+def test_a_conversation_with_calls_that_were_made_before_counts_once():
+    found = efforts(calling(1, 1, 1), calling(1, 2), Trace(messages=[HumanMessage("Hi")], children=[calling(2, 2)]))
+    assert (found.conversations, found.repeating) == (3, 2)
+    assert str(found).endswith("calls repeated in 2")
+
+
+def test_arguments_that_no_json_holds_repeat_nothing_and_do_no_harm():
+    found = efforts(calling(10**5000, 10**5000), calling(1, 1))
+    assert (found.conversations, found.repeating) == (2, 1)
+    assert found.figures[1] == Figure("tool calls", 2, 2, 2)
 
 
 def test_the_numbers_of_real_recordings_are_those_of_their_conversations(shared_data):

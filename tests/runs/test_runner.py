@@ -31,6 +31,7 @@ from judgekit.runs.runner import arun, run, score_each
 from judgekit.score import JudgeCall, Score, record
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scoring import scorer
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 
 
@@ -85,6 +86,22 @@ def test_rows_are_handed_on_as_soon_as_their_sample_is_done():
     assert keys(rows) == [
         one for index in reversed(range(10)) for one in in_order(10, "delayed", "fine")[2 * index :][:2]
     ]
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_sample_is_done_after_its_rows(concurrency):
+    events: list[str] = []
+    work = score_each(
+        samples(5),
+        [Delayed(lambda sample: 5 - int(sample.id)), fine, broken],
+        lambda row: events.append(f"row of {row.sample_id}"),
+        done=lambda sample: events.append(f"{sample.id} is done"),
+        concurrency=concurrency,
+    )
+    asyncio.run(work)
+    order = [event.split()[0] for event in events if event.endswith("done")]
+    assert sorted(order) == list("01234")
+    assert events == [event for one in order for event in [*[f"row of {one}"] * 3, f"{one} is done"]]
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 7])
@@ -240,7 +257,13 @@ def test_scorers_that_cannot_be_told_apart_are_an_error_before_any_sample_is_rea
         pytest.fail("a sample was read")
         yield
 
-    with pytest.raises(ConfigError, match=r"^two scorers are called 'tool_call_f1'; give one of them another name"):
+    with pytest.raises(
+        ConfigError,
+        match=(
+            r"^two scorers are called 'tool_call_f1'; give one of them another name: as= in a config file or on the "
+            r"command line, name= in Python$"
+        ),
+    ):
         ran(untouched(), [ToolCallF1(), fine, ToolCallF1()])
     with pytest.raises(ConfigError, match=r"^there is nothing to score with: give at least one scorer$"):
         ran(untouched(), [])
@@ -491,9 +514,39 @@ def test_a_spent_budget_ends_an_async_run_too():
 def test_a_spent_budget_is_raised_to_those_who_take_the_rows_themselves():
     judged, _ = spent_after(5)
     rows: list[Row] = []
+    done: list[str] = []
     with pytest.raises(BudgetError, match="5 requests"):
-        asyncio.run(score_each(samples(50), [judged], rows.append, concurrency=2))
+        asyncio.run(
+            score_each(samples(50), [judged], rows.append, done=lambda sample: done.append(sample.id), concurrency=2)
+        )
     assert {row.sample_id for row in rows} == set("01234")
+    assert done == [row.sample_id for row in rows]
+
+
+def talks(number: int) -> list[Sample]:
+    return [Sample.of([HumanMessage("Hi"), AIMessage("Hi")], id=str(index)) for index in range(number)]
+
+
+@pytest.mark.parametrize("number", [0, 5])
+def test_conversations_are_counted_that_were_scored_and_no_others(number):
+    for ran in (
+        lambda *given: run(*given, concurrency=4),
+        lambda *given: asyncio.run(arun(*given, concurrency=4)),
+    ):
+        judged, seen = spent_after(number)
+        found = ran(talks(50), [fine, judged])
+        assert found.stopped
+        assert len(seen) > number
+        assert found.efforts.conversations == len({row.index for row in found}) == number
+    assert run(talks(3), [fine]).efforts == asyncio.run(arun(talks(3), [fine])).efforts
+
+
+def test_an_argument_that_no_json_holds_does_not_end_a_run():
+    huge = Sample.of([AIMessage(tool_calls=[ToolCall("a", {"x": 10**5000})] * 2)], id="huge")
+    found = run([huge, *talks(1)], [fine])
+    assert [row.score.value for row in found] == [1, 1]
+    assert (found.efforts.conversations, found.efforts.repeating) == (2, 0)
+    assert "2 conversations" in str(found)
 
 
 @pytest.mark.parametrize("error", [AuthenticationError("no key"), ModelError("no model"), StoreError("disk full")])

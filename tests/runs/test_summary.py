@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.aggregates.total import Total
-from judgekit.errors import ConfigError
 from judgekit.runs.summary import Line, Summary
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Usage
@@ -177,9 +176,27 @@ def test_an_aggregate_of_any_package_takes_the_place_of_the_mean(tmp_path, monke
     assert (found.value, str(found)) == (0.2, "0.20 (n=2 of 4; 1 skipped, 1 failed)")
 
 
-def test_an_unknown_aggregate_is_an_error_and_no_mean():
-    with pytest.raises(ConfigError, match=r"^no aggregate is called 'median'"):
-        str(line(Score.scored("s", 1, aggregate="median")))
+def test_an_unknown_aggregate_is_no_mean_and_says_so():
+    found = line(Score.scored("s", 1, aggregate="median"))
+    assert (found.value, str(found)) == (None, "none (n=1 of 1)")
+    (told,) = found.told()
+    assert told.startswith("undefined; the aggregate 'median' failed: ConfigError: no aggregate is called 'median'")
+
+
+def test_an_aggregate_that_fails_leaves_the_other_lines_of_a_summary(monkeypatch):
+    def lost(scores):
+        raise LookupError("no such thing")
+
+    monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(lost=lost))
+    summary = Summary()
+    for score in (Score.scored("a", 0.5), Score.scored("b", 1, aggregate=HERE + "lost"), Score.scored("c", 1)):
+        summary.add(score)
+    assert str(summary).splitlines() == [
+        "a  0.50 (n=1 of 1)",
+        "b  none (n=1 of 1)",
+        "c  1.00 (n=1 of 1)",
+        f"b: undefined; the aggregate '{HERE}lost' failed: LookupError: no such thing",
+    ]
 
 
 def test_an_unknown_aggregate_does_not_matter_where_nothing_was_scored():
@@ -289,7 +306,7 @@ def test_what_is_no_mean_says_what_it_is():
     found = line(*(Score.scored("s", 1, aggregate=HERE + "two_thirds") for _ in range(2)))
     assert found.value == 2 / 3
     assert list(found.told()) == [
-        "share of three; precision 0.500, recall undefined, tokens 12,346, right 7, cost 0.00042; by hand"
+        "share of three; precision 0.500, recall undefined, tokens 12,346, right 7, cost 0.000420; by hand"
     ]
 
 
@@ -324,3 +341,11 @@ def test_a_figure_from_a_recording_cannot_pass_for_another_line(monkeypatch):
     monkeypatch.setitem(sys.modules, __name__, forged)
     (told,) = line(Score.scored("s", 1, aggregate=HERE + "forged")).told()
     assert told == "mean of domains; 'a\\nother: 1.00' 1"
+
+
+def test_a_long_name_of_a_figure_is_cut_in_its_line_and_whole_in_the_figures():
+    domains = {"x" * 500: 0.25, f"{'x' * 500}y": 0.5, "法" * 80: 0.75}
+    found = line(*(Score.scored("s", v, details={"domain": d}, aggregate="macro_mean") for d, v in domains.items()))
+    assert [len(name) for name in found.overall.figures] == [502, 503, 80]  # as JSON, since they are hardly names
+    told = next(found.told())
+    assert told.startswith(f'macro mean; "{"x" * 76}... 0.250, "{"x" * 76}... 0.500, {"法" * 80} 0.750; over 3 domains')

@@ -8,6 +8,7 @@ import pytest
 
 from judgekit.aggregates.conduct import within_budget
 from judgekit.errors import ConfigError
+from judgekit.runs.runner import run
 from judgekit.score import Score
 from judgekit.scorers.conduct import (
     MaxCost,
@@ -110,6 +111,22 @@ def test_a_share_is_none_above_1():
 def test_a_budget_is_part_of_the_signature_and_a_scorer_may_have_a_name():
     assert signature(MaxTokens(1)) != signature(MaxTokens(2))
     assert MaxTokens(1, name="frugal").score(SAMPLE).scorer == "frugal"
+
+
+def test_sums_of_cents_are_within_a_budget_that_they_miss_by_rounding_alone():
+    for cost, value in ((0.1 + 0.2, 1), (0.1 * 3, 1), (0.3, 1), (0.300001, 0)):
+        assert (
+            MaxCost(0.3).score(Sample(id="one", trace=Trace(messages=[AIMessage("Hi")], cost_usd=cost))).value == value
+        )
+    assert MaxTokens(12_344).score(SAMPLE).value == 0
+    assert MaxCost(0).score(SAMPLE).value == 0
+
+
+def test_arguments_that_no_json_holds_fail_the_sample_and_no_other():
+    huge = Sample.of([AIMessage(tool_calls=[ToolCall("a", {"x": 10**5000})] * 2)])
+    found = run([huge, SAMPLE], [MaxRepeatedCalls(1)])
+    assert [row.score.status for row in found] == ["failed", "scored"]
+    assert (found.efforts.conversations, found.efforts.repeating) == (2, 1)
 
 
 def test_over_a_run_it_is_the_share_of_real_conversations_within_it(shared_data):

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import inf, nan
 
 import pytest
+import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from judgekit.runs.runner import run
 from judgekit.score import JudgeCall, Score
 from judgekit.scorers.generalization import Adaptability, CollaborationEfficiency, Portability
 from judgekit.scorers.prompted import PromptScorer
+from judgekit.scorers.text.matches import ExactMatch
+from judgekit.scorers.text.translation import BLEU, CHRF
 from judgekit.scoring import attempt, signature, wait_for
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
@@ -102,6 +105,23 @@ class TestAdaptability:
         assert found.reason == "mean of 2 domains: qa 0.75, 写作 0.75"
         domains = {"qa": {"mean": pytest.approx(0.75), "n": 2}, "写作": {"mean": 0.75, "n": 1}}
         assert found.details == {"domains": domains}
+
+    def test_names_of_domains_are_whole_in_the_details_and_cut_in_the_reason(self):
+        long = "x" * 10**6
+        found = of(Adaptability(), fields(results=[{"score": 0.5, "domain": long}, {"score": 1, "domain": "law"}]))
+        assert set(found.details["domains"]) == {long, "law"}
+        assert re.fullmatch(
+            r'mean of 2 domains: "x+ \[\.\.\. [\d,]+ characters omitted \.\.\.\] x+" 0\.5, law 1', found.reason
+        )
+        assert len(found.reason) < 200
+
+    def test_a_domain_that_no_file_can_hold_has_a_score_that_can_be_written(self):
+        row = {"score": 0.5, "domain": "\ud800"}
+        sample = Sample(id="one", domain="\ud800", fields={"results": [row]})
+        for scorer in (Adaptability(), Adaptability(Says(Score.scored("inner", 0.5)))):
+            found = of(scorer, sample)
+            assert (found.value, r"\ud800" in str(found.details)) == (0.5, True)
+            assert Score.model_validate_json(found.model_dump_json()) == found
 
     def test_of_domains_with_one_result_each_it_is_the_published_mean(self):
         scores = [Fraction(17, 20), Fraction(18, 25), 1, 0]
@@ -306,7 +326,7 @@ class TestPortability:
         assert (found.scorer, found.value) == ("portability", 0.5)
         assert (
             found.reason
-            == "transferred 0.375 of original 0.75 (means over 2 pairs, 4 other samples left out): a loss of 50.00%"
+            == "transferred 0.375 of original 0.75 (mean over 2 pairs, 4 other samples left out): a loss of 50.00%"
         )
         assert found.details == {
             "original": 0.75,
@@ -320,8 +340,62 @@ class TestPortability:
 
     def test_one_pair_is_enough(self):
         assert Portability.between(rows(a=1.0), rows(a=0.5)).reason.startswith(
-            "transferred 0.5 of original 1 (means over 1 pair): "
+            "transferred 0.5 of original 1 (mean over 1 pair): "
         )
+
+    def test_what_is_no_mean_is_compared_by_its_own_number(self):
+        references = ["the cat is on the mat", "it was there when I came home", "all is well"]
+        said = (
+            ["the cat is on the mat today", "it was there when I came", "well"],
+            ["the cat sat on the mat", "there it was when I came home", "well"],
+        )
+        own, other = (
+            run(
+                [
+                    Sample.of([AIMessage(one)], id=wanted, reference=wanted)
+                    for one, wanted in zip(side, references, strict=True)
+                ],
+                [BLEU()],
+            )
+            for side in said
+        )
+        theirs = [sacrebleu.corpus_bleu(side, [references]).score / 100 for side in said]
+        found = Portability.between(own, other)
+        assert [found.details["original"], found.details["transferred"]] == pytest.approx(theirs, abs=1e-9)
+        assert found.value == pytest.approx(theirs[1] / theirs[0], abs=1e-9)
+        assert 0 < found.value < 1
+        assert "(corpus BLEU over 3 pairs): " in found.reason
+        one = Portability.between(own, [row for row in other if row.sample_id == references[0]])
+        alone = [sacrebleu.corpus_bleu(side[:1], [references[:1]]).score for side in said]
+        assert one.value == pytest.approx(alone[1] / alone[0], abs=1e-9)
+        assert "(corpus BLEU over 1 pair, 2 other samples left out): " in one.reason
+
+    def test_numbers_that_are_undefined_or_of_another_kind_are_not_compared(self):
+        def made(*scorers) -> list[Row]:
+            samples = [
+                Sample.of([AIMessage("a b c d")], id=str(place), reference="a b c d e") for place in range(len(scorers))
+            ]
+            return [
+                Row(sample_id=one.id, index=0, score=scorer.score(one))
+                for one, scorer in zip(samples, scorers, strict=True)
+            ]
+
+        why = "its scores were made in different ways: BLEU case:mixed"
+        for own, other, told in (
+            (made(BLEU(), BLEU(lowercase=True)), made(BLEU(), BLEU()), f"original: undefined {why}"),
+            (made(BLEU(), BLEU()), made(BLEU(), BLEU(lowercase=True)), f"; transferred: undefined {why}"),
+            (made(BLEU()), made(CHRF(name="bleu")), "original: corpus BLEU nrefs:1|"),
+            (
+                made(BLEU(), ExactMatch(name="bleu")),
+                made(BLEU(), BLEU()),
+                "original: undefined its scores come to different things: corpus_bleu",
+            ),
+        ):
+            found = Portability.between(own, other)
+            assert (found.status, found.value) == ("skipped", None)
+            assert found.reason.startswith("the two runs come to no numbers to compare: original: ")
+            assert told in found.reason
+            assert found.details["pairs"] == len(own)
 
     def test_without_a_pair_it_is_skipped(self):
         for found in (

@@ -94,6 +94,20 @@ def test_the_majority_is_what_more_than_half_of_all_members_say(votes, expected)
     assert said(verdict(*votes)) == expected
 
 
+@pytest.mark.parametrize("rule", ["majority", "unanimous", "mean"])
+def test_warnings_of_the_members_are_those_of_the_panel_each_once(rule):
+    @dataclass(frozen=True)
+    class Warns:
+        name: str
+        said: tuple[str, ...]
+
+        async def ascore(self, _sample: Sample, /) -> Score:
+            return Score.scored(self.name, 1, warnings=self.said)
+
+    panel = Panel([Warns("a", ("odd",)), Warns("b", ("short", "odd")), Warns("c", ())], rule=rule)
+    assert panel.score(SAMPLE).warnings == ("odd", "short")
+
+
 @pytest.mark.parametrize(
     ("votes", "expected"),
     [

@@ -61,6 +61,12 @@ def test_the_majority_of_the_draws_is_the_score():
     assert found.details["draws"][1] == {"status": "scored", "value": 0.0, "label": "label 0.0", "reason": "why 0.0"}
 
 
+def test_warnings_of_the_draws_are_those_of_the_score_each_once():
+    draws = [Score.scored("drawn", 1, warnings=said) for said in (["odd"], [], ["short", "odd"])]
+    assert repeated(*draws).warnings == repeated(*draws, by="mean").warnings == ("odd", "short")
+    assert repeated(*map(scored, (1.0, 1.0))).warnings == ()
+
+
 def test_the_mean_of_the_draws_is_the_score():
     found = repeated(*map(scored, (0.25, 0.5, 0.75)), by="mean")
     assert (found.value, found.reason) == (0.5, "mean of 3 draws, 0.25 to 0.75")

@@ -51,6 +51,20 @@ def test_two_columns_cannot_have_one_name(path):
         read(path, columns={"question": "input", "answer": "input"})
 
 
+def test_in_a_document_a_row_where_a_name_is_taken_is_told_alone(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"question": "q"}, {"question": "q", "input": "i"}, {"input": "i"}]))
+    met: list[TraceError] = []
+    samples = list(read(path, columns={"question": "input"}, on_error=met.append))
+    assert [(sample.id, sample.trace.messages[0].text) for sample in samples] == [("0", "q"), ("2", "i")]
+    found = "the column 'question' is to be called 'input', and there is a column 'input' already"
+    assert [str(error) for error in met] == [f"{path}, record 1: {found}"]
+    path.write_text('{"question": "q", "input": "i"}')
+    for format_name in (None, "rows"):
+        with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {found}')}$"):
+            read(path, format_name, columns={"question": "input"})
+
+
 def test_a_column_cannot_take_the_name_of_another(tmp_path):
     found = "the column 'question' is to be called 'input', and there is a column 'input' already"
     path = tmp_path / "a.jsonl"
@@ -86,3 +100,51 @@ def test_a_column_may_stand_in_the_file_of_references_alone(tmp_path, path):
     references.write_text("question;gold\nq;x\nr;y\n")
     samples = read(path, references=references, columns={**NAMES, "gold": "expected_output"}, on_error="raise")
     assert [(sample.reference, sample.fields["expected_output"]) for sample in samples] == [("x", "x"), ("y", "y")]
+
+
+@pytest.mark.parametrize(
+    ("document", "columns", "texts"),
+    [
+        ({"question": "q", "answer": "a"}, {"question": "input", "answer": "output"}, ["q", "a"]),
+        ({"turns": [{"role": "user", "content": "q"}]}, {"turns": "messages"}, ["q"]),
+        ([{"role": "user", "text": "q"}, {"role": "assistant", "text": "a"}], {"text": "content"}, ["q", "a"]),
+    ],
+    ids=["a row", "a conversation", "a list of messages"],
+)
+def test_the_keys_of_one_document_are_renamed(tmp_path, document, columns, texts):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(document))
+    format_name = next(read(path, columns=columns)).trace.source.format
+    for given in (None, format_name):
+        [sample] = read(path, given, columns=columns, on_error="raise")
+        assert [message.text for message in sample.trace.messages] == texts
+    with pytest.raises(TraceError, match=r"^.*a.json: no column is called 'qestion'"):
+        read(path, columns={"qestion": "input"})
+
+
+@pytest.mark.parametrize("format_name", [None, "openai-chat"])
+def test_a_bare_list_of_messages_stays_one_conversation_where_columns_are_those_of_the_references(
+    tmp_path, format_name
+):
+    path, references = tmp_path / "a.json", tmp_path / "r.csv"
+    path.write_text('[{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]')
+    references.write_text("question,gold\nq,g\n")
+    names = {"question": "input", "gold": "expected_output"}
+    [sample] = read(path, format_name, references, columns=names, on_error="raise")
+    assert ([message.text for message in sample.trace.messages], sample.reference) == (["q", "a"], "g")
+
+
+@pytest.mark.parametrize("format_name", [None, "tau2"])
+def test_a_file_of_simulations_is_read_with_the_columns_of_its_references(tmp_path, format_name):
+    path, references = tmp_path / "a.json", tmp_path / "r.csv"
+    simulations = [{"task_id": task, "trial": trial, "messages": []} for task in ("13", "14") for trial in (0, 1)]
+    path.write_text(json.dumps({"simulations": simulations, "tasks": []}))
+    references.write_text("task;gold\n13;x\n14;y\n")
+    names = {"task": "task_id", "gold": "reference"}
+    samples = list(read(path, format_name, references, columns=names, on_error="raise"))
+    assert [(sample.id, sample.reference) for sample in samples] == [
+        ("13#0", "x"),
+        ("13#1", "x"),
+        ("14#0", "y"),
+        ("14#1", "y"),
+    ]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from judgekit.traces.conduct import Effort, call_key, elapsed, handovers
+from judgekit.traces.conduct import Effort, call_key, elapsed, handovers, repeated_calls
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.reading import read
 from judgekit.traces.trace import Trace
@@ -22,7 +22,7 @@ def says(agent: str | None) -> AIMessage:
 
 
 def test_an_empty_recording_says_little():
-    assert took() == Effort(0, 0, 0, 0, 0, None, None, None, None)
+    assert took() == Effort(0, 0, 0, 0, None, None, None, None)
     assert (took().tokens, took().tool_error_rate) == (None, None)
 
 
@@ -37,7 +37,7 @@ def test_only_what_the_agent_does_is_counted():
         ToolMessage("3"),
         AIMessage("Done."),
     )
-    assert found[:5] == (2, 2, 0, 2, 1)
+    assert found[:4] == (2, 2, 2, 1)
     assert found.tool_error_rate == 1 / 2
 
 
@@ -54,16 +54,35 @@ def test_only_what_the_agent_does_is_counted():
     ],
 )
 def test_a_call_repeats_one_of_the_same_name_and_equal_arguments(calls, repeats):
-    assert took(*[AIMessage(tool_calls=[call]) for call in calls]).repeated_calls == repeats
-    assert took(AIMessage(tool_calls=calls)).repeated_calls == repeats
+    assert repeated_calls(Trace(messages=[AIMessage(tool_calls=[call]) for call in calls])) == repeats
+    assert repeated_calls(Trace(messages=[AIMessage(tool_calls=calls)])) == repeats
     assert len({call_key(call) for call in calls}) == len(calls) - repeats
+
+
+def test_calls_of_the_user_repeat_nothing():
+    assert repeated_calls(Trace(messages=[HumanMessage("Hi", tool_calls=[ToolCall("a"), ToolCall("a")])])) == 0
+    assert repeated_calls(Trace()) == 0
+
+
+def test_each_child_repeats_its_own_calls_and_they_are_added():
+    twice, thrice = ([AIMessage(tool_calls=[ToolCall("a")] * times)] for times in (2, 3))
+    grandchild = Trace(messages=thrice)
+    assert repeated_calls(Trace(messages=twice, children=[Trace(messages=twice, children=[grandchild])])) == 1 + 1 + 2
+    assert repeated_calls(Trace(children=[Trace(messages=[AIMessage(tool_calls=[ToolCall("a")])])] * 2)) == 0
+
+
+def test_an_argument_that_no_json_holds_cannot_be_compared():
+    huge = AIMessage(tool_calls=[ToolCall("a", {"x": 10**5000})] * 2)
+    with pytest.raises(ValueError, match="integer string conversion"):
+        repeated_calls(Trace(messages=[huge]))
+    assert took(huge).tool_calls == 2
 
 
 def test_tokens_are_those_that_the_trace_reports_or_the_sum_of_its_messages():
     first, second = AIMessage(usage=Usage(input_tokens=5, output_tokens=2)), AIMessage(usage=Usage(input_tokens=7))
-    assert took(first, first)[5:7] == (10, 4)
+    assert took(first, first)[4:6] == (10, 4)
     assert took(first, first).tokens == 14
-    assert took(first, second)[5:7] == (12, None)
+    assert took(first, second)[4:6] == (12, None)
     assert took(first, second).tokens is None
     assert took(first, AIMessage()).tokens is None
     assert took(first, AIMessage(), usage=Usage(input_tokens=50, output_tokens=20)).tokens == 70
@@ -80,8 +99,8 @@ def test_a_greeting_without_usage_before_the_user_spoke_took_no_tokens():
 
 @pytest.mark.parametrize("wrong", [-1, 10**400])
 def test_a_number_that_cannot_be_says_nothing(wrong):
-    assert took(AIMessage(), usage=Usage(input_tokens=wrong, output_tokens=20))[5:7] == (None, 20)
-    assert took(AIMessage(usage=Usage(input_tokens=wrong)), AIMessage(usage=Usage(input_tokens=9)))[5] is None
+    assert took(AIMessage(), usage=Usage(input_tokens=wrong, output_tokens=20))[4:6] == (None, 20)
+    assert took(AIMessage(usage=Usage(input_tokens=wrong)), AIMessage(usage=Usage(input_tokens=9)))[4] is None
     assert took(cost_usd=-0.5).cost_usd is None
 
 
@@ -91,7 +110,7 @@ def test_what_children_took_is_added_and_their_time_is_not():
     grandchild = Trace(messages=[call, ToolMessage("no", is_error=True)], cost_usd=0.25, started_at=NOON, ended_at=NOON)
     child = Trace(messages=[call], cost_usd=0.5, children=[grandchild])
     hour = {"started_at": NOON, "ended_at": NOON + timedelta(hours=1)}
-    assert took(call, cost_usd=1.0, children=[child], **hour) == Effort(3, 3, 0, 1, 1, 3, 6, 1.75, 3600)
+    assert took(call, cost_usd=1.0, children=[child], **hour) == Effort(3, 3, 1, 1, 3, 6, 1.75, 3600)
     assert took(call, children=[child]).cost_usd is None
 
 
@@ -161,7 +180,8 @@ def test_the_numbers_of_real_recordings_are_those_of_their_json(shared_data, dom
         ]
         results = [one["error"] for one in told if one["role"] == "tool" and one["requestor"] == "assistant"]
         start, end = (datetime.fromisoformat(simulation[key]) for key in ("start_time", "end_time"))
-        assert found[:5] == (len(mine), len(calls), len(calls) - len(set(calls)), len(results), sum(results))
+        assert found[:4] == (len(mine), len(calls), len(results), sum(results))
+        assert repeated_calls(sample.trace) == len(calls) - len(set(calls))
         assert (found.cost_usd, found.seconds) == (simulation["agent_cost"], (end - start).total_seconds())
         assert mine[0]["usage"] is None  # a greeting that no model wrote
         usages = [one["usage"] for one in mine[1:]]

@@ -28,6 +28,9 @@ CASES = [
     ("rows", {"task_time": 0}),
     ("rows", [{"id": 1, "ranking": {}}]),
     ("rows", {"question": "q", "label": 1}),
+    ("rows", {"input": "q", "model": "m", "output": "a"}),
+    ("rows", {"input": "q", "model": "m", "output": {"a": 1}, "expected_output": {"a": 1}}),
+    ("rows", {"results": [{"score": 1, "domain": "d"}]}),
 ]
 
 
@@ -48,6 +51,9 @@ UNKNOWN = [
     ({"trace": "text"}, "an object with the keys 'trace'"),
     ({"messages": [], "input": "Hi"}, "an object with the keys 'messages', 'input'"),
     ({"id": 1, "metadata": {}, "domain": "d", "group": "g"}, "an object with the keys 'id', 'metadata', 'domain'"),
+    ({"model": "m", "input": [CHAT]}, "an object with the keys 'model', 'input'"),  # a request to a model
+    ({"model": "m", "output": [{"type": "message"}]}, "an object with the keys 'model', 'output'"),  # and its reply
+    ({"eval": {}, "results": {"scores": []}}, "an object with the keys 'eval', 'results'"),  # the log of an evaluation
     ({"simulations": {}, "tasks": []}, "an object with the keys 'simulations', 'tasks'"),
     (None, "None"),
     (5, "5"),

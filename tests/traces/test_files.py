@@ -23,7 +23,7 @@ CONTAINERS = {
     "a.csv": "input,response\n" + "".join(f"能退款吗?,{text}\n" for text in TEXTS),
     "a.tsv": "input\tresponse\n" + "".join(f"能退款吗?\t{text}\n" for text in TEXTS),
 }
-NOTICE = "is not UTF-8 and was read as GB18030; if that is right, say encoding='gb18030'"
+NOTICE = "is not UTF-8 and was read as GB18030; if that is right, say so: encoding='gb18030', --encoding gb18030"
 
 
 def write(folder: Path, name: str, content: bytes) -> Path:
@@ -87,7 +87,7 @@ def test_one_line_in_another_encoding_is_told_and_the_rest_is_read(tmp_path, nam
     before = 12 if name == "a.jsonl" else 1
     assert error.found == (
         f"not UTF-8: byte 0x{bad[3 if bad[0] == ord('c') else 0]:02x} at offset {before + (3 if bad[0] == ord('c') else 0)}; "
-        "name the encoding that it has, such as encoding='gb18030'"
+        "name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
     )
 
 
@@ -122,6 +122,102 @@ def test_the_first_megabyte_decides_and_may_end_in_the_middle_of_a_character(tmp
         assert File.at(path).encoding == encoding
         [sample] = read(path, encoding=encoding)
         assert sample.trace.response == text
+
+
+CHINESE = [
+    "是",
+    "能",
+    "退款",
+    "“it\u2019s” 好的",
+    "第3条",
+    "AI技术",
+    "哈哈👍👍👍👍",
+    "请用Python写一个API接口",
+    "The customer asked whether 可以退款, and the agent said naïvely that it\u2019s fine: 可以.",
+    "無法辦理退貨",
+    "請問這個產品可以退款嗎?",
+    "您好,訂單編號為何?請說明這個問題,並且提供訂單號碼給我們。",
+    "繁體中文測試:資料庫連線失敗,請檢查網路設定。",
+    "Could you please tell me the order id and the e-mail address you used? 可以,請提供訂單編號。",
+]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+@pytest.mark.parametrize("text", CHINESE)
+def test_chinese_is_recognised_by_few_characters_traditional_or_among_english(tmp_path, name, text):
+    row = json.dumps({"output": text}, ensure_ascii=False) if name == "a.jsonl" else f'output\n"{text}"'
+    path = write(tmp_path, name, row.encode("gb18030"))
+    met: list[TraceError] = []
+    assert [sample.trace.response for sample in read(path, on_error=met.append)] == [text]
+    assert [str(error) for error in met] == [f"{path}: {NOTICE}"]
+
+
+WESTERN = {
+    "German": "Grüße für größere Bücher, Käse und Mädchen; Übung mit Öl, Straßen gemäß",
+    "French": "L\u2019État, l\u2019école, l\u2019été, élève, «\xa0Merci\xa0», déjà, créée, cœur",
+    "English": "don\u2019t, it\u2019s, we\u2019re, “quoted”, naïve, café",
+    "Portuguese": "informação, soluções, não, INFORMAÇÃO, SOLUÇÕES, ações",
+    "Spanish": "¿Éxito, señor, año, ¿Él, niño, ¡Ábrelo",
+    "Finnish": "jäätävä, hyväätyö, HÄÄYÖ, pöytä",
+    "Icelandic": "Þór, ætíð, þátttaka, hæð",
+}
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "mac-roman"])
+@pytest.mark.parametrize("language", WESTERN)
+def test_a_text_of_one_byte_a_letter_is_never_taken_for_chinese(tmp_path, language, encoding):
+    for word in re.split("[,;] | ", WESTERN[language]):
+        try:
+            cell = f"{word}ly\n".encode(encoding)  # a letter behind, so that each is GB18030 too
+        except UnicodeEncodeError:
+            continue
+        for text in (cell, cell.replace(b"ly", b""), cell * 50):
+            assert File.at(write(tmp_path, "a.csv", b"output\n" + text)).encoding == "utf-8"
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.from_regex("[A-Za-z]{0,3}[à-öø-þ\u2019][a-z]{1,3}", fullmatch=True), min_size=1))
+def test_accented_letters_within_words_are_no_chinese(tmp_path_factory, words):
+    path = write(
+        tmp_path_factory.getbasetemp(), "western.csv", " ".join(["output\n", *words]).encode("cp1252", "ignore")
+    )
+    assert File.at(path).encoding == "utf-8"
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_each_record_in_a_western_encoding_is_told_until_it_is_named(tmp_path, name, encoding):
+    texts = ["für", "plain", "l\u2019école" if encoding == "cp1252" else "école"]
+    rows = texts if name == "a.csv" else [json.dumps({"output": text}, ensure_ascii=False) for text in texts]
+    path = write(tmp_path, name, "\n".join([*(["output"] if name == "a.csv" else []), *rows]).encode(encoding))
+    met: list[TraceError] = []
+    assert [sample.trace.response for sample in read(path, on_error=met.append)] == ["plain"]
+    assert [error.index for error in met] == [0, 2]
+    for error in met:
+        assert re.fullmatch(
+            r"not UTF-8: byte 0x.. at offset \d+; name its encoding, such as cp1252 or gb18030 \(encoding=, --encoding\)",
+            error.found,
+        )
+    assert [sample.trace.response for sample in read(path, encoding=encoding, on_error="raise")] == texts
+
+
+@pytest.mark.parametrize("name", ["A.CSV", "a.Csv", "A.TSV", "a.csv.GZ", "A.JSONL", "a.JsonL.gZ", "A.NDJSON", "A.JSON"])
+def test_a_name_may_end_in_capital_letters(tmp_path, name):
+    content = '{"output": "a"}\n{"output": "b"}' if "J" in name else "output\na\nb\n"
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content.encode()) if name.lower().endswith(".gz") else content.encode())
+    assert [sample.trace.response for sample in read(path, on_error="raise")] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.txt", "a.csv.zip", "a.txt.gz"])
+def test_a_name_that_ends_as_that_of_no_known_container_is_an_error(tmp_path, name):
+    path = write(tmp_path, name, b"output\na\n")
+    known = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet"
+    found = f"no file that ends in '.{name.removesuffix('.gz').rpartition('.')[2]}' can be read"
+    with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {found}; known are {known}, all also with .gz')}$"):
+        read(path)
+    with pytest.raises(TraceError, match=re.escape(found)):
+        read(write(tmp_path, "a.jsonl", LINES.encode()), references=path)
 
 
 @settings(deadline=None, max_examples=60)

@@ -111,7 +111,7 @@ UNREADABLE = {
     "not JSON": ("a.json", "hello", "not JSON: "),
     "cut document": ("a.json", DOCUMENT[:-3], "not JSON: "),
     "another encoding": ("a.json", GOOD.encode("utf-32"), "not JSON: "),
-    "broken UTF-8": ("a.json", b'{"messages": "\xff\\u0041"}', "not UTF-8: byte 0xff at offset 14; name the encoding"),
+    "broken UTF-8": ("a.json", b'{"messages": "\xff\\u0041"}', "not UTF-8: byte 0xff at offset 14; name its encoding"),
     "nested without end": ("a.json", "[" * 100_000, "not JSON: recursion limit exceeded"),
     "nested without end, escaped": ("a.json", '["\\u0041",' + "[" * 100_000, "not JSON: nested too deeply"),
 }

@@ -86,9 +86,18 @@ def test_references_are_joined_by_a_metadata_key_to_many_samples(join, rows):
     assert met == []
 
 
-def test_with_an_id_another_unknown_field_is_no_key(join):
-    with pytest.raises(TraceError, match=r"^.*r.jsonl \(line 1\): expected the key 'id' and references, found the"):
-        join([row("a")], [{"task": 1, "id": "a", "reference": "r"}])
+@pytest.mark.parametrize("key", [{"id": "a"}, {"input": "Hi"}, {"id": "a", "input": "Hi"}])
+def test_beside_an_id_or_an_input_other_columns_are_fields_of_the_sample(join, key):
+    references = [{"task": 1, **key, "reference": "r", "refrence": "x", "fields": {"f": 2}, "task_time": 3}]
+    [sample], met = join([row("a", fields={"own": 0})], references)
+    assert (sample.reference, sample.metadata, met) == ("r", {}, [])
+    assert sample.fields == {"task": 1, "refrence": "x", "f": 2, "task_time": 3, "own": 0}
+
+
+def test_one_key_is_the_same_as_a_whole_number_and_as_a_fraction(join):
+    samples, met = join([row("1"), {**row(), "id": 2.0}], [{"id": 1.0, "label": 1.0}, {"id": 2, "label": 0.5}])
+    assert [(sample.id, sample.label) for sample in samples] == [("1", "1"), ("2", "0.5")]
+    assert met == []
 
 
 def test_references_of_its_own_are_kept_and_counted(join):
@@ -107,8 +116,60 @@ def test_keys_that_stand_twice_are_not_used_and_reported_with_their_lines(join):
     samples, met = join([row("a"), row("b"), row("c")], references)
     assert [sample.reference for sample in samples] == [None, None, "r"]
     assert met == [
-        "keys that stand more than once, none of whose rows was used: 'a' (line 1, line 3, line 5); 'b' (line 2, line 6)"
+        "keys that stand more than once, none of whose rows is used: 'a' (line 1, line 3, line 5); 'b' (line 2, line 6)"
     ]
+
+
+def test_keys_that_stand_twice_are_reported_before_the_first_sample(tmp_path):
+    path, references = tmp_path / "a.jsonl", tmp_path / "r.jsonl"
+    path.write_text(json.dumps(row("a")))
+    references.write_text('{"id": "a", "label": "l"}\n{"id": "a", "label": "m"}')
+    met: list[TraceError] = []
+    assert next(read(path, references=references, on_error=met.append)).label is None
+    assert [error.found for error in met] == [
+        "keys that stand more than once, none of whose rows is used: 'a' (line 1, line 2)"
+    ]
+    with pytest.raises(TraceError, match=r"^.*r.jsonl: keys that stand more than once"):
+        next(read(path, references=references, on_error="raise"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "references", "found"),
+    [
+        (
+            [row(f"{number}#0") for number in range(13, 18)],
+            [{"id": "13", "label": "l"}],
+            "1 references met no sample by 'id': '13'; samples have ids such as '13#0', '14#0', '15#0'",
+        ),
+        (
+            [row("a"), row("b")],
+            [{"id": "a", "label": "l"}, {"id": "B", "label": "l"}],
+            "1 references met no sample by 'id': 'B'; samples have ids such as 'b'",
+        ),
+        (
+            [row("a"), row("b")],
+            [{"input": "Ho", "label": "l"}],
+            "1 references met no sample by 'input': 'Ho'; samples have inputs such as 'Hi'",
+        ),
+        (
+            [row("a", metadata={"task": 7})],
+            [{"task": "x", "label": "l"}],
+            "1 references met no sample by 'task': 'x'; samples have 'task' such as '7'",
+        ),
+        (
+            [row("a", metadata={"task": 7})],
+            [{"tsk": "7", "label": "l"}],
+            "1 references met no sample by 'tsk': '7'; no sample has one",
+        ),
+        (
+            [row("a")],
+            [{"id": "a", "label": "l"}, {"id": "b", "label": "l"}],
+            "1 references met no sample by 'id': 'b'",
+        ),
+    ],
+)
+def test_of_references_that_meet_no_sample_is_said_what_samples_have(join, rows, references, found):
+    assert join(rows, references)[1] == [found]
 
 
 def test_references_that_meet_no_sample_are_reported(join):
@@ -121,7 +182,7 @@ def test_what_did_not_fit_is_a_warning_or_an_error_once_all_is_read(tmp_path):
     path, references = tmp_path / "a.jsonl", tmp_path / "r.jsonl"
     path.write_text(json.dumps(row("a")))
     references.write_text('{"id": "x", "reference": "r"}')
-    found = f"{references}: 1 references met no sample by 'id': 'x'"
+    found = f"{references}: 1 references met no sample by 'id': 'x'; samples have ids such as 'a'"
     with pytest.warns(UserWarning, match=f"^{re.escape(found)}$"):
         assert [sample.id for sample in read(path, references=references)] == ["a"]
     samples = read(path, references=references, on_error="raise")
@@ -228,9 +289,9 @@ FIELDS = ", ".join([*References.__annotations__, "expected_output"])
     ("references", "line", "found"),
     [
         (
-            [{"id": "a", "refrence": "r"}],
+            [{"task": "a", "refrence": "r"}],
             1,
-            f"expected the key 'id' and references, found the fields 'id', 'refrence'; references are {FIELDS}",
+            f"expected the key 'task' and references, found the fields 'task', 'refrence'; references are {FIELDS}",
         ),
         (
             [{"reference": "r"}],
@@ -248,7 +309,9 @@ FIELDS = ", ".join([*References.__annotations__, "expected_output"])
             2,
             f"expected the key 'id' and references, found the fields 'task', 'reference'; references are {FIELDS}",
         ),
-        ([{"id": "a", "reference": 5}], 1, "reference: Input should be a valid string, found 5"),
+        ([{"id": "a", "reference": {}}], 1, "reference: Input should be a valid string, found {}"),
+        ([{"id": "a", "reference": ["x", {}]}], 1, "references[1]: Input should be a valid string, found {}"),
+        ([{"id": "a", "fields": 5, "task_time": 1}], 1, "fields: expected an object, found 5"),
         ([{"id": "a", "references": "one"}], 1, "references: Input should be a valid tuple, found 'one'"),
         (
             [{"id": "a"}, {"id": "b", "ranking": {"retrieved": []}}],

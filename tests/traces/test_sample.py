@@ -127,6 +127,16 @@ def test_ids_in_a_ranking_may_be_numbers():
     assert Ranking([(7, 1), (10, 1)], {}).retrieved == ("7", "10")
 
 
+def test_ids_that_are_whole_floats_have_no_decimals():
+    """Tables turn whole numbers into such where one is missing."""
+    assert Ranking([7.0, 10.0, "7.0"], {7: 1}).retrieved == ("7", "10", "7.0")
+    assert Ranking([(7.0, 0.5), (1e15, 1)], {"7": 1}).retrieved == ("1000000000000000", "7")
+    assert Ranking.model_validate({"retrieved": [7.0, "a"], "relevance": {}}) == Ranking(["7", "a"], {})
+    assert Ranking([7.5, "a"], {}).retrieved == ("7.5", "a")
+    with pytest.raises(ValidationError, match="retrieved holds each id once, found twice: '7'"):
+        Ranking([7.0, 7], {})
+
+
 @pytest.mark.parametrize(
     ("retrieved", "relevance", "scores", "found"),
     [

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError, TraceError
 from judgekit.traces.message import AIMessage, HumanMessage
-from judgekit.traces.readers.rows import NUMBERS as ROW_NUMBERS
 from judgekit.traces.reading import read
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 from judgekit.traces.tables import NUMBERS, STRUCTURES
@@ -63,9 +62,10 @@ cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"
 def test_any_text_is_read_as_it_was_written(tmp_path_factory, rows, quoting):
     path = tmp_path_factory.getbasetemp() / "any.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, quoting=quoting).writerows([("response", "what, else"), *rows])
+        csv.writer(file, quoting=quoting).writerows([("response", "what, else"), *rows, ("last", "")])
     samples = list(read(path, encoding="utf-8", on_error="raise"))
-    assert [(sample.trace.response, sample.fields.get("what, else", "")) for sample in samples] == rows
+    found = [(sample.trace.response, sample.fields.get("what, else", "")) for sample in samples]
+    assert found == [*filter(any, rows), ("last", "")]
 
 
 def test_what_stands_in_quotes_in_the_header_is_no_delimiter(write):
@@ -74,9 +74,9 @@ def test_what_stands_in_quotes_in_the_header_is_no_delimiter(write):
 
 
 def test_an_empty_cell_is_absent_but_an_empty_response_is_one(write):
-    header = "input,output,reference,label,task_time,results,other"
-    [sample], _ = read_both(write(f"{header}\n,,,,,,\n"))
-    assert sample == Sample(id="0", trace=sample.trace)
+    header = "input,output,reference,label,task_time,results,other,group"
+    [sample], _ = read_both(write(f"{header}\n,,,,,,,g\n"))
+    assert sample == Sample(id="0", trace=sample.trace, group="g")
     assert list(sample.trace.messages) == [AIMessage("")]
 
 
@@ -113,8 +113,7 @@ def test_cells_of_structures_are_json_and_those_of_numbers_are_numbers(write):
     assert [type(sample.fields[name]) for name in ("task_time", "task_quality")] == [int, float]
 
 
-def test_every_number_of_rows_is_one_in_a_table_and_no_column_is_of_two_kinds():
-    assert set(ROW_NUMBERS) < NUMBERS
+def test_no_column_is_of_two_kinds():
     assert not NUMBERS & STRUCTURES
 
 
@@ -167,8 +166,8 @@ def test_a_table_without_rows_is_an_error(write, content, format_name):
     [
         ("input,output,input\na,b,c\n", 1, "two columns are called 'input'"),
         ("input,out\rput\na,b\n", 1, "not CSV: a carriage return outside quotes; lines end in \\n or \\r\\n"),
-        ("\n\ninput,,\na,b,c\n", 3, "two columns are called ''"),
-        (b"input,\xff\xffput\na,b\n", 1, "not UTF-8: byte 0xff at offset 6; name the encoding that it has"),
+        ("\n\ninput,a,a\na,b,c\n", 3, "two columns are called 'a'"),
+        (b"input,\xff\xffput\na,b\n", 1, "not UTF-8: byte 0xff at offset 6; name its encoding, such as cp1252"),
         ('"input\na,b\n', 1, "not CSV: a quote that is opened in this row is never closed"),
     ],
 )
@@ -176,6 +175,62 @@ def test_a_header_that_cannot_be_used_is_an_error(write, content, line, found):
     path = write(content)
     with pytest.raises(TraceError, match=f"^{re.escape(f'{path} (line {line}): {found}')}"):
         read(path)
+
+
+@pytest.mark.parametrize("empty", [",,", "", ",,,,", '"","",""', ","])
+def test_rows_in_which_all_cells_are_empty_are_none(write, empty):
+    samples, told = read_both(write(f"input,output,label\n{empty}\nq,a,x\n{empty}\n,,y\n{empty}\n{empty}\n"))
+    assert [(sample.id, sample.trace.response, sample.label) for sample in samples] == [("0", "a", "x"), ("1", "", "y")]
+    assert told == []
+
+
+def test_a_table_of_empty_rows_holds_none(write):
+    path = write("input,output\n,\n,\n")
+    with pytest.raises(TraceError, match=r"holds no rows$"):
+        list(read(path))
+
+
+def test_a_column_without_a_name_has_its_number_and_matters_only_where_it_holds_something(write):
+    samples, told = read_both(write("input,,output,,\nq,,a,,\nr,,b,x,\ns,,c,,\n"))
+    assert [([message.text for message in sample.trace.messages], sample.fields) for sample in samples] == [
+        (["q", "a"], {}),
+        (["r", "b"], {"column 4": "x"}),
+        (["s", "c"], {}),
+    ]
+    assert told == []
+
+
+def test_a_column_without_a_name_can_be_given_one(write):
+    path = write(",output\n7,a\n")
+    [sample], told = read_both(path, columns={"column 1": "id"})
+    assert (sample.id, told) == ("7", [])
+    with pytest.raises(
+        TraceError, match=r"no column is called 'outpt', did you mean 'output'\? Known: column 1, output$"
+    ):
+        list(read(path, columns={"outpt": "response"}))
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [("0,9", 0.9), ("0.9", 0.9), ("-1,5", -1.5), ("30", 30), ("1e-3", 0.001), ("2,5e3", 2500.0)],
+)
+def test_decimals_have_commas_where_semicolons_separate(write, cell, value):
+    [sample], told = read_both(write(f"input;task_time;note\nq;{cell};0,9\n"))
+    assert (sample.fields, told) == ({"task_time": value, "note": "0,9"}, [])
+
+
+@pytest.mark.parametrize("content", ["input;task_time\nq;1.000,5\n", 'input,task_time\nq,"0,9"\n'])
+def test_a_number_that_is_none_is_told_as_it_stands(write, content):
+    path = write(content)
+    with pytest.raises(TraceError, match=r"task_time: expected a finite number, found '(1\.000,5|0,9)'$"):
+        list(read(path, on_error="raise"))
+
+
+def test_a_list_of_references_stands_in_its_own_column_and_booleans_stay(write):
+    content = 'output,references,reference,label\na,"[""x"", ""y""]",,TRUE\nb,,"[""x""]",1.0\n'
+    (first, second), _ = read_both(write(content))
+    assert (first.references, first.label) == (("x", "y"), "TRUE")
+    assert (second.reference, second.references, second.label) == ('["x"]', None, "1.0")
 
 
 def test_names_in_the_header_are_stripped_and_blank_lines_before_it_skipped(write):

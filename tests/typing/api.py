@@ -4,24 +4,37 @@ from collections.abc import Sequence
 from typing import assert_type
 
 from judgekit import (
+    BLEU,
+    ERR,
+    NDCG,
+    ROUGE,
+    Adaptability,
     AgentGoalAccuracyWithoutReference,
     AIMessage,
+    AnswerMatch,
     ArgMatch,
     Before,
+    Classification,
+    CollaborationEfficiency,
     ExpectedCall,
     HumanMessage,
     Judge,
     Limits,
+    MaxTokens,
     Pairwise,
     Panel,
+    Portability,
     Price,
     PromptScorer,
+    Ranking,
+    RecallAtK,
     Repeat,
     Run,
     Sample,
     Score,
     Scorer,
     ScriptedJudge,
+    Similarity,
     ToolCall,
     ToolCallF1,
     ToolCallMatch,
@@ -78,9 +91,23 @@ async def uses() -> None:
         WeightedCriteria({"a": 0.5, "b": 0.5}, checks={"a": lambda sample: None, "b": "Is it so?"}, judge=judge),
         Pairwise("Which one is better?", judge),
         Panel([PromptScorer("tone", judge), PromptScorer("tone", limited)], rule="unanimous", escalate=True),
+        ROUGE("rouge1", "recall", stemmer=True),
+        BLEU(tokenize="zh", smooth="floor"),
+        Similarity("token_sort"),
+        AnswerMatch(0.5, "f1", stop_words=["the"]),
+        Classification("f1_macro"),
+        NDCG(10, "linear", tool="search", path="hits[].id"),
+        ERR(4, k=10),
+        RecallAtK(10, relevant_from=2),
+        Adaptability(ToolCallF1()),
+        CollaborationEfficiency(),
+        MaxTokens(8_000),
     ]
     assert_type(await arun([sample], scorers), Run)
-    assert_type(run(read("x.jsonl", on_error=print), scorers, concurrency=2), Run)
+    results = run(read("x.csv", on_error=print, columns={"question": "input"}), scorers, concurrency=2)
+    assert_type(results, Run)
+    assert_type(Portability.between(results, results, scorer="max_tokens"), Score)
+    assert_type(Ranking([("a", 0.5), ("b", 0.25)], {"a": 1}).retrieved, Sequence[str])
     score = await attempt(scorers[0], sample)
     assert_type(score, Score)
     assert_type(score.value, float | None)

@@ -15,6 +15,8 @@ from judgekit.scorers.text.given import Given, given
 from judgekit.scorers.text.normal import normalized
 from judgekit.scorers.text.words import Tokenize, splitter
 from judgekit.scoring import Blocking
+from judgekit.traces.known import as_text
+from judgekit.traces.rendering import encodable
 from judgekit.traces.sample import Sample
 
 AnswerMeasure: TypeAlias = Literal["accuracy", "precision", "recall", "f1"]
@@ -42,7 +44,8 @@ class AnswerMatch(Blocking):
 
     It does if the Jaccard similarity of their content words (shared over all) is at least ``threshold``, or if they are
     equal but for case, width, white space and punctuation around them. What is expected: ``sample.label``, or its field
-    ``expected_output``, or its references, of which the most similar counts.
+    ``expected_output`` (a text, a list of texts, or other JSON as text), or its references; of several the most similar
+    counts.
 
     Content words are told by `content_words`: without stop words (``stop_words``, or a list of Chinese and English
     ones) and single Latin letters, numbers whole, and with a mark on words after a negation, so that 支持退款 and
@@ -73,18 +76,16 @@ class AnswerMatch(Blocking):
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:
-            raise ConfigError(f"{self.name}: threshold is above 0 and at most 1, found {self.threshold!r}")
+            raise ConfigError(f"threshold is above 0 and at most 1, found {self.threshold!r}")
         if self.measure not in get_args(AnswerMeasure):
             raise ConfigError.unknown("measure", self.measure, get_args(AnswerMeasure))
         if self.recipe not in get_args(Recipe):
             raise ConfigError.unknown("recipe", self.recipe, get_args(Recipe))
         if self.recipe == "published" and self.tokenize != "auto":
-            raise ConfigError(
-                f"{self.name}: recipe='published' has its own words; leave out tokenize={self.tokenize!r}"
-            )
+            raise ConfigError(f"recipe='published' has its own words; leave out tokenize={self.tokenize!r}")
         words: object = self.stop_words
         if words is not None and not _are_words(words):
-            raise ConfigError(f"{self.name}: stop_words is a list of words, found {shortened(words)}")
+            raise ConfigError(f"stop_words is a list of words, found {shortened(words)}")
         splitter(self.tokenize)
 
     @cached_property
@@ -98,7 +99,7 @@ class AnswerMatch(Blocking):
     async def ascore(self, sample: Sample, /) -> Score:
         """Compares the response with what was expected."""
         response, known = sample.trace.response, _known(sample)
-        found = given(sample) if response is None or known is None else Given(response, (known,))
+        found = Given(encodable(response), known) if response is not None and known else given(sample)
         if isinstance(found, str):
             lacks = "" if response is None else ", and there is no label and no expected_output"
             return Score.skipped(self.name, found + lacks)
@@ -155,14 +156,17 @@ class AnswerMatch(Blocking):
 
 
 def _negates(words: set[str]) -> bool:
-    return any(word.endswith(NEGATED) for word in words)
+    return any(word.endswith(NEGATED) for word in words) or not words_listed("negations").isdisjoint(words)
 
 
 def _are_words(words: object) -> bool:
     return isinstance(words, list | tuple) and all(isinstance(word, str) for word in cast("Sequence[object]", words))
 
 
-def _known(sample: Sample) -> str | None:
-    """The label, or else the expected output of a dataset's row, if that is a text."""
-    texts = (sample.label, sample.fields.get("expected_output"))
-    return next((text for text in texts if isinstance(text, str) and text.strip()), None)
+def _known(sample: Sample) -> tuple[str, ...]:
+    """The label, or else the expected output of a dataset's row: a text, a list of texts, or other JSON."""
+    for known in (sample.label, sample.fields.get("expected_output")):
+        texts = [known] if not isinstance(known, list) else known
+        if said := tuple(encodable(text) for one in texts if one is not None and (text := as_text(one)).strip()):
+            return said
+    return ()

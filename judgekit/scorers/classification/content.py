@@ -18,7 +18,7 @@ def content_words(text: str, split: Callable[[str], list[str]], stop_words: froz
 
     Numbers are words as they are written, with sign and decimals, without commas between thousands. Negations are
     words, and what follows one in its clause, up to the next punctuation or the end of the line, carries a mark
-    (Das & Chen 2001; Pang et al. 2002).
+    (Das & Chen 2001; Pang et al. 2002). What only looks like a negation, as 不过 and "no problem", is one word.
 
     Args:
         text: The text, in any case.
@@ -37,11 +37,11 @@ def _marked(text: str, split: Callable[[str], list[str]], stop_words: frozenset[
     """The content words of a line."""
     mark, start = "", 0
     for found in _cuts().finditer(text):
-        if (kind := found.lastgroup) is None:  # it only looks like a negation
-            continue
         yield from (word + mark for word in split(text[start : found.start()]) if _counts(word, stop_words))
-        start = found.end()
-        if kind == "number":
+        start, kind = found.end(), found.lastgroup
+        if kind is None:  # it only looks like a negation
+            yield found[0] + mark
+        elif kind == "number":
             yield found[0].replace(",", "").replace("\u2212", "-") + mark
         elif kind == "end":
             mark = ""
@@ -60,7 +60,9 @@ def _counts(word: str, stop_words: frozenset[str]) -> bool:
 @cache
 def _cuts() -> re.Pattern[str]:
     """What is more than a word between others: numbers, negations, and what ends a clause."""
-    longest_first = sorted(words_listed("no_negations"), key=len, reverse=True)
+    harmless = sorted(words_listed("no_negations"), key=len, reverse=True)  # the longest first
+    phrases = "|".join(word for word in harmless if word.isascii())
+    longest_first = [word for word in harmless if not word.isascii()]
     latin = "|".join(word for word in words_listed("negations") if word.isascii())
     chinese = "".join(word for word in words_listed("negations") if not word.isascii())
     auxiliaries = (
@@ -70,7 +72,7 @@ def _cuts() -> re.Pattern[str]:
     return re.compile(  # each way begins with a look at one character, which is all that most characters take
         rf"(?=[{''.join({word[0] for word in longest_first})}])(?:{'|'.join(longest_first)})"
         rf"|(?=[\d.\u2212-])(?P<number>{number})"
-        rf"|(?<![a-z])(?=[a-z])(?:(?P<contraction>(?:{auxiliaries})n['\u2019]?t|cannot)|(?P<latin>{latin}))(?![a-z])"
+        rf"|(?<![a-z])(?=[a-z])(?:(?:{phrases})|(?P<contraction>(?:{auxiliaries})n['\u2019]?t|cannot)|(?P<latin>{latin}))(?![a-z])"
         rf"|(?P<chinese>[{chinese}])"
         r"|(?P<end>[.,:;!?。…—])"
     )
@@ -82,4 +84,4 @@ def words_listed(kind: str) -> frozenset[str]:
     import yaml  # noqa: PLC0415 - scorers of other answers do without
 
     lists: dict[str, str] = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"))
-    return frozenset(lists[kind].split())
+    return frozenset(word.replace("_", " ") for word in lists[kind].split())

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias, get_args
 from judgekit.errors import ConfigError, shortened
 from judgekit.score import Score
 from judgekit.scoring import Blocking
+from judgekit.traces.rendering import encodable
 from judgekit.traces.sample import Sample
 
 ClassMeasure: TypeAlias = Literal[
@@ -57,11 +58,11 @@ class Classification(Blocking):
             raise ConfigError.unknown("measure", self.measure, get_args(ClassMeasure))
         if self.measure in _BINARY and self.positive is None:
             raise ConfigError(
-                f"{self.name}: {self.measure} is that of one class: name it with positive=..., or take "
+                f"{self.measure} is that of one class: name it with positive=..., or take "
                 f"{self.measure}_macro, {self.measure}_micro or {self.measure}_weighted"
             )
         if "_" in self.measure and self.positive is not None:
-            raise ConfigError(f"{self.name}: {self.measure} is an average over classes; leave out positive=...")
+            raise ConfigError(f"{self.measure} is an average over classes; leave out positive=...")
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Compares the two labels."""
@@ -70,7 +71,7 @@ class Classification(Blocking):
             return Score.skipped(self.name, f"the sample's label is {'missing' if sample.label is None else 'empty'}")
         if predicted is None:
             return Score.skipped(self.name, "the sample has no prediction, and no response: no message of the agent")
-        predicted = predicted.strip()
+        true, predicted = encodable(true), encodable(predicted.strip())
         correct = predicted == true
         answer = f"predicted {shortened(predicted)}" if predicted else "no answer"
         return Score.scored(

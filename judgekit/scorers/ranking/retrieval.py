@@ -30,7 +30,9 @@ def ranking_of(sample: Sample, tool: str | None, path: str | None) -> Ranking | 
     try:
         return Ranking.model_validate({"retrieved": _ids(text, path), "relevance": known.relevance})
     except ValidationError as error:
-        raise ValueError(f"message {number}, the result of {tool!r}: {explain(error)}") from error
+        raise ValueError(
+            f"message {number}, the result of {tool!r}: {explain(error).removeprefix('the record: ')}"
+        ) from error
     except ValueError as error:
         raise ValueError(f"message {number}, the result of {tool!r}: {error}") from error
 

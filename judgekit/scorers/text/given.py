@@ -2,13 +2,14 @@
 
 from typing import NamedTuple
 
+from judgekit.traces.rendering import encodable
 from judgekit.traces.sample import Sample
 
 NO_RESPONSE = "the sample has no response: there is no message of the agent"
 
 
 class Given(NamedTuple):
-    """A response, which may be empty, and references, at least one, of which none is blank."""
+    """A response, which may be empty, and references, at least one, of which none is blank; text that can be written."""
 
     response: str
     references: tuple[str, ...]
@@ -19,6 +20,6 @@ def given(sample: Sample) -> Given | str:
     if (response := sample.trace.response) is None:
         return NO_RESPONSE
     named = [*([] if sample.reference is None else [sample.reference]), *(sample.references or ())]
-    if references := tuple(dict.fromkeys(text for text in named if text.strip())):
-        return Given(response, references)
+    if references := tuple(dict.fromkeys(encodable(text) for text in named if text.strip())):
+        return Given(encodable(response), references)
     return "the reference is empty" if named else "the sample has no reference"

@@ -11,7 +11,6 @@ from judgekit.scorers.text.given import NO_RESPONSE, given
 from judgekit.scorers.text.normal import normalized
 from judgekit.scoring import Blocking
 from judgekit.traces.message import JsonObject
-from judgekit.traces.rendering import encodable
 from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
@@ -60,8 +59,9 @@ class ExactMatch(Blocking):
         def explain() -> tuple[str, JsonObject]:
             if match is not None:
                 how = ", both normalized" if self.normalize else ""
-                return f"the response is {shortened(match)}{how}", {"reference": encodable(match)}
-            return f"the response is not one of: {_named(texts.references)}", {"reference": None}
+                return f"the response is {shortened(match)}{how}", {"reference": match}
+            reason = f"the response is {shortened(texts.response)}, which is not one of: {_named(texts.references)}"
+            return reason, {"reference": None}
 
         return Score.scored(self.name, float(match is not None), explain=explain)
 
@@ -91,7 +91,7 @@ class StringPresence(Blocking):
 
         def explain() -> tuple[str, JsonObject]:
             if match is not None:
-                return f"{shortened(match)} is in the response", {"reference": encodable(match)}
+                return f"{shortened(match)} is in the response", {"reference": match}
             return f"not in the response: {_named(texts.references)}", {"reference": None}
 
         return Score.scored(self.name, float(match is not None), explain=explain)
@@ -195,7 +195,7 @@ class Similarity(Blocking):
             reference = references[values.index(best)]
             which = f", the most alike of {len(values)} references" if len(values) > 1 else ""
             reason = f"{self.measure} similarity {best:.3f} to {shortened(reference)}{which}"
-            details: JsonObject = {"reference": encodable(reference), "values": [*values]}
+            details: JsonObject = {"reference": reference, "values": [*values]}
             return (reason if response.strip() else "the response is empty"), details
 
         return Score.scored(self.name, best, explain=explain)

@@ -27,6 +27,9 @@ _TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", "rougeLsum")
 _MOST = {"rougeL": 10**10, "rougeLsum": 10**9}
 """Words of a response times words of a reference: more would take more than seconds, or memory than there may be."""
 
+_MOST_LINES = 10**7
+"""The same, for lines of a response times lines of a reference."""
+
 
 class Overlap(NamedTuple):
     """What two texts have in common: how many words or n-grams, of how many in each."""
@@ -57,17 +60,19 @@ def rouge(type: str, response: Sentences, reference: Sentences) -> Overlap:
         reference: As the response.
 
     Raises:
-        ValueError: The texts are too long for a longest common subsequence (100,000 words each; 30,000 line by line).
+        ValueError: The texts are too long for a longest common subsequence (100,000 words each; line by line 30,000, or
+            3,000 lines).
     """
     said, expected = list(chain.from_iterable(response)), list(chain.from_iterable(reference))
-    if len(said) * len(expected) > _MOST.get(type, inf):
+    lines = len(response) * len(reference)
+    if len(said) * len(expected) > _MOST.get(type, inf) or (type == "rougeLsum" and lines > _MOST_LINES):
         found = f"{len(said):,} words with {len(expected):,}"
         raise ValueError(f"{type} would take too long to compare {found}; rouge1 and rouge2 can, or shorter texts")
     if type == "rougeL":
         return Overlap(_lcs()(said, expected), len(said), len(expected))
     if type == "rougeLsum":
-        lines = set(map(tuple, response))
-        union = [word for sentence in reference if sentence for word in _union_of_lcs(sentence, lines)]
+        sentences = set(map(tuple, response))
+        union = [word for sentence in reference if sentence for word in _union_of_lcs(sentence, sentences)]
         return Overlap(in_common(union, said), len(said), len(expected))
     n = int(type.removeprefix("rouge"))
     matches = in_common(ngrams(said, n), ngrams(expected, n))

@@ -16,7 +16,7 @@ from judgekit.scorers.text.given import given
 from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, Difference, Side
 from judgekit.scoring import Blocking
 from judgekit.traces.equality import same_json
-from judgekit.traces.message import JsonObject, is_unicode
+from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import Sample
 
@@ -114,8 +114,6 @@ def _json(text: str) -> JsonValue:
     Raises:
         ValueError: It is no JSON, or JSON that readers take for different things.
     """
-    if not is_unicode(text):
-        raise ValueError("it holds a lone surrogate")
     from_json(text, allow_inf_nan=False)  # it knows of depth and surrogates, and not of keys that stand there twice
     value: JsonValue = json.loads(text, object_pairs_hook=_object, parse_float=_number)
     return value

@@ -288,7 +288,7 @@ class TER(Blocking):
     empty response scores 0 and counts in the corpus. Details: see `judgekit.aggregates.translation.TerDetails`, with
     sacrebleu's signature.
 
-    The search for shifts is slow: less than a millisecond for 20 words, a second for 300, up to a minute for 1,000. The
+    The search for shifts is slow: about a millisecond for 20 words, up to some seconds for 300, up to a minute for 1,000. The
     score of longer texts is failed. Words stand between spaces, so that Chinese and the like need ``normalized=True,
     asian_support=True``.
 
@@ -367,8 +367,8 @@ class TER(Blocking):
 
 def _at_least(least: int, **options: int) -> None:
     for name, value in options.items():
-        if value < least:
-            raise ConfigError(f"{name} is {value!r}; it must be at least {least}")
+        if type(value) is not int or value < least:
+            raise ConfigError(f"{name} is {value!r}; it must be a whole number, at least {least}")
 
 
 def _recipe(metric: "Metric") -> str:

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from judgekit.errors import TraceError, explain
+from judgekit.traces.known import KEPT, Text, known_of, sample_of
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -98,7 +99,7 @@ class _Tool(Foreign):
 
 class _Row(Foreign):
     messages: list[ChatMessage] = Field(min_length=1)
-    id: Identity | None = None
+    id: Text | None = None
     tools: list[_Tool] | None = None
     usage: JsonObject | None = None
 
@@ -168,9 +169,11 @@ def read_message(found: ChatMessage) -> Message:
 
 def _sample(row: _Row, index: int) -> Sample:
     beside = row.unknown
-    known = {key: beside.pop(key) for key in References.__annotations__ if key in beside}
-    if isinstance(known.get("prediction"), dict):  # not a sample's: the API has a parameter of that name
-        beside["prediction"] = known.pop("prediction")
+    api = {"prediction": beside.pop("prediction")} if isinstance(beside.get("prediction"), dict) else {}  # a parameter
+    known = known_of(beside)
+    beside = api | {
+        name: value for name, value in beside.items() if name not in References.__annotations__ and name not in KEPT
+    }
     messages = [read_message(message) for message in row.messages]
     identity = str(index) if row.id is None else row.id
     trace = Trace(
@@ -181,7 +184,7 @@ def _sample(row: _Row, index: int) -> Sample:
         extra=beside,
         warnings=unpaired(messages),
     )
-    return Sample.model_validate({**known, "id": identity, "trace": trace})
+    return sample_of(identity, {**known, "trace": trace})
 
 
 def _content(found: ChatMessage) -> str | Sequence[Part]:

@@ -10,9 +10,18 @@ from typing import Literal
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError, explain
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.traces.known import Text, fields_of, known_of, sample_of
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    JsonObject,
+    Message,
+    ToolCall,
+    ToolMessage,
+    parse_arguments,
+)
 from judgekit.traces.readers.foreign import Foreign, items, unpaired
-from judgekit.traces.sample import Sample
+from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Trace
 
 
@@ -30,10 +39,9 @@ class _Message(Foreign):
 
 class _Row(Foreign):
     user_input: list[_Message] | str
-    response: str | None = None
-    reference: str | None = None
+    id: Text | None = None
+    response: Text | None = None
     reference_tool_calls: list[_Call] | None = None
-    reference_topics: list[str] | None = None
     retrieved_contexts: list[str] | None = None
 
 
@@ -53,10 +61,12 @@ class RagasReader:
         return items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One row, named by its index: ragas has no ids."""
+        """One row. Without an id, the index names it."""
         try:
             row = _Row.model_validate(record)
-            fields = row.unknown
+            known = known_of(row.unknown)
+            beside = {name: value for name, value in row.unknown.items() if name not in References.__annotations__}
+            fields = {**beside, **fields_of(known)}
             if isinstance(row.user_input, str):
                 messages: list[Message] = [HumanMessage(row.user_input)]
                 if row.response is not None:
@@ -65,15 +75,16 @@ class RagasReader:
                 messages = [_message(message) for message in row.user_input]
                 if row.response is not None:
                     fields["response"] = row.response
-            known = {
-                "reference": row.reference,
-                "reference_tool_calls": None if row.reference_tool_calls is None else _calls(row.reference_tool_calls),
-                "reference_topics": row.reference_topics,
-                "documents": row.retrieved_contexts,
-                "fields": fields,
-            }
-            trace = Trace(id=str(index), messages=messages, warnings=unpaired(messages))
-            return Sample.model_validate({**known, "id": str(index), "trace": trace})
+            identity = str(index) if row.id is None else row.id
+            trace = Trace(id=identity, messages=messages, warnings=unpaired(messages))
+            own: dict[str, object] = {}
+            if row.retrieved_contexts is not None:
+                if "documents" in known:
+                    raise TraceError("'retrieved_contexts' are documents, and there are 'documents' too; keep one")
+                own["documents"] = row.retrieved_contexts
+            if row.reference_tool_calls is not None:
+                own["reference_tool_calls"] = _calls(row.reference_tool_calls)
+            return sample_of(identity, {**known, **own, "fields": fields, "trace": trace})
         except ValidationError as error:
             raise TraceError(explain(error, record)) from error
 

@@ -179,6 +179,7 @@ def _sample(record: _Record) -> Sample:
         group=simulation.task_id,
         domain=environment.domain_name,
         metadata={
+            "task_id": simulation.task_id,
             "task": {} if task is None else task.unknown,
             "criteria": {} if criteria is None else criteria.unknown,
         },

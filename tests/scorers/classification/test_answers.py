@@ -77,9 +77,7 @@ def test_a_negation_late_in_the_clause_leaves_most_words_and_is_warned_of():
     )
     found = score(response, expected)
     assert (found.value, found.details["similarity"]) == (1, 3 / 6)
-    assert found.warnings == (
-        "matched, although a word is negated in the response or the expected text, and none in the other",
-    )
+    assert found.warnings == (ONE_NEGATED,)
     assert score(response, expected, threshold=0.6).value == 0
     assert score(response, response).warnings == ()
 
@@ -149,12 +147,89 @@ def test_the_published_recipe_makes_a_chinese_clause_one_word():
     assert score("The refund is not approved", "The refund is approved", recipe="published").value == 1
 
 
+ONE_NEGATED = "matched, although a word is negated in the response or the expected text, and none in the other"
+
+
+@pytest.mark.parametrize("recipe", ["content", "published"])
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("Does it support refunds? Yes", "Does it support refunds? No"),
+        ("It does support refunds", "Does it support refunds or not"),
+    ],
+)
+def test_a_negation_of_one_side_with_nothing_behind_it_is_warned_of(response, expected, recipe):
+    for one, other in ((response, expected), (expected, response)):
+        found = score(one, other, recipe=recipe)
+        assert (found.value, found.warnings) == (1, (ONE_NEGATED,))
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"), [("支持退款吗\uff1f是", "支持退款吗\uff1f不"), ("退款支持不了", "支持退款")]
+)
+def test_a_negation_at_the_end_of_a_chinese_clause_is_warned_of(response, expected):
+    assert score(response, expected).warnings == score(expected, response).warnings == (ONE_NEGATED,)
+    assert score(expected, expected).warnings == score(response, response).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("response", "expected", "similarity"),
+    [
+        ("不过支持退款", "支持退款", 4 / 5),
+        ("没问题可以退款", "可以退款", 4 / 5),
+        ("No problem, the refund is approved", "The refund is approved", 2 / 3),
+        ("Not only the refund is approved", "The refund is approved", 2 / 3),
+        ("No doubt the refund is approved", "No doubt: the refund is approved", 1),
+    ],
+)
+def test_what_only_looks_like_a_negation_is_a_word_and_not_warned_of(response, expected, similarity):
+    for one, other in ((response, expected), (expected, response)):
+        found = score(one, other)
+        assert (found.value, found.details["similarity"], found.warnings) == (1, similarity, ())
+
+
+@pytest.mark.parametrize(
+    ("expected", "response", "value", "best"),
+    [
+        (["four", "five"], "five", 1, "five"),
+        (["six five", "five"], "It is five.", 1, "five"),
+        ([4, 5, None], "5", 1, "5"),
+        (5, "It is 5.", 1, "5"),
+        (5.0, "It is 5.", 1, "5"),
+        (0.5, "0.5", 1, "0.5"),
+        (True, "true", 1, "true"),
+        (False, "true", 0, "false"),
+        ({"city": "巴黎"}, "巴黎 city", 1, '{"city": "巴黎"}'),
+        ([["Paris", "Rome"]], "Paris and Rome", 1, '["Paris", "Rome"]'),
+    ],
+)
+def test_the_expected_output_may_be_a_list_of_texts_or_other_json_and_goes_before_the_reference(
+    expected, response, value, best
+):
+    fields = {"expected_output": expected}
+    found = AnswerMatch().score(Sample.of([AIMessage(response)], reference=response + "?", fields=fields))
+    assert (found.value, found.details["expected"]) == (value, best)
+
+
+@pytest.mark.parametrize("nothing", [None, "", [], ["", " "], [None]])
+def test_an_expected_output_that_says_nothing_leaves_the_reference(nothing):
+    sample = Sample.of([AIMessage("five")], reference="five", fields={"expected_output": nothing})
+    assert AnswerMatch().score(sample).details["expected"] == "five"
+    alone = AnswerMatch().score(sample.model_copy(update={"reference": None}))
+    assert (alone.status, alone.reason) == (
+        "skipped",
+        "the sample has no reference, and there is no label and no expected_output",
+    )
+
+
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
         ({"label": "one", "reference": "three", "fields": {"expected_output": "two"}}, "one"),
         ({"label": " ", "reference": "three", "fields": {"expected_output": "two"}}, "two"),
-        ({"reference": "three", "fields": {"expected_output": 2}}, "three"),
+        ({"reference": "three", "fields": {"expected_output": 2}}, "2"),
+        ({"references": ["three"], "fields": {"expected_output": ["six", "five"]}}, "five"),
+        ({"label": "one", "fields": {"expected_output": ["five"]}}, "one"),
         ({"reference": "", "references": ["four", " ", "six"]}, "four"),
         ({"references": ["four", "five", "six five"]}, "five"),
     ],
@@ -206,7 +281,7 @@ def test_stop_words_can_be_given_and_are_then_the_only_ones():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threshold": 0}, "answer_match: threshold is above 0 and at most 1, found 0"),
+        ({"threshold": 0}, "threshold is above 0 and at most 1, found 0"),
         ({"threshold": float("nan")}, "threshold is above 0 and at most 1, found nan"),
         ({"measure": "f2"}, "no measure is called 'f2'. Known: accuracy, precision, recall, f1"),
         ({"recipe": "publish"}, "no recipe is called 'publish', did you mean 'published'? Known: content, published"),
@@ -222,6 +297,14 @@ def test_stop_words_can_be_given_and_are_then_the_only_ones():
 def test_options_that_do_not_fit_are_refused(options, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         AnswerMatch(**options)
+
+
+def test_what_is_wrong_with_an_option_is_said_without_the_name_of_the_scorer():
+    for options in ({"threshold": 2}, {"stop_words": 5}, {"recipe": "published", "tokenize": "jieba"}):
+        with pytest.raises(ConfigError) as caught:
+            AnswerMatch(**options, name="mine")
+        assert "mine" not in str(caught.value)
+        assert "answer_match" not in str(caught.value)
 
 
 def test_messages_of_real_agents_say_the_same_in_capitals_and_with_their_lines_in_another_order(shared_data):

@@ -82,13 +82,19 @@ def test_numbers_are_words_as_they_are_written(text, words):
         ("不退款\uff0c换货", "不 退_NEG 款_NEG 换 货"),
         ("不退款、换货", "不 退_NEG 款_NEG 换_NEG 货_NEG"),
         ("沒有庫存", "沒 庫_NEG 存_NEG"),
-        ("没收到退款", "没 收_NEG 到_NEG 退_NEG 款_NEG"),
-        ("非常感谢", "非 常 感 谢"),
+        ("没有收到退款", "没 收_NEG 到_NEG 退_NEG 款_NEG"),
+        ("非常感谢", "非常 感 谢"),
+        ("不是特别大", "不 特别_NEG 大_NEG"),
+        ("未来不支持", "未来 不 支_NEG 持_NEG"),
+        ("We have no problems", "no problems_NEG"),
+        ("the piano problem", "piano problem"),
+        ("no doubtful refund", "no doubtful_NEG refund_NEG"),
+        ("Volcano worries, no worries", "volcano worries no_worries"),
         ("是非法的", "非 法_NEG"),
     ],
 )
 def test_what_follows_a_negation_in_its_clause_carries_a_mark(text, words):
-    assert content(text) == set(words.split())
+    assert content(text) == {word.replace("no_", "no ") for word in words.split()}
 
 
 @settings(max_examples=60)
@@ -110,8 +116,9 @@ def test_negations_are_never_stop_words(word):
 
 @pytest.mark.parametrize("word", sorted(words_listed("no_negations")))
 def test_words_that_only_look_negated_mark_nothing(word):
-    assert any(char in words_listed("negations") for char in word)
-    assert content_words(f"{word}巴黎", AUTO, frozenset()) == {*word, "巴", "黎"}
+    assert any(one in words_listed("negations") for one in (word if not word.isascii() else word.split()))
+    assert content_words(f"{word}巴黎", AUTO, frozenset()) == {word, "巴", "黎"}
+    assert content_words(f"不，{word}，巴黎", AUTO, frozenset()) == {"不", word, "巴", "黎"}  # noqa: RUF001 - as it is written
 
 
 def test_all_ways_to_split_a_text_see_negations():

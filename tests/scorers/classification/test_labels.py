@@ -65,5 +65,5 @@ def test_the_details_are_what_a_run_is_counted_from():
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(ConfigError, match=re.escape(message)):
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
         Classification(**options)

@@ -144,6 +144,7 @@ def test_grades_of_which_all_are_relevant_are_warned_of(graded):
     assert ReciprocalRank(relevant_from=3).score(graded([1, 5, 3], 2)).warnings == ()
     assert ReciprocalRank(relevant_from=3).score(graded([1, 5, 3], 2)).value == 1 / 2
     assert ReciprocalRank().score(graded([1, 1])).warnings == ()
+    assert ReciprocalRank().score(graded([3, 3], 3)).warnings == ()
     assert ReciprocalRank().score(graded([0, 2, 1])).warnings == ()
 
 

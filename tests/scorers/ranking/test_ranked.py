@@ -84,8 +84,8 @@ def test_a_result_alone_does_not_say_what_is_relevant():
         ([True], None, "retrieved[0]: Input should be a valid string, found True"),
         ([["a", None]], None, "scores[0]: Input should be a valid number, found None"),
         ("[[1, NaN]]", None, "scores[0]: Input should be a finite number, found nan"),
-        (["a", "b", "a"], None, "the record: retrieved holds each id once, found twice: 'a'"),
-        ([["a", 1], "b"], None, "the record: retrieved holds pairs of id and score, and beside them 'b'"),
+        (["a", "b", "a"], None, "retrieved holds each id once, found twice: 'a'"),
+        ([["a", 1], "b"], None, "retrieved holds pairs of id and score, and beside them 'b'"),
     ],
 )
 def test_a_result_without_ids_is_an_error_that_names_its_message(result, path, found):

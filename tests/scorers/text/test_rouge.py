@@ -256,9 +256,10 @@ def test_a_reference_shorter_than_a_run_of_words_is_0_with_a_warning():
     assert score("no", "yes", "yes it is", type="rouge2").warnings == ()
 
 
-def test_half_a_character_is_no_word():
+def test_half_a_character_is_a_word_that_names_it():
     found = score("\ud800 a", "a \udfff")
-    assert (found.value, found.details["in_response"]) == (1, 1)
+    assert (found.value, found.details["in_response"], found.details["reference"]) == (0.5, 2, r"a \udfff")
+    assert score("\ud800 a", "\ud800").details["matches"] == 1
 
 
 MILLION = {
@@ -286,6 +287,18 @@ def test_texts_that_would_take_too_long_fail_at_once(type, words):
         "rouge1 and rouge2 can, or shorter texts"
     )
     assert score(long, long, type="rouge2").value == 1
+
+
+@pytest.mark.parametrize("text", ["a\n", "\n"], ids=["of a word", "without a word"])
+def test_lines_that_would_take_too_long_fail_at_once(text):
+    long = f"{text}b\n" * 5_000  # 10,000 lines
+    start = time.process_time()
+    found = asyncio.run(attempt(ROUGE("rougeLsum"), sample(long, long)))
+    assert time.process_time() - start < 1
+    assert (found.status, found.error) == ("failed", "ValueError")
+    assert found.reason.startswith("ValueError: rougeLsum would take too long to compare ")
+    assert score(long, long, type="rouge2").value == 1
+    assert score(long, "a b", type="rougeLsum").status == "scored"
 
 
 def test_without_a_response_it_is_skipped():

@@ -229,10 +229,17 @@ def test_a_chinese_text_is_warned_of_where_words_are_told_by_spaces():
     [
         (lambda: BLEU(tokenize="13b"), "no tokenizer of sacrebleu is called '13b', did you mean '13a'? Known: none, zh, 13a, intl, char, ja-mecab"),
         (lambda: BLEU(smooth="exponential"), "no smoothing of BLEU is called 'exponential'. Known: exp, floor, add-k, none"),
-        (lambda: BLEU(max_order=0), "max_order is 0; it must be at least 1"),
-        (lambda: CHRF(char_order=0), "char_order is 0; it must be at least 1"),
-        (lambda: CHRF(word_order=-1), "word_order is -1; it must be at least 0"),
-        (lambda: CHRF(beta=0), "beta is 0; it must be at least 1"),
+        (lambda: BLEU(max_order=0), "max_order is 0; it must be a whole number, at least 1"),
+        (lambda: CHRF(char_order=0), "char_order is 0; it must be a whole number, at least 1"),
+        (lambda: CHRF(word_order=-1), "word_order is -1; it must be a whole number, at least 0"),
+        (lambda: BLEU(max_order=2.0), "max_order is 2.0; it must be a whole number, at least 1"),
+        (lambda: BLEU(max_order="4"), "max_order is '4'; it must be a whole number, at least 1"),
+        (lambda: BLEU(max_order=True), "max_order is True; it must be a whole number, at least 1"),
+        (lambda: BLEU(max_order=None), "max_order is None; it must be a whole number, at least 1"),
+        (lambda: CHRF(char_order=6.5), "char_order is 6.5; it must be a whole number, at least 1"),
+        (lambda: CHRF(word_order=False), "word_order is False; it must be a whole number, at least 0"),
+        (lambda: CHRF(beta=float("nan")), "beta is nan; it must be a whole number, at least 1"),
+        (lambda: CHRF(beta=0), "beta is 0; it must be a whole number, at least 1"),
     ],
 )  # fmt: skip
 def test_an_option_that_does_not_exist_is_an_error_that_names_the_choices(make, message):

@@ -316,6 +316,14 @@ def test_references_may_stand_beside_the_messages():
     }
 
 
+def test_columns_of_datasets_beside_the_messages_are_fields_and_all_others_stay_with_the_trace():
+    kept = {"expected_output": "e", "results": [{"score": 1, "domain": "d"}], "task_time": 3, "task_quality": 0.5}
+    sample = READER.sample({"messages": [HI], **kept, "model": "m", "output": "o", "label": None}, 0)
+    assert sample.fields == kept
+    assert (sample.reference, sample.label) == ("e", None)
+    assert sample.trace.extra == {"model": "m", "output": "o"}
+
+
 def test_the_predicted_output_of_a_request_is_no_prediction_of_a_sample():
     """The API has a parameter of the same name, whose value is an object."""
     predicted = {"type": "content", "content": "x"}
@@ -339,7 +347,7 @@ def test_the_predicted_output_of_a_request_is_no_prediction_of_a_sample():
             {"messages": [assistant(tool_calls=[{"name": 5}])]},
             "messages[0].tool_calls[0].name: Input should be a valid",
         ),
-        ({"messages": [HI], "label": 5}, "label: Input should be a valid string, found 5"),
+        ({"messages": [HI], "label": [5]}, "label: Input should be a valid string, found ['5']"),
         ({"messages": [HI], "references": "one"}, "references: Input should be a valid tuple, found 'one'"),
         (
             {"messages": [HI], "reference_tool_calls": [{"name": "f", "args": "oops"}]},

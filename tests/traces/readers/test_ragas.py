@@ -8,7 +8,7 @@ from judgekit.errors import TraceError
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.readers.ragas import RagasReader
-from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 from judgekit.traces.trace import Trace, TraceWarning
 
 READER = RagasReader()
@@ -107,6 +107,15 @@ def test_rows_of_other_shapes(row, sample):
     assert READER.sample(row, 0) == sample
 
 
+def test_a_row_may_say_what_a_row_of_a_dataset_says():
+    known = {"id": 7, "label": 1.0, "prediction": True, "domain": "d", "results": [], "other": "kept"}
+    ranking = {"retrieved": ["a"], "relevance": {"a": 1}}
+    sample = READER.sample({**SINGLE_TURN, **known, "ranking": ranking}, 0)
+    assert (sample.id, sample.trace.id, sample.label, sample.prediction) == ("7", "7", "1", "true")
+    assert (sample.domain, sample.ranking, sample.documents) == ("d", Ranking(["a"], {"a": 1}), ("c",))
+    assert sample.fields == {"reference_contexts": ["rc"], "results": [], "other": "kept"}
+
+
 @pytest.mark.parametrize("row", [MULTI_TURN, SINGLE_TURN], ids=["multi-turn", "single-turn"])
 def test_nothing_of_a_row_is_lost(lost, row):
     assert {re.sub(r"\[\d\]", "[]", path) for path in lost(row, READER.sample(row, 0))} <= {".user_input[].type"}
@@ -127,6 +136,10 @@ def test_a_result_that_answers_no_call_stays_with_a_warning():
         (
             {"user_input": "q", "reference_tool_calls": [{"name": "f"}, {"name": "f", "args": "oops"}]},
             "reference_tool_calls[1]: arguments of an expected call must be a JSON object, found 'oops'",
+        ),
+        (
+            {"user_input": "q", "retrieved_contexts": ["c"], "documents": ["d"]},
+            "'retrieved_contexts' are documents, and there are 'documents' too; keep one",
         ),
         ([], "the record: Input should be a valid dictionary"),
     ],

@@ -97,7 +97,11 @@ def test_a_row_without_a_response_has_none_and_an_empty_one_is_empty():
         ({"expected_output": 42}, "42", None),
         ({"expected_output": "e", "reference": ["a"]}, None, ("a",)),
         ({"expected_output": "e", "references": ["a"]}, None, ("a",)),
-        ({"expected_output": "e", "reference": ""}, "", None),
+        ({"expected_output": "e", "reference": ""}, "e", None),
+        ({"expected_output": "e", "reference": []}, "e", None),
+        ({"expected_output": ["e", "f"]}, None, ("e", "f")),
+        ({"reference": 5}, "5", None),
+        ({"reference": ["a", 5]}, None, ("a", "5")),
     ],
 )
 def test_the_reference_is_a_text_or_a_list_or_else_the_expected_output(row, reference, references):
@@ -107,7 +111,7 @@ def test_the_reference_is_a_text_or_a_list_or_else_the_expected_output(row, refe
 
 
 @pytest.mark.parametrize(
-    ("label", "text"), [("a", "a"), (1, "1"), (1.0, "1.0"), (True, "true"), (False, "false"), ("", "")]
+    ("label", "text"), [("a", "a"), (1, "1"), (1.0, "1"), (0.5, "0.5"), (True, "true"), (False, "false"), ("", "")]
 )
 def test_a_label_and_a_prediction_that_are_numbers_are_their_json(label, text):
     sample = read({"label": label, "prediction": label})
@@ -136,8 +140,8 @@ NAN = float("nan")
             "two responses that differ: 'response' is 'a' and 'output' is 'b'; keep one",
         ),
         ({"reference": ["a"], "references": ["b"]}, "'reference' is a list, and there are 'references' too; keep one"),
-        ({"reference": 5}, "reference: Input should be a valid string, found 5"),
-        ({"reference": ["a", 5]}, "references[1]: Input should be a valid string, found 5"),
+        ({"reference": {"a": 5}}, "reference: Input should be a valid string, found {'a': 5}"),
+        ({"reference": ["a", {}]}, "references[1]: Input should be a valid string, found {}"),
         ({"label": ["a"]}, "label: Input should be a valid string, found ['a']"),
         ({"label": NAN}, "label: Input should be a valid string, found nan"),
         ({"task_time": "soon"}, "task_time: expected a finite number, found 'soon'"),

@@ -93,7 +93,7 @@ def test_a_simulation_becomes_a_sample():
             ExpectedCall("toggle", id="u0", requestor="user", extra={"info": None}),
             ExpectedCall("g", {"b": 2, "c": 3}, id="a1", compare_args=["b"]),
         ],
-        metadata={"task": {"ticket": "t"}, "criteria": {"reward_basis": ["DB"]}},
+        metadata={"task_id": "4", "task": {"ticket": "t"}, "criteria": {"reward_basis": ["DB"]}},
         trace=Trace(
             id="s",
             started_at=datetime.fromisoformat(simulation["start_time"]),
