@@ -418,7 +418,7 @@ def test_of_more_than_twelve_classes_the_most_frequent_errors_are_shown(monkeypa
         table[names[index]][names[index + 1]] = 100 - index
     table["class 00"]["class 07"] = 1
     lines = [re.split(r"\s{2,}", line.strip()) for line in counted(monkeypatch, table, 80)]
-    at = lines.index(["true", "predicted", "times, of 13 classes"])
+    at = lines.index(["true", "predicted", "errors, the most frequent of 13 classes"])
     expected = [[names[index], names[index + 1], str(100 - index)] for index in range(12)]
     assert lines[at + 2 : at + 15] == [*expected, [""]]
 
