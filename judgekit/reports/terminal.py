@@ -190,7 +190,11 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
         )
         shown = errors.most_common(_CLASSES_SHOWN)
         rows = ((*_cut([true, other]), str(times)) for (true, other), times in shown)
-        return table(("true", "predicted", f"errors, the most frequent of {len(names)} classes"), rows, words=2) if shown else Group()
+        return (
+            table(("true", "predicted", f"errors, the most frequent of {len(names)} classes"), rows, words=2)
+            if shown
+            else Group()
+        )
     numbers = {name: str(number) for number, name in enumerate(names, 1)}
     lines = (
         [*_cut([f"{numbers[name]}  {name}"]), *(str(counts.get(name, {}).get(other, 0)) for other in names)]
