@@ -11,9 +11,13 @@ from typing import ClassVar
 
 import pytest
 import respx
+from hypothesis import settings
 from respx.mocks import HTTPCoreMocker
 
 ROOT = Path(__file__).parent.parent
+
+settings.register_profile("suite", max_examples=50, deadline=None)  # other ones each time, and no test of speed
+settings.load_profile("suite")
 
 
 def pytest_collection_finish() -> None:

@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
@@ -291,7 +291,6 @@ scores = st.sampled_from(STATUSES).flatmap(
 )
 
 
-@settings(max_examples=100)
 @given(scores)
 def test_a_score_is_the_same_after_a_round_trip_through_json(score):
     assert Score.model_validate_json(score.model_dump_json()) == score

@@ -29,7 +29,6 @@ def test_the_mean_is_the_arithmetic_mean(values, expected):
     assert mean(scored(values)) == expected
 
 
-@settings(max_examples=100)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.randoms())
 def test_the_mean_is_exact_and_its_order_does_not_matter(values, random):
     shuffled = random.sample(values, len(values))
@@ -106,7 +105,7 @@ def samples(draw) -> list[Sample]:
     return [sample(index) for index in range(draw(st.integers(1, 5)))]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(samples(), st.sampled_from(SCORERS))
 def test_a_total_needs_no_more_than_what_is_kept_of_scores(found, other):
     """Nor where a run's scores were made in two ways."""

@@ -46,7 +46,7 @@ def theirs(metric, corpus):
 
 
 @every
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(pairs)
 def test_scores_come_to_sacrebleus_corpus_number_with_its_signature(scorer, metric, aggregate, corpus):
     made = scores(scorer, corpus)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, Json, JsonValue, RootModel, create_model
 from typing_extensions import TypedDict
@@ -265,7 +265,6 @@ kinds = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from("abcdefg"), kinds, min_size=1, max_size=3), st.data())
 def test_what_fits_the_schema_fits_the_model_and_nothing_is_missing_or_added(fields, data):
     answer = create_model("Some", **{name: (kind, ...) for name, (kind, _) in fields.items()})

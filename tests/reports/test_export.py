@@ -21,7 +21,6 @@ def keys(text: str) -> list[tuple[int, str]]:
     return [(line["index"], line["score"]["scorer"]) for line in map(json.loads, text.splitlines())]
 
 
-@settings(max_examples=100)
 @given(st.integers(1, 3), st.integers(0, 8).flatmap(lambda size: st.permutations(range(size))))
 def test_lines_stand_in_the_order_of_the_samples_in_whatever_order_rows_come(scorers, order):
     names = "abc"[:scorers]

@@ -8,7 +8,7 @@ from itertools import count
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from rich.console import Console
@@ -90,7 +90,6 @@ def test_what_would_steer_a_terminal_is_made_visible(text, safe):
 anything = st.text(st.characters() | st.sampled_from("\x1b[]/\n\r\u202e\u2066"), max_size=30)
 
 
-@settings(max_examples=100)
 @given(anything)
 def test_the_printable_text_is_one_line_without_control_characters(text):
     safe = printable(text)
@@ -99,7 +98,6 @@ def test_the_printable_text_is_one_line_without_control_characters(text):
     assert len(safe.splitlines()) <= 1
 
 
-@settings(max_examples=100)
 @given(st.lists(st.tuples(anything, anything, anything), min_size=1, max_size=4))
 def test_a_report_prints_no_control_character_whatever_was_recorded(texts):
     rows = []
@@ -281,7 +279,6 @@ def test_none_are_shown_unless_they_are_asked_for():
     assert "lowest" not in shown([row(0, Score.scored("s", 0, reason="nothing"))])
 
 
-@settings(max_examples=100)
 @given(st.lists(st.sampled_from([0, 0.25, 0.5, 0.5, 1]), max_size=15), st.integers(0, 6), st.randoms())
 def test_the_lowest_are_those_that_sorting_puts_first_in_whatever_order_they_come(values, show, shuffle):
     rows = [row(index, Score.scored("s", value)) for index, value in enumerate(values)]

@@ -5,7 +5,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.aggregates.total import Total
@@ -76,7 +76,6 @@ scores = st.lists(
 )
 
 
-@settings(max_examples=100)
 @given(scores)
 def test_value_and_counts_are_those_of_the_list(found):
     made = line(*found)

@@ -97,7 +97,7 @@ weighted = st.lists(st.integers(1, 10_000), min_size=1, max_size=7).map(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(weighted, st.data(), st.sampled_from(["share", "pass"]))
 def test_value_and_costs_sum_to_1_whatever_holds(weights, data, not_applicable):
     named = {f"c{index}": weight for index, weight in enumerate(weights)}
@@ -116,7 +116,6 @@ def test_value_and_costs_sum_to_1_whatever_holds(weights, data, not_applicable):
     assert (found.value == 0) is (found.label == "hard_failure")
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.sampled_from(["0.75", "0.5", "0.3", "0.7"]), st.lists(st.integers(1, 99), min_size=1, max_size=6), st.data())
 def test_what_sums_to_a_bound_in_decimals_reaches_it(bound, cuts, data):
     """0.1 + 0.2 + 0.2 is no less than 0.5, whatever floats make of it and in whatever order they come."""

@@ -140,7 +140,7 @@ def test_mean_and_median_are_those_of_the_values_where_most_votes_are_values(vot
     assert said(verdict(*votes, rule="median")) == pytest.approx(middle)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(VOTES[:-1]), min_size=2, max_size=6), st.randoms(use_true_random=False))
 def test_the_order_of_the_members_does_not_matter(votes, draw):
     shuffled = draw.sample(votes, len(votes))
@@ -271,7 +271,7 @@ def test_who_escalates_asks_in_the_place_of_a_member_that_failed_where_a_quorum_
     assert asked_by(found) == ["judge/m0", "judge/m1", "judge/m2"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(VOTES[:-1]), min_size=2, max_size=5),
     st.sampled_from(["majority", "unanimous"]),

@@ -72,7 +72,7 @@ def test_the_mean_of_the_draws_is_the_score():
     assert (found.value, found.reason) == (0.5, "mean of 3 draws, 0.25 to 0.75")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=2, max_size=6))
 def test_the_numbers_are_those_of_the_draws(values):
     by_majority, by_mean = (repeated(*map(scored, values), by=by) for by in ("majority", "mean"))

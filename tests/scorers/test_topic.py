@@ -4,7 +4,7 @@ import json
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError, OverloadError
@@ -286,7 +286,6 @@ items = st.lists(
 )
 
 
-@settings(max_examples=100)
 @given(items, st.sampled_from(MODES))
 def test_the_details_give_the_value_again(found_items, mode):
     found = tried(ScriptedJudge([reply(*found_items)]), mode)

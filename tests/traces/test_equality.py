@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.traces.equality import same_json
@@ -90,7 +90,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=100)
 @given(json_values, json_values)
 def test_two_values_are_the_same_just_if_their_canonical_forms_are(left, right):
     assert same_json(left, right) is (canonical(left) == canonical(right))
@@ -106,7 +105,6 @@ def rewritten(value: object) -> object:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-@settings(max_examples=100)
 @given(json_values)
 def test_a_value_is_the_same_as_itself_however_it_is_written(value):
     assert same_json(value, value)
@@ -125,7 +123,6 @@ def confused(value: object) -> object:
     return bool(value) if value in (0, 1) else value
 
 
-@settings(max_examples=100)
 @given(json_values)
 def test_ones_and_zeros_for_true_and_false_are_never_the_same_however_deep(value):
     other = confused(value)

@@ -175,7 +175,6 @@ def test_a_text_of_one_byte_a_letter_is_never_taken_for_chinese(tmp_path, langua
             assert File.at(write(tmp_path, "a.csv", b"output\n" + text)).encoding == "utf-8"
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.lists(st.from_regex("[A-Za-z]{0,3}[à-öø-þ\u2019][a-z]{1,3}", fullmatch=True), min_size=1))
 def test_accented_letters_within_words_are_no_chinese(tmp_path_factory, words):
     path = write(
@@ -220,7 +219,7 @@ def test_a_name_that_ends_as_that_of_no_known_container_is_an_error(tmp_path, na
         read(write(tmp_path, "a.jsonl", LINES.encode()), references=path)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(texts=st.lists(st.text('退款能不两周内可以。,“”ab "\n\r\\\u2019é', min_size=1), min_size=1, max_size=5))
 def test_any_text_is_the_same_in_all_encodings(tmp_path_factory, texts):
     rows = [{"output": text} for text in texts]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -139,7 +139,6 @@ def test_an_unknown_role_is_an_error_that_lists_the_roles():
         MESSAGES.validate_python({"role": "martian"})
 
 
-@settings(deadline=None)
 @given(st.one_of(map(st.from_type, [SystemMessage, HumanMessage, AIMessage, ToolMessage])))
 def test_any_message_is_the_same_after_a_json_round_trip(message):
     assert MESSAGES.validate_json(message.model_dump_json()) == message
@@ -204,7 +203,6 @@ def test_arguments_that_are_no_json_object_are_kept_as_text_with_the_reason(foun
     assert ToolCall.model_validate(strictly(call.model_dump_json())) == call
 
 
-@settings(deadline=None)
 @given(ANY_VALUE | ANY_TEXT | ANY_VALUE.map(json.dumps) | ANY_VALUE.map(json.dumps).map(json.dumps))
 def test_any_arguments_make_a_call_that_is_valid_json(found):
     call = ToolCall("f", found)

@@ -1,7 +1,7 @@
 """Which result belongs to which call."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
@@ -109,7 +109,6 @@ conversations = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(conversations)
 def test_in_any_conversation_no_call_is_answered_twice_and_no_result_is_forgotten(messages):
     found = pair_results(messages)
@@ -126,7 +125,6 @@ def test_in_any_conversation_no_call_is_answered_twice_and_no_result_is_forgotte
             assert messages[index].tool_call_id == caller.call.id
 
 
-@settings(deadline=None)
 @given(conversations)
 def test_a_result_with_an_id_takes_the_nearest_call_that_is_open(messages):
     found = pair_results(messages)
@@ -169,7 +167,6 @@ def test_each_of_the_same_calls_has_an_end_of_its_own():
     assert call_errors(messages, "assistant") == (True, False, None)
 
 
-@settings(deadline=None)
 @given(conversations)
 def test_in_any_conversation_there_is_a_word_for_each_call_of_a_side(messages):
     trace = Trace(messages=messages)

@@ -84,7 +84,7 @@ def test_the_same_conversations_are_read_from_every_kind_of_file(write, name, co
         ]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(samples=st.lists(st.from_type(Sample), min_size=1, max_size=3))
 def test_samples_that_are_written_as_lines_are_read_back_unchanged(tmp_path_factory, samples):
     path = tmp_path_factory.getbasetemp() / "round_trip.jsonl"

@@ -4,7 +4,7 @@ import hashlib
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.traces.message import (
@@ -117,7 +117,6 @@ def test_the_middle_is_cut_out_visibly(text, limit, cut):
     assert cut_middle(text, limit, apart="/") == cut.replace("\n", "/")
 
 
-@settings(deadline=None)
 @given(st.text(), st.integers(0, 20))
 def test_a_cut_keeps_as_much_as_it_says(text, limit):
     cut = cut_middle(text, limit)
@@ -225,7 +224,6 @@ hostile_messages = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(hostile_messages, st.integers(0, 40))
 def test_no_content_can_forge_a_header_or_end_the_conversation(messages, limit):
     first, *inner, last = Trace(messages=messages).render(tool_result_limit=limit).splitlines()
@@ -245,7 +243,6 @@ def test_no_content_can_forge_a_header_or_end_the_conversation(messages, limit):
     assert all(line.startswith(start) for line, start in zip(headers, expected, strict=True))
 
 
-@settings(deadline=None)
 @given(hostile_text)
 def test_what_was_said_stands_unchanged_behind_the_bars(text):
     _, _, *content, _ = Trace(messages=[HumanMessage(text)]).render().splitlines()
@@ -261,7 +258,6 @@ def test_what_no_request_can_carry_is_shown_as_an_escape():
     assert "| a \\udfff b" in fenced("reference", "a \udfff b")
 
 
-@settings(max_examples=100)
 @given(hostile_messages, st.integers(0, 40))
 def test_the_mark_is_the_hash_of_what_it_marks(messages, limit):
     unmarked = rendered(messages, "", limit)
@@ -285,7 +281,6 @@ def test_what_was_left_out_is_counted():
     assert (shown, shown.omitted) == (conversation(passages(messages, 10)), 71)
 
 
-@settings(deadline=None)
 @given(hostile_messages, st.integers(0, 40))
 def test_the_size_of_a_passage_is_that_of_its_bytes_in_a_rendering(messages, limit):
     found = passages(messages, limit)

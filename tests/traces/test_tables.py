@@ -57,7 +57,7 @@ def test_the_header_tells_the_delimiter(write, name, delimiter, end):
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=8)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rows=st.lists(st.tuples(cells, cells), min_size=1, max_size=4), quoting=st.sampled_from([0, 1]))
 def test_any_text_is_read_as_it_was_written(tmp_path_factory, rows, quoting):
     path = tmp_path_factory.getbasetemp() / "any.csv"

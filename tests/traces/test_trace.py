@@ -3,7 +3,7 @@
 import hashlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -60,7 +60,6 @@ def test_a_number_that_json_cannot_hold_is_an_error(number):
         Trace(cost_usd=number)
 
 
-@settings(deadline=None)
 @given(st.from_type(Trace))
 def test_any_trace_is_the_same_after_a_json_round_trip(trace):
     assert Trace.model_validate_json(trace.model_dump_json()) == trace

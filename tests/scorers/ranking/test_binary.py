@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.aggregates.total import total_of
@@ -175,7 +175,6 @@ def test_names_say_what_is_measured():
     ]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([None, -1, 0, 1, 2]), max_size=8), st.lists(st.sampled_from([0, 1]), max_size=3))
 def test_what_stands_behind_the_last_relevant_document_changes_no_rank(grades, missed):
     def sample(retrieved: int) -> Sample:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError
@@ -64,7 +64,6 @@ def test_no_grade_is_too_high_or_too_low(grades):
     assert 0 <= measures.err(grades, max(grades)) <= 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=8).filter(any), st.data())
 def test_a_better_document_put_higher_never_lowers_a_score(grades, data):
     low = data.draw(st.integers(1, len(grades) - 1))

@@ -58,7 +58,6 @@ def value(scorer: RankingScorer, ranking: Ranking) -> float:
     return found
 
 
-@settings(deadline=None)
 @given(retrieved, relevance)
 def test_numbers_are_those_of_trec_eval_with_equal_scores_unjudged_and_negative_grades(retrieved, relevance):
     assume(max(relevance.values()) > 0)
@@ -70,7 +69,7 @@ def test_numbers_are_those_of_trec_eval_with_equal_scores_unjudged_and_negative_
 queries = st.dictionaries(st.sampled_from("abcdef"), st.tuples(retrieved, relevance), min_size=1)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(queries)
 def test_means_over_queries_are_those_of_trec_eval_over_the_queries_with_a_relevant_document(queries):
     known = {query: pair for query, pair in queries.items() if max(pair[1].values()) > 0}
@@ -92,7 +91,6 @@ def test_means_over_queries_are_those_of_trec_eval_over_the_queries_with_a_relev
             assert line.value is None
 
 
-@settings(deadline=None)
 @given(retrieved, relevance, st.integers(2, 4))
 def test_what_is_relevant_may_begin_at_a_higher_grade_as_in_trec_eval(retrieved, relevance, least):
     assume(max(relevance.values()) >= least)
@@ -110,7 +108,6 @@ def test_what_is_relevant_may_begin_at_a_higher_grade_as_in_trec_eval(retrieved,
     assert {name: value(scorer, ranking) for name, scorer in ours.items()} == pytest.approx(theirs["q"], abs=1e-9)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(IDS), st.tuples(scores, st.integers(0, 4)), min_size=2))
 def test_auc_is_that_of_scikit_learn_with_equal_scores(documents):
     relevant = [grade > 0 for _, grade in documents.values()]
@@ -122,7 +119,6 @@ def test_auc_is_that_of_scikit_learn_with_equal_scores(documents):
     assert isclose(value(AUC(), ranking), roc_auc_score(relevant, [score for score, _ in documents.values()]))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=12).filter(any), st.none() | st.integers(1, 15))
 def test_ndcg_of_judged_documents_is_that_of_scikit_learn(grades, k):
     """Without equal scores: scikit-learn takes the mean over their orders. It has linear gains alone."""

@@ -35,7 +35,6 @@ def published(references: list[str], candidate: str, n: int = 4) -> float:
 texts = st.lists(st.sampled_from(["The", "the", "cat", "cat,", "sat", "\n", "猫"]), max_size=14).map(" ".join)
 
 
-@settings(max_examples=100, deadline=None)
 @given(response=texts, references=st.lists(texts, min_size=1, max_size=4), n=st.integers(1, 6))
 def test_small_letters_between_spaces_give_the_published_numbers(response, references, n):
     assume(any(text.strip() for text in references))
@@ -43,7 +42,7 @@ def test_small_letters_between_spaces_give_the_published_numbers(response, refer
     assert found.value == pytest.approx(published(references, response, n), abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(words=st.lists(st.sampled_from("abc"), max_size=20), others=st.lists(st.sampled_from("abc"), max_size=20))
 def test_orders_have_the_clipped_counts_of_nltk(words, others):
     nltk = pytest.importorskip("nltk.translate.bleu_score")
@@ -94,14 +93,14 @@ def has_letter_or_digit(text: str) -> bool:
     return any(unicodedata.category(one)[0] in "LN" for one in text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=known_text, n=st.integers(1, 5))
 def test_a_text_and_itself_have_everything_in_common_in_any_script(text, n):
     found = score(text, text, n=n)
     assert (found.value == 1) if has_letter_or_digit(text) else (found.status == "skipped")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(response=texts, references=st.lists(texts, min_size=2, max_size=4))
 def test_one_more_reference_never_lowers_the_value(response, references):
     assume(any(map(str.isalnum, references[0])))

@@ -106,7 +106,7 @@ every = pytest.mark.parametrize("scorer", SCORERS, ids=repr)
 
 
 @every
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(texts, several)
 @example("x-\ny &amp; don't 3.5, . , .5.", ["x-y & don't 3.5,.,  .5.", "3.5"])
 @example("", ["a", "a b c d"])
@@ -124,7 +124,7 @@ def test_messages_of_real_agents_score_what_sacrebleu_says(scorer, shared_data):
         is_theirs(scorer, response, [reference])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from("私は東京都に住む。 a1,\n"), max_size=20).map("".join), several)
 def test_japanese_is_split_by_mecab_as_sacrebleu_does(response, references):
     pytest.importorskip("MeCab")
@@ -140,7 +140,6 @@ def test_mecab_is_not_fooled_by_what_stands_behind_a_nul_character():
     assert score.reason == "ValueError: the text has a NUL character, at which MeCab stops reading"
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(st.sampled_from("a1 .,-&'!{~`[\n\u3000é中"), max_size=25))
 def test_the_quickened_tokenizers_split_as_sacrebleus_do(text):
     for tokenize, theirs in (("13a", Tokenizer13a()), ("zh", TokenizerZh())):

@@ -4,7 +4,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.tokenize import tokenize as rouge_score_words
 
@@ -40,19 +40,16 @@ def test_words_are_found_in_any_script(text, words):
     assert splitter("auto")(text) == words
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(max_codepoint=127)))
 def test_text_in_ascii_has_the_words_of_rouge_score(text):
     assert splitter("auto")(text.lower()) == splitter("rouge-score")(text.lower()) == rouge_score_words(text, None)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text())
 def test_words_of_rouge_score_are_its_own_in_any_text(text):
     assert splitter("rouge-score")(text.lower()) == rouge_score_words(text, None)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text())
 def test_no_letter_and_no_digit_is_lost(text):
     kept = {"L", "N"}
@@ -62,7 +59,6 @@ def test_no_letter_and_no_digit_is_lost(text):
     assert found == known
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text())
 def test_each_word_is_a_word_by_itself(text):
     split = splitter("auto")

@@ -190,7 +190,6 @@ objects = st.dictionaries(st.sampled_from("abc"), st.integers(0, 1), max_size=3)
 calls = st.lists(st.builds(ToolCall, st.sampled_from(["f", "g"]), objects), max_size=4)
 
 
-@settings(max_examples=100)
 @given(calls, calls)
 def test_the_value_is_the_mean_over_the_calls_where_names_align_and_else_0(expected, made):
     found = score(expected, made)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.score import Score
@@ -198,7 +198,6 @@ def test_whatever_names_and_values_hold_the_reason_is_one_short_line_and_the_det
     assert Score.model_validate_json(found.model_dump_json()) == found
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_the_reason_is_one_line_for_any_name(name):
     made = ToolCall(name, {name: name})

@@ -5,7 +5,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.score import Score
@@ -163,7 +163,6 @@ def plain(call: ToolCall) -> tuple[str, str]:
     return call.name, json.dumps(call.args, sort_keys=True)
 
 
-@settings(max_examples=100)
 @given(calls, calls)
 def test_f1_is_twice_the_shared_calls_over_all_calls(expected, made):
     shared = (Counter(map(plain, expected)) & Counter(map(plain, made))).total()

@@ -6,7 +6,7 @@ import sys
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.scorers.tool_calls.matchers import (
@@ -80,7 +80,6 @@ matchers = st.recursive(
 )
 
 
-@settings(max_examples=100)
 @given(matchers, json_values)
 def test_a_matcher_kept_in_a_file_reads_back_the_same(matcher, found):
     kept = json.loads(json.dumps(matcher))
@@ -94,7 +93,6 @@ def test_every_other_key_is_literal(value):
     assert matcher_in(value) is None
 
 
-@settings(max_examples=100)
 @given(json_values, matchers)
 def test_a_matcher_is_noticed_however_deep_it_stands(value, matcher):
     assert not holds_matcher(value)
@@ -201,7 +199,6 @@ def test_one_of_several_values_is_enough(values, found, fits):
     assert matches(one_of(*values), found) is fits
 
 
-@settings(max_examples=100)
 @given(st.lists(json_values, min_size=1, max_size=3), json_values)
 def test_without_matchers_one_of_and_contains_are_equality(values, found):
     assert matches(one_of(*values), found) is any(same_json(value, found) for value in values)
@@ -317,7 +314,6 @@ def common(left: str, right: str) -> int:
     return longest(0, 0)
 
 
-@settings(max_examples=100)
 @given(texts, texts, st.integers(0, 100))
 def test_similarity_is_twice_the_longest_common_subsequence_over_both_lengths(text, found, percent):
     expected = 200 * common(text, found) >= percent * (len(text) + len(found))

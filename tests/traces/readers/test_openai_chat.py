@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
@@ -146,7 +146,6 @@ def test_ids_that_are_numbers_become_text():
     assert sample.trace.messages == (ToolMessage("x", tool_call_id="7", id="1"),)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_any_content_reasoning_and_refusal_are_kept(data):
     text = st.none() | st.sampled_from(["", "x", "yy"])
