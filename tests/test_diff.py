@@ -1,7 +1,7 @@
 """Expected and made calls side by side."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.runs.results import Row
@@ -136,6 +136,7 @@ entries = st.dictionaries(st.sampled_from(keys), values | st.text(max_size=5) | 
 of_calls = st.dictionaries(st.sampled_from(["pairs", "missing", "extra", "out_of_order"]), st.lists(entries) | values)
 
 
+@settings(max_examples=200)
 @given(of_calls | st.dictionaries(st.text(max_size=5), values, max_size=4))
 def test_other_details_have_no_diff_and_raise_nothing(details):
     found = Score.scored("s", 0.5, details=details).diff()

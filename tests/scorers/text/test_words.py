@@ -4,7 +4,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.tokenize import tokenize as rouge_score_words
 
@@ -50,6 +50,7 @@ def test_words_of_rouge_score_are_its_own_in_any_text(text):
     assert splitter("rouge-score")(text.lower()) == rouge_score_words(text, None)
 
 
+@settings(max_examples=200)
 @given(st.text())
 def test_no_letter_and_no_digit_is_lost(text):
     kept = {"L", "N"}

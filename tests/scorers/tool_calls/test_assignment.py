@@ -66,6 +66,7 @@ def is_one_to_one(weights, pairs):
     )  # fmt: skip
 
 
+@settings(max_examples=300)
 @given(problems())
 def test_in_any_order_as_many_are_paired_as_there_can_be_for_the_greatest_total(problem):
     weights, _ = problem
@@ -75,6 +76,7 @@ def test_in_any_order_as_many_are_paired_as_there_can_be_for_the_greatest_total(
     assert total(weights, pairs) == pytest.approx(greatest(weights, anywhere))
 
 
+@settings(max_examples=300)
 @given(problems())
 def test_the_lowest_weight_of_the_evenest_pairs_is_the_greatest_there_can_be(problem):
     weights, _ = problem
@@ -86,6 +88,7 @@ def test_the_lowest_weight_of_the_evenest_pairs_is_the_greatest_there_can_be(pro
     assert min((weights[pair] for pair in pairs), default=1) == max(lowest)
 
 
+@settings(max_examples=300)
 @given(problems())
 def test_in_place_no_pairs_within_the_own_blocks_weigh_more(problem):
     weights, blocks = problem
@@ -95,6 +98,7 @@ def test_in_place_no_pairs_within_the_own_blocks_weigh_more(problem):
     assert total(weights, pairs) == pytest.approx(greatest(weights, fits))
 
 
+@settings(max_examples=300)
 @given(problems())
 def test_in_order_no_pairs_that_do_not_cross_weigh_more(problem):
     weights, blocks = problem

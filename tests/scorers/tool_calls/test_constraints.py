@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -218,6 +218,7 @@ def same(one: ToolCall, other: ToolCall) -> bool:
     ]
 
 
+@settings(max_examples=200)
 @given(conversations, flags)
 def test_no_call_repeats_where_all_earlier_equal_ones_failed_in_earlier_messages(messages, failed):
     made = [
@@ -234,6 +235,7 @@ def test_no_call_repeats_where_all_earlier_equal_ones_failed_in_earlier_messages
     assert check(NoRepeat(), *messages, failed=failed)[0] is not repeats
 
 
+@settings(max_examples=200)
 @given(conversations, st.sampled_from(["a", "b", "pay", "*"]), st.sampled_from(["a", "b", "pay", "*"]))
 def test_each_call_comes_after_one_that_must_come_before(messages, first, then):
     expected = all(
@@ -245,6 +247,7 @@ def test_each_call_comes_after_one_that_must_come_before(messages, first, then):
     assert check(Before(first, then), *messages)[0] is expected
 
 
+@settings(max_examples=200)
 @given(conversations, st.sampled_from(["a", "pay", "p*", "*"]), st.sampled_from([None, {}, {"amount": 5}]))
 def test_what_is_required_and_made_would_break_being_forbidden(messages, tool, args):
     required, forbidden = check(Require(tool, args), *messages)[0], check(Forbid(tool, args), *messages)[0]
@@ -252,6 +255,7 @@ def test_what_is_required_and_made_would_break_being_forbidden(messages, tool, a
     assert (forbidden is None) <= any(call is UNREAD for message in messages for call in message)
 
 
+@settings(max_examples=200)
 @given(
     st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=5),
     st.sampled_from(["ok", "error", "recovered"]),

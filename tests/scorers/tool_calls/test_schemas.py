@@ -6,7 +6,7 @@ from threading import Thread
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.scorers.tool_calls import schemas
@@ -231,6 +231,7 @@ patterns = st.recursive(
 texts = st.text("ab1", max_size=5)
 
 
+@settings(max_examples=200)
 @given(patterns, texts)
 def test_a_pattern_is_found_where_re_finds_it(pattern, text):
     fits = problems({"properties": {"a": {"pattern": pattern}}}, {"a": text}) == ()
@@ -252,6 +253,7 @@ objects = st.fixed_dictionaries(
 nested = objects | st.builds(lambda outer, inner: {**outer, "allOf": [inner]}, objects, objects)
 
 
+@settings(max_examples=200)
 @given(nested, st.dictionaries(names, st.sampled_from([1, 2.0, True, "x", None]), max_size=4))
 def test_a_call_has_problems_where_jsonschema_has_errors(schema, args):
     assert (problems(schema, args) == ()) == jsonschema.Draft202012Validator(schema).is_valid(args)
