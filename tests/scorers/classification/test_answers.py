@@ -62,6 +62,13 @@ OTHER = [
 ]
 
 
+def test_a_similarity_of_just_the_threshold_is_a_match():
+    ten = "one two three four five six seven eight nine ten"
+    at, below = (score(ten, expected, stop_words=[]) for expected in ("one two three", "one two"))
+    assert (at.details["similarity"], at.label) == (3 / 10, "matched")
+    assert (below.details["similarity"], below.label) == (2 / 10, "wrong")
+
+
 @pytest.mark.parametrize(
     ("expected", "response", "value"), [(*pair, 1) for pair in SAME] + [(*pair, 0) for pair in OTHER]
 )
