@@ -30,12 +30,14 @@ class Efforts:
         tool_results: Results of tool calls of which it is known whether they are errors.
         tool_errors: Those that are.
         repeating: Conversations in which a call is made again with equal arguments.
+        warned: Conversations that were read with warnings.
     """
 
     conversations: int = 0
     tool_results: int = 0
     tool_errors: int = 0
     repeating: int = 0
+    warned: int = 0
     _numbers: "defaultdict[str, array[float]]" = field(
         default_factory=lambda: defaultdict(lambda: array("d")), repr=False
     )
@@ -49,6 +51,7 @@ class Efforts:
         with suppress(ValueError):  # what no JSON can hold, such as a number of thousands of digits, repeats nothing
             self.repeating += repeated_calls(trace) > 0
         self.conversations += 1
+        self.warned += bool(trace.warnings)
         self.tool_results += effort.tool_results
         self.tool_errors += effort.tool_errors
         for name, number in (
@@ -76,6 +79,8 @@ class Efforts:
         if self.tool_results:
             told.append(f"errors {self.tool_errors / self.tool_results:.0%} of {self.tool_results:,} tool results")
         told.append(f"calls repeated in {self.repeating:,}")
+        if self.warned:
+            told.append(f"read with warnings {self.warned:,} (judgekit inspect says which)")
         conversations = f"{self.conversations:,} conversation{'' if self.conversations == 1 else 's'}"
         return f"{conversations}, mean (median): {', '.join(told)}"
 

@@ -9,7 +9,7 @@ from judgekit.runs.conduct import Efforts, Figure
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Trace
+from judgekit.traces.trace import Trace, TraceWarning
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -81,3 +81,9 @@ def test_the_numbers_of_real_recordings_are_those_of_their_conversations(shared_
     assert figures["tool calls"] == Figure("tool calls", pytest.approx(fmean(calls)), median(calls), len(traces))
     costs = [trace.cost_usd for trace in traces]
     assert figures["cost in USD"][1:] == pytest.approx((fmean(costs), median(costs), len(traces)))
+
+
+def test_conversations_that_were_read_with_warnings_are_counted():
+    noted = Trace(messages=[HumanMessage("Hi")], warnings=[TraceWarning("a"), TraceWarning("b")])
+    found = efforts(noted, Trace(messages=[HumanMessage("Hi")]), noted)
+    assert str(found).endswith("calls repeated in 0, read with warnings 2 (judgekit inspect says which)")
