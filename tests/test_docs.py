@@ -14,6 +14,8 @@ import pytest
 
 import judgekit.scorers.tool_calls.matchers
 from judgekit import (
+    BLEU,
+    ROUGE,
     AgentGoalAccuracyWithReference,
     AIMessage,
     ArgMatch,
@@ -21,6 +23,8 @@ from judgekit import (
     Judge,
     Sample,
     ToolCall,
+    ToolCallAccuracy,
+    ToolCallF1,
     ToolMatch,
     errors,
 )
@@ -35,6 +39,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOOL_CALLS = (ROOT / "docs" / "tool-calls.md").read_text(encoding="utf-8")
 JUDGED = (ROOT / "docs" / "judged-scorers.md").read_text(encoding="utf-8")
+FROM_RAGAS = (ROOT / "docs" / "from-ragas.md").read_text(encoding="utf-8")
 JUDGES = (ROOT / "docs" / "judges.md").read_text(encoding="utf-8")
 
 
@@ -302,7 +307,7 @@ def test_what_other_tools_call_it_names_presets_that_there_are():
 
 
 @pytest.mark.usefixtures("workplace")
-@pytest.mark.parametrize("name", ["texts", "ranking", "conduct", "datasets"])
+@pytest.mark.parametrize("name", ["texts", "ranking", "conduct", "datasets", "from-ragas"])
 def test_what_the_snippets_on_the_other_scorers_and_on_datasets_assert_is_so(name):
     """Each may use the names of those before it."""
     text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
@@ -331,6 +336,30 @@ def test_the_snippets_on_judged_scorers_print_what_stands_beside_or_below_them(c
     assert execute(budget)["scorer"].judge.conversation_tokens == 8_000
     found = execute(probe)["found"]  # the model here says "achieved" of everything
     assert {one.result for one in found} == {"held", "wrong"}
+
+
+def test_the_numbers_that_the_documentation_says_differ_from_those_of_ragas_are_so():
+    rows = {case.partition(":")[0]: (theirs, ours) for case, theirs, ours, _ in rows_of(FROM_RAGAS, "| case |")}
+    call, other = ToolCall("f", {"a": 1}), ToolCall("f", {"a": 1, "b": 2})
+    said, as_text = ToolCall("f", {"a": True}), ToolCall("f", {"a": "True"})
+    tried = {
+        "a call made twice, expected once": (ToolCallF1(), [call, call], [call]),
+        "no call expected, none made": (ToolCallF1(), [], []),
+        "an argument nobody expected": (ToolCallAccuracy(), [other], [call]),
+        '`true` for the text `"True"`': (ToolCallAccuracy(), [as_text], [said]),
+    }
+    for case, (scorer, made, expected) in tried.items():
+        sample = Sample.of([HumanMessage("x"), AIMessage("y", tool_calls=made)], reference_tool_calls=expected)
+        assert f"{scorer.score(sample).value:.3f}".startswith(rows[case][1]), case
+    texts = (
+        "The agent booked the table at eight. ",
+        "The guest received a text message.",
+        "Purple engines sing quietly under glass.",
+    )
+    two = Sample.of([AIMessage(texts[0] + texts[2])], reference=texts[0] + texts[1])
+    assert f"{BLEU().score(two).value:.3f}" == rows["two sentences, the second is wrong"][1]
+    chinese = Sample.of([AIMessage("巴黎是法国的首都")], reference="巴黎是法国的首都")
+    assert str(ROUGE("rouge1").score(chinese).value) == rows["equal texts in Chinese"][1]
 
 
 def test_the_config_on_judged_scorers_loads_as_written(tmp_path):

@@ -4,7 +4,9 @@ Exit codes: 0 all is well; 1 something was not scored that should have been; 2 n
 """
 
 from judgekit.cli import cache as cache
+from judgekit.cli import convert as convert
 from judgekit.cli import doctor as doctor
+from judgekit.cli import inspect as inspect
 from judgekit.cli import lists as lists
 from judgekit.cli import pair as pair
 from judgekit.cli import probe as probe

@@ -1,4 +1,4 @@
-"""``judgekit scorers`` and ``judgekit schema``: what there is."""
+"""``judgekit scorers``, ``judgekit formats`` and ``judgekit schema``: what there is."""
 
 import json
 from typing import Annotated, Literal
@@ -10,6 +10,7 @@ from judgekit.config import scorer_descriptions
 from judgekit.reports.terminal import console
 from judgekit.runs.results import Row
 from judgekit.traces.message import Record
+from judgekit.traces.readers import READERS
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -20,6 +21,13 @@ def scorers() -> None:
     out = console()
     for name, description, asks in scorer_descriptions():
         out.print(f"{name}{' (asks a judge)' if asks else ''}\n    {description}", soft_wrap=True)
+
+
+@app.command()
+def formats() -> None:
+    """List the formats that can be read, and what they look like."""
+    for reader in READERS.values():
+        console().print(reader.shape, soft_wrap=True)
 
 
 @app.command()

@@ -27,7 +27,7 @@ from judgekit.runs.runner import must_differ, score_each
 from judgekit.runs.summary import Summary
 from judgekit.scoring import Scorer
 from judgekit.shipped import shipped
-from judgekit.traces.reading import read
+from judgekit.traces.reading import Recordings, read
 from judgekit.traces.sample import Sample
 
 _PROBLEMS_SHOWN = 5
@@ -59,7 +59,8 @@ def run(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Recorded conversations or dataset rows: .jsonl, .json, .csv, .tsv, .parquet; or with .gz."
+            help="Recorded conversations or dataset rows: a file (.jsonl, .json, .csv, .tsv, .parquet, .eval; or with .gz "
+            "or .zst), a folder, a pattern such as 'logs/*.json', or - for standard input."
         ),
     ],
     scorer: Annotated[
@@ -108,14 +109,8 @@ def run(
     for judge_used in settings.judges_used.values():
         judge_used.check()
     problems: list[TraceError] = []
-    samples = read(
-        file,
-        format,
-        references,
-        on_error="raise" if strict else problems.append,
-        columns=_columns(column or ()),
-        encoding=encoding,
-    )
+    recordings = Recordings(file, format, references, columns_of(column or ()), encoding)
+    samples = recordings.samples("raise" if strict else problems.append)
     if output is not None and output.resolve() in {one.resolve() for one in (file, references, config) if one}:
         raise ConfigError(f"--output {output}: is a file that is read; name another")
     if limit is not None:
@@ -136,9 +131,11 @@ def run(
         problems=problems,
         concurrency=max((one.concurrency for one in settings.judges_used.values()), default=1),
     )
+    if recordings.failed:
+        raise typer.Exit(1)
 
 
-def _columns(texts: Sequence[str]) -> dict[str, str]:
+def columns_of(texts: Sequence[str]) -> dict[str, str]:
     """What other names columns have, from texts such as ``question=input``."""
     columns: dict[str, str] = {}
     for text in texts:
@@ -269,7 +266,7 @@ def _drawn(samples: Iterable[Sample], size: int, draw: random.Random) -> Iterato
 def _total(path: Path, limit: int | None, sample: int | None) -> int | None:
     """How many samples there will be, where that is quickly known: a plain JSONL file has one a line."""
     lines = None
-    if path.suffix == ".jsonl":
+    if path.suffix == ".jsonl" and path.is_file():
         with path.open("rb") as file:
             lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
     known = [number for number in (lines, limit, sample) if number is not None]

@@ -1,9 +1,11 @@
 """Which format a recording has."""
 
+import re
+
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.traces.readers import READERS
+from judgekit.traces.readers import FALLBACKS, READERS
 from judgekit.traces.readers.foreign import Reader
 
 
@@ -11,13 +13,25 @@ def detect(value: JsonValue) -> Reader:
     """The reader that recognises a parsed file, or one line of a JSONL file.
 
     Raises:
-        TraceError: None does; says what was seen and what was tried.
+        TraceError: None does, or more than one; says what was seen, and which formats it may be.
     """
-    for reader in READERS.values():
-        if reader.recognises(value):
-            return reader
-    tried = "".join(f"\n  {reader.shape}" for reader in READERS.values())
-    raise TraceError(f"no known format: found {_seen(value)}. Tried:{tried}")
+    fitting = [reader for reader in READERS.values() if reader.recognises(value)]
+    fitting = [reader for reader in fitting if reader.name not in FALLBACKS] or fitting[:1]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        names = " or ".join(reader.name for reader in fitting)
+        raise TraceError(f"may be {names}: found {_seen(value)}; say which (format=, --format)")
+    near = [reader.shape for reader in READERS.values() if _keys(value) & set(re.findall(r'"(\w+)"', reader.shape))]
+    hint = "".join(f"\n  {shape}" for shape in near) or f" {', '.join(READERS)} (judgekit formats shows what they look like)"
+    raise TraceError(f"no known format: found {_seen(value)}. {'Nearest' if near else 'Known'} are:{hint}")
+
+
+def _keys(value: JsonValue) -> set[str]:
+    """The keys of an object, or of the first in a list."""
+    if isinstance(value, list):
+        return _keys(value[0]) if value else set()
+    return set(value) if isinstance(value, dict) else set()
 
 
 def _seen(value: JsonValue) -> str:

@@ -1,14 +1,18 @@
 """Files of records: how they are opened, in which encoding, and how JSON is read from them."""
 
 import codecs
-import gzip
+import glob
 import json
 import re
-import zlib
+import shutil
+import sys
+import tempfile
+import weakref
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Literal, NamedTuple, TypeAlias, cast
 
@@ -16,8 +20,12 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from judgekit.errors import ConfigError, TraceError
+from judgekit.traces.packing import Archive, Packing, bounded, bounded_lines, packing_of, unpacked
 
-Container: TypeAlias = Literal["lines", "document", "csv", "parquet"]
+Container: TypeAlias = Literal["lines", "document", "objects", "archive", "csv", "parquet"]
+
+STREAM = Path("-")
+"""Standard input, or output."""
 
 _LOOKED_AT = 1 << 20
 _SUFFIXES: dict[str, Container] = {
@@ -28,8 +36,16 @@ _SUFFIXES: dict[str, Container] = {
     ".csv": "csv",
     ".tsv": "csv",
     ".parquet": "parquet",
+    ".eval": "archive",
+    ".txt": "document",
+    ".log": "document",
 }
-_UNREADABLE = (OSError, EOFError, zlib.error)
+_OF_RECORDS = _SUFFIXES.keys() - {"", ".txt", ".log"}
+"""Endings by which a file in a folder is known; files of all kinds have the others, and are read where they are named."""
+_KNOWN = f"{', '.join(filter(None, _SUFFIXES))}, all also with .gz or .zst"
+_HEADERS = ("header.json", "_journal/start.json")
+"""Of the archive of an Inspect log; one that is still being written has only the second."""
+_OBJECT = re.compile(rb"^\{", re.MULTILINE)
 _ABOVE_ASCII = re.compile(r"[^\x00-\x7f]+")
 _WORDS = re.compile(r"[^\x00-\x7f]{2,}|(?<![A-Za-z])[^\x00-\x7f](?![A-Za-z])")
 
@@ -42,10 +58,24 @@ class Line(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record of a file with the line where it starts, if it has one; its value, or why that cannot be read."""
+    """One record of a file with the line where it starts, if it has one; its value, or why that cannot be read.
+
+    ``clean`` says that it is known to hold no lone surrogates.
+    """
 
     line: int | None
     value: JsonValue | TraceError
+    clean: bool = False
+
+
+class _Kept:
+    """A stream that can be read only once, in a temporary file that goes when nobody needs it any more."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        with tempfile.NamedTemporaryFile(prefix="judgekit-", delete=False) as file:
+            self.path = Path(file.name)
+            weakref.finalize(self, self.path.unlink, missing_ok=True)
+            shutil.copyfileobj(stream, file)
 
 
 @dataclass(frozen=True)
@@ -53,46 +83,75 @@ class File:
     """A file that is there and is not empty.
 
     Attributes:
-        path: Where it is; a name that ends in ``.gz`` is that of a packed file.
-        container: What holds the records, as the file's name says.
+        path: Where it is, for messages.
+        container: What holds the records, as the file's name says, or the file itself where that does not say it:
+            ``objects`` are JSON objects one behind another, of many lines each.
+        packing: How it is packed, whatever its name.
         encoding: That of the bytes which `opened` gives, by Python's name for it.
         guessed: The file is not UTF-8, and nobody said what it is.
     """
 
     path: Path
     container: Container
+    packing: Packing | None = None
     encoding: str = "utf-8"
     guessed: bool = False
     _recoded: str | None = None
+    _kept: _Kept | None = None
 
     @classmethod
     def at(cls, path: Path | str, encoding: str | None = None) -> "File":
         """The file; its encoding is found out where it is not given: UTF-8, GB18030, or UTF-16 with a mark.
+
+        Standard input is called ``-``. It is kept in a temporary file, and what it is shows in what it holds.
 
         Raises:
             TraceError: There is no such file, or nothing in it, or its name ends as that of no known container.
             ConfigError: There is no such encoding.
         """
         path = Path(path)
-        if path.is_dir():
+        kept = None
+        if path == STREAM:
+            kept = _Kept(sys.stdin.buffer)
+        elif path.is_dir():
             raise TraceError("is a folder; give one file", path=path)
-        if not path.exists():
+        elif not path.exists():
             raise TraceError("does not exist", path=path)
-        if path.stat().st_size == 0:
+        elif not path.is_file():  # a pipe
+            with path.open("rb") as stream:
+                kept = _Kept(stream)
+        place = path if kept is None else kept.path
+        if place.stat().st_size == 0:
             raise TraceError("is empty", path=path)
-        suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-        if suffix not in _SUFFIXES:
-            known = ", ".join(filter(None, _SUFFIXES))
-            raise TraceError(
-                f"no file that ends in {suffix!r} can be read; known are {known}, all also with .gz", path=path
-            )
-        file = cls(path, _SUFFIXES[suffix])
-        if file.container == "parquet":
-            return file
-        name = file._found_encoding() if encoding is None else _known(encoding)
+        try:
+            packing = packing_of(place)
+        except OSError as error:
+            raise TraceError(f"cannot be read: {error}", path=path) from error
+        container = "document" if kept else _container_of(path)
+        return cls(path, "archive" if packing == "zip" else container, packing, _kept=kept).looked_into(encoding)
+
+    def looked_into(self, encoding: str | None) -> "File":
+        """The file with its encoding, and with its container where its name does not say that."""
+        if self._kept and self._starts_with(b"PAR1"):
+            return replace(self, container="parquet")
+        if self.container in ("parquet", "archive"):
+            return self
+        name = self._found_encoding() if encoding is None else _known(encoding)
         if "\n".encode(name) != b"\n":  # such as UTF-16, whose lines cannot be split as bytes
-            return replace(file, _recoded=name)
-        return replace(file, encoding=name, guessed=encoding is None and name != "utf-8")
+            file = replace(self, _recoded=name)
+        else:
+            file = replace(self, encoding=name, guessed=encoding is None and name != "utf-8")
+        return file.resolved() if file.container == "document" else file
+
+    def resolved(self) -> "File":
+        """A file whose name does not say what it holds: its first two lines do."""
+        with suppress(TraceError), closing(self.lines()) as lines:  # a damaged file is an error when it is read
+            first, second = next(lines).text, next(lines, None)
+            if self._kept and not first.startswith((b"{", b"[")):
+                return replace(self, container="csv")
+            if second is not None and self._is_json(first):
+                return replace(self, container="lines")
+        return self
 
     @property
     def notice(self) -> TraceError | None:
@@ -106,19 +165,20 @@ class File:
     def opened(self) -> Generator[IO[bytes]]:
         """The file, unpacked; what goes wrong while it is read is about this file."""
         try:
-            with gzip.open(self.path) if self.path.suffix.lower() == ".gz" else self.path.open("rb") as file:
-                stream = cast("IO[bytes]", file)
-                yield stream if self._recoded is None else BytesIO(stream.read().decode(self._recoded).encode())
-        except _UNREADABLE as error:
+            with unpacked(self._place, self.packing) as stream:
+                yield stream if self._recoded is None else BytesIO(self._all(stream).decode(self._recoded).encode())
+        except OSError as error:
             raise TraceError(f"cannot be read: {error}", path=self.path) from error
+        except TraceError as error:
+            raise TraceError(error.found, path=self.path, line=error.line) from error
         except UnicodeDecodeError as error:
             raise TraceError(undecodable(error), path=self.path) from error
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Generator[Line]:
         """The lines that are not blank; a file has at least one."""
         blank = True
         with self.opened() as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(bounded_lines(file), 1):
                 if text := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
                     blank = False
                     yield Line(number, text)
@@ -126,30 +186,80 @@ class File:
             raise TraceError("has only blank lines", path=self.path)
 
     def records(self) -> Iterator[Record]:
-        """The records of a file of JSON lines."""
-        return map(self.parsed, self.lines())
+        """The records of JSON lines, of objects one behind another, or of an archive."""
+        if self.container == "archive":
+            return self._archived()
+        return map(self.parsed, self.lines() if self.container == "lines" else _objects(self._content()))
 
     def parsed(self, line: Line) -> Record:
-        """A line of JSON as a record."""
+        """A line of JSON, or the lines that one object takes, as a record."""
         try:
-            return Record(line.number, parse_json(line.text, self.encoding))
-        except ValueError as error:  # to the parser it is line 1, whatever its number in the file
-            return Record(line.number, TraceError(_not_json(error).replace(" at line 1 column ", " at column ")))
-
-    def document(self) -> JsonValue | Iterator[Record]:
-        """The one JSON value that the file holds, or the records on its lines where it is JSONL of another name."""
-        with self.opened() as file:
-            content = file.read().removeprefix(codecs.BOM_UTF8)
-        try:
-            return parse_json(content, self.encoding)
+            value, clean = _parsed(line.text, self.encoding)
+            return Record(line.number, value, clean)
         except ValueError as error:
-            if (first := content.lstrip().split(b"\n", 1)[0]) and self._is_json(first):
-                return self.records()
+            found = _not_json(error)
+            if self.container == "lines":  # to the parser it is line 1, whatever its number in the file
+                found = found.replace(" at line 1 column ", " at column ")
+            return Record(line.number, TraceError(found))
+
+    def document(self) -> Record | None:
+        """The one JSON value that the file holds; ``None`` where it holds objects one behind another.
+
+        Raises:
+            TraceError: It holds neither.
+        """
+        content = self._content()
+        try:
+            return Record(None, *_parsed(content, self.encoding))
+        except ValueError as error:
+            objects = _objects(content)
+            first, second = next(objects, None), next(objects, None)
+            if first is not None and second is not None and self._is_json(first.text):
+                return None
             raise TraceError(_not_json(error), path=self.path) from error
+
+    def _content(self) -> bytes:
+        with self.opened() as stream:
+            return self._all(stream).removeprefix(codecs.BOM_UTF8)
+
+    def _all(self, stream: IO[bytes]) -> bytes:
+        return stream.read() if self.packing is None else bounded(stream)
+
+    def _archived(self) -> Iterator[Record]:
+        """The samples of an Inspect log, one at a time, each with the log's header."""
+        try:
+            with Archive(self._place) as archive:
+                names = [name for name in archive if name.startswith("samples/") and name.endswith(".json")]
+                if not names:
+                    raise TraceError("holds no samples, as the archive of an Inspect log does")
+                header: JsonValue = None
+                for name in _HEADERS:
+                    if header is None and name in archive:
+                        head = _member(archive, name)
+                        if isinstance(head.value, TraceError):
+                            yield head
+                        else:
+                            header = head.value
+                for name in names:
+                    sample = _member(archive, name)
+                    if header is not None and not isinstance(sample.value, TraceError):
+                        sample = sample._replace(value={"header": header, "sample": sample.value}, clean=False)
+                    yield sample
+        except TraceError as error:
+            raise TraceError(error.found, path=self.path) from error
+
+    @property
+    def _place(self) -> Path:
+        return self.path if self._kept is None else self._kept.path
+
+    def _starts_with(self, mark: bytes) -> bool:
+        with suppress(TraceError), self.opened() as stream:
+            return stream.read(len(mark)) == mark
+        return False
 
     def _is_json(self, text: bytes) -> bool:
         try:
-            parse_json(text, self.encoding)
+            _parsed(text, self.encoding)
         except ValueError:
             return False
         return True
@@ -170,6 +280,59 @@ class File:
                     if not _is_text(line, "utf-8"):
                         broken.append(line)
         return "gb18030" if chinese and len(broken) * 2 > foreign and _is_chinese(b"".join(broken)) else "utf-8"
+
+
+def files_at(path: Path | str) -> list[Path]:
+    """The files in a folder whose names say that they can be read, or those that fit a pattern; else the path itself.
+
+    Hidden ones are left out. They stand in the order of their names.
+
+    Raises:
+        TraceError: There are none in a folder.
+    """
+    path = Path(path)
+    if path.is_dir():
+        inside = (one.relative_to(path) for one in path.rglob("*"))
+        shown = (one for one in inside if not any(name.startswith(".") for name in one.parts))
+        found = sorted(path / one for one in shown if _suffix(one) in _OF_RECORDS and (path / one).is_file())
+        if not found:
+            raise TraceError(f"holds no files that can be read; known are {_KNOWN}", path=path)
+        return found
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    fitting = glob.glob(str(path), recursive=True)  # noqa: PTH207 - Path.glob shows hidden files
+    return sorted(one for one in map(Path, fitting) if one.is_file()) or [path]
+
+
+def _container_of(path: Path) -> Container:
+    """What a file's name says of it."""
+    suffix = _suffix(path)
+    if suffix not in _SUFFIXES:
+        raise TraceError(f"no file that ends in {suffix!r} can be read; known are {_KNOWN}", path=path)
+    return _SUFFIXES[suffix]
+
+
+def _suffix(path: Path) -> str:
+    """The ending of a name, without that of a packed file."""
+    return Path(path.name.lower().removesuffix(".gz").removesuffix(".zst")).suffix
+
+
+def _objects(content: bytes) -> Iterator[Line]:
+    """Objects one behind another, each of which starts a line with its brace."""
+    starts = [match.start() for match in _OBJECT.finditer(content)]
+    number = 1
+    for before, (start, end) in zip([0, *starts], pairwise([*starts, len(content)]), strict=False):
+        number += content.count(b"\n", before, start)
+        yield Line(number, content[start:end])
+
+
+def _member(archive: Archive, name: str) -> Record:
+    try:
+        return Record(None, *_parsed(archive.member(name), "utf-8"))
+    except TraceError as error:
+        return Record(None, error)
+    except ValueError as error:
+        return Record(None, TraceError(f"{name}: {_not_json(error)}"))
 
 
 def _known(encoding: str) -> str:
@@ -216,14 +379,19 @@ def parse_json(text: bytes, encoding: str = "utf-8") -> JsonValue:
     Raises:
         ValueError: It is no JSON, or (a `UnicodeDecodeError`) no text in this encoding.
     """
+    return _parsed(text, encoding)[0]
+
+
+def _parsed(text: bytes, encoding: str) -> tuple[JsonValue, bool]:
+    """The value, and whether it is known to hold no lone surrogates."""
     try:
-        return cast("JsonValue", from_json(text if encoding == "utf-8" else text.decode(encoding)))
+        return cast("JsonValue", from_json(text if encoding == "utf-8" else text.decode(encoding))), True
     except ValueError:
         said = text.decode(encoding)
         if "\\u" not in said:  # the fast parser refuses nothing else that the slow one takes
             raise
         try:
-            return cast("JsonValue", json.loads(said))
+            return cast("JsonValue", json.loads(said)), False
         except RecursionError:
             raise ValueError("nested too deeply") from None
 

@@ -16,6 +16,8 @@ MEASURED = ("task_quality", "communication_rounds", "task_time", "original_score
 _TEXTS = ("label", "prediction", "reference", "references", "group", "domain")
 KEPT = ("expected_output", "results", *MEASURED)
 """Columns that go into the fields of a sample under their own names."""
+KNOWN = frozenset((*References.__annotations__, *KEPT))
+"""Columns that say what is known."""
 
 
 def known_of(row: JsonObject) -> JsonObject:

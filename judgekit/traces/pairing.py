@@ -1,9 +1,10 @@
 """Which result belongs to which tool call."""
 
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from judgekit.traces.message import CALLERS, AIMessage, HumanMessage, Message, Requestor, ToolCall, ToolMessage
+from judgekit.traces.message import CALLERS, Message, Requestor, ToolCall, ToolMessage
 
 
 class Caller(NamedTuple):
@@ -33,29 +34,25 @@ def pair_results(messages: Sequence[Message]) -> Pairing:
     first unanswered one of that turn. A turn is a run of messages of one side with nothing between them. The user's
     results answer only the user's calls.
     """
-    unanswered: list[Caller] = []
-    last_turns: dict[str, int] = {}
+    agent, user = _Unanswered("assistant"), _Unanswered("user")
     calls: dict[int, Caller] = {}
     orphans: list[int] = []
     turn = 0
     for index, message in enumerate(messages):
-        if isinstance(message, AIMessage | HumanMessage):
-            requestor = "assistant" if isinstance(message, AIMessage) else "user"
-            if index == 0 or messages[index - 1].role != message.role:
-                turn = index
-            unanswered.extend(
-                Caller(index, position, call, requestor, turn) for position, call in enumerate(message.tool_calls)
-            )
+        if index == 0 or messages[index - 1].role != message.role:
+            turn = index
+        if message.role == "assistant":
             if message.tool_calls:
-                last_turns[requestor] = turn
-        elif isinstance(message, ToolMessage):
-            own = [one for one in unanswered if one.requestor == message.requestor]
-            match = _find(message, own, last_turns.get(message.requestor))
-            if match is None:
+                agent.add(index, message.tool_calls, turn)
+        elif message.role == "user":
+            if message.tool_calls:
+                user.add(index, message.tool_calls, turn)
+        elif message.role == "tool":
+            answered = (agent if message.requestor == "assistant" else user).take(message)
+            if answered is None:
                 orphans.append(index)
             else:
-                unanswered = [one for one in unanswered if one is not match]
-                calls[index] = match
+                calls[index] = answered
     return Pairing(calls, tuple(orphans))
 
 
@@ -74,10 +71,43 @@ def call_errors(messages: Sequence[Message], requestor: Requestor) -> tuple[bool
     )
 
 
-def _find(result: ToolMessage, unanswered: Sequence[Caller], last_turn: int | None) -> Caller | None:
-    if result.tool_call_id is not None:
-        same_id = [one for one in unanswered if one.call.id == result.tool_call_id]
-        # Parallel calls may share one id too; within one message they are answered in order.
-        return next((one for one in same_id if one.message == same_id[-1].message), None)
-    turn = [one for one in unanswered if one.turn == last_turn]
-    return next((one for one in turn if result.name in (None, one.call.name)), None)
+class _Unanswered:
+    """Calls of one side that wait for their results."""
+
+    def __init__(self, requestor: Requestor) -> None:
+        self._requestor = requestor
+        self._by_id: dict[str, dict[int, deque[Caller]]] = {}
+        """For each id the messages that use it: parallel calls may share one, and are taken in order."""
+        self._turn: dict[str | None, deque[Caller]] = {}
+        """Those of the last turn: for each name, and all under ``None``."""
+        self._began = -1
+        self._answered: set[tuple[int, int]] = set()
+
+    def add(self, index: int, calls: Sequence[ToolCall], turn: int) -> None:
+        if turn != self._began:
+            self._began, self._turn = turn, {}
+        for position, call in enumerate(calls):
+            caller = Caller(index, position, call, self._requestor, turn)
+            if call.id is not None:
+                self._by_id.setdefault(call.id, {}).setdefault(index, deque()).append(caller)
+            for name in (None, call.name):
+                self._turn.setdefault(name, deque()).append(caller)
+
+    def take(self, result: ToolMessage) -> Caller | None:
+        if result.tool_call_id is None:
+            return self._first(self._turn.get(result.name))
+        messages = self._by_id.get(result.tool_call_id)
+        while messages:
+            nearest = next(reversed(messages))
+            if (caller := self._first(messages[nearest])) is not None:
+                return caller
+            del messages[nearest]
+        return None
+
+    def _first(self, waiting: deque[Caller] | None) -> Caller | None:
+        while waiting:
+            caller = waiting.popleft()
+            if (place := (caller.message, caller.position)) not in self._answered:
+                self._answered.add(place)
+                return caller
+        return None

@@ -2,18 +2,18 @@
 
 import operator
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import JsonValue, ValidationError
 
-from judgekit.errors import ConfigError, TraceError
+from judgekit.errors import ConfigError, TraceError, explain
 from judgekit.traces.columns import ROWS_LOOKED_AT, Columns
 from judgekit.traces.detect import detect
-from judgekit.traces.files import File, Record
+from judgekit.traces.files import File, Record, files_at
 from judgekit.traces.message import is_unicode
 from judgekit.traces.readers import READERS
 from judgekit.traces.readers.foreign import Reader, items
@@ -34,40 +34,98 @@ def read(
     columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
 ) -> Iterator[Sample]:
-    """Reads recorded conversations or dataset rows, one after another, holding few of them at a time (of JSON, all).
+    """Reads recorded conversations or dataset rows, one after another.
+
+    Of JSON Lines, tables and archives few records are held at a time. A JSON document is held as a whole, and so are the
+    lines of a log whose lines belong together, such as spans and the sessions of coding agents.
 
     Args:
-        path: A ``.jsonl``, ``.json``, ``.csv``, ``.tsv`` or ``.parquet`` file, or one of these with ``.gz``.
-        format: One of ``judgekit``, ``openai-chat``, ``ragas``, ``rows``, ``tau2``; found out by itself when not given.
+        path: A ``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet`` or ``.eval`` file, also packed (``.gz``,
+            ``.zst``); ``.txt`` and ``.log`` if they hold JSON; a folder, all of whose files with such names are read; a
+            pattern such as ``logs/**/*.json``; or ``-``, which is standard input. Each of many files has its own format;
+            samples without an id are numbered over all of them.
+        format: One of those that ``judgekit formats`` lists; found out by itself when not given.
         references: A file of references for traces that carry none, in any of these containers; see `Joiner`.
-        on_error: What is done about a record that cannot be read, and about references that fit no sample: a Python
-            warning (the default), an error, or a call with the `TraceError`. The rest is read in any case but ``raise``.
+        on_error: What is done about a record that cannot be read, one of many files that cannot be, and references that
+            fit no sample: a Python warning (the default), an error, or a call with the `TraceError`. The rest is read in
+            any case but ``raise``.
         columns: What columns of rows are called in the file, or in that of references, and what here:
             ``{"question": "input", "answer": "response"}``.
         encoding: That of the file, and of references, if they hold text. UTF-8 and GB18030 are told apart when it is not
             given; what was read as GB18030 is told by ``on_error``.
 
     Raises:
-        TraceError: The file cannot be read at all, has no known format, or has not the columns.
+        TraceError: The file, or none of the files, can be read at all, has a known format, and has the columns.
         ConfigError: There is no such format or encoding, or two columns are to have one name.
     """
-    file = File.at(path, encoding)
-    names = Columns(columns or {})
-    joiner = None
-    notices = [file.notice]
-    if references is not None:
-        known = File.at(references, encoding)
-        notices.append(known.notice)
-        joiner = Joiner(known.path, _records(known, names))
-        notices.append(joiner.notice)
-    if format is not None and format not in READERS:
-        raise ConfigError.unknown("format", format, READERS)
-    named = None if format is None else READERS[format]
-    if file.container == "document":
-        samples = _from_document(file, names, named)
-    else:
-        samples = _from_records(file, names, named or _detected(file, _required(file, names)))
-    return _reported(samples, joiner, on_error, [notice for notice in notices if notice])
+    return Recordings(path, format, references, columns, encoding).samples(on_error)
+
+
+class Recordings:
+    """Files that are read together; see `read`.
+
+    Attributes:
+        formats: The format of each file that could be read so far.
+        failed: Why others of many files could not be, or not to the end.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        format: str | None = None,
+        references: Path | str | None = None,
+        columns: Mapping[str, str] | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        self.formats: dict[Path, str] = {}
+        self.failed: list[TraceError] = []
+        self._names = Columns(columns or {})
+        self._encoding = encoding
+        self._joiner = None
+        self._notices: list[TraceError | None] = []
+        if format is not None and format not in READERS:
+            raise ConfigError.unknown("format", format, READERS)
+        self._named = None if format is None else READERS[format]
+        paths = files_at(path)
+        file = File.at(path, encoding) if paths == [Path(path)] else None
+        if references is not None:
+            known = File.at(references, encoding)
+            self._joiner = Joiner(known.path, _records(known, self._names))
+            self._notices = [known.notice, self._joiner.notice]
+        self._found = self._of_all(paths) if file is None else self._of(file, 0)
+
+    def samples(self, on_error: OnError) -> Iterator[Sample]:
+        """The samples, once; see `read`."""
+        for found in chain(filter(None, self._notices), self._found):
+            if isinstance(found, TraceError):
+                _report(found, on_error)
+            else:
+                yield found if self._joiner is None else self._joiner.join(found)
+        for problem in self._joiner.misfits() if self._joiner else ():
+            _report(problem, on_error)
+
+    def _of(self, file: File, before: int) -> Iterator[Sample | TraceError]:
+        """What is in a file; ``before`` is how many records there are in the files before it."""
+        if file.container == "document":
+            samples, name = _from_document(file, self._names, self._named, before)
+        else:
+            reader = self._named or _detected(file, _required(file, self._names))
+            samples, name = _from_records(file, self._names, reader, before), reader.name
+        self.formats[file.path] = name
+        return samples if file.notice is None else chain([file.notice], samples)
+
+    def _of_all(self, paths: Sequence[Path]) -> Iterator[Sample | TraceError]:
+        before = 0
+        for path in paths:
+            try:
+                for found in self._of(File.at(path, self._encoding), before):
+                    before += isinstance(found, Sample) or found.index is not None
+                    yield found
+            except (TraceError, ConfigError) as error:
+                self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=path))
+                yield self.failed[-1]
+        if not self.formats:
+            raise TraceError(f"none of {len(paths):,} files can be read; the first: {self.failed[0]}")
 
 
 def _records(file: File, names: Columns) -> Iterator[Record]:
@@ -75,11 +133,13 @@ def _records(file: File, names: Columns) -> Iterator[Record]:
         return csv_rows(file, names)
     if file.container == "parquet":
         return parquet_rows(file, names)
-    records = file.records() if file.container == "lines" else file.document()
-    if not isinstance(records, Iterator):
-        if not (rows := items(records)):
-            raise TraceError("holds no rows", path=file.path)
-        records = (Record(None, row) for row in rows)
+    document = file.document() if file.container == "document" else None
+    if document is None:
+        records = file.records()
+    elif rows := items(_value(document.value)):
+        records = (Record(None, row, document.clean) for row in rows)
+    else:
+        raise TraceError("holds no rows", path=file.path)
     return names.rows(records) if names.names else records
 
 
@@ -91,9 +151,9 @@ def _required(file: File, names: Columns) -> Iterator[Record]:
 def _detected(file: File, records: Iterator[Record]) -> Reader:
     """The format of the first record that has a known one, among the first hundred."""
     failures: list[TraceError] = []
-    for line, value in islice(records, ROWS_LOOKED_AT):
+    for line, value, _ in islice(records, ROWS_LOOKED_AT):
         try:
-            return detect(_value(value))
+            return _recognised(_value(value))
         except TraceError as error:
             found = error.found
             if found.startswith("not JSON"):
@@ -102,46 +162,73 @@ def _detected(file: File, records: Iterator[Record]) -> Reader:
     raise failures[0]
 
 
+def _recognised(value: JsonValue) -> Reader:
+    try:
+        return detect(value)
+    except RecursionError:
+        raise TraceError("nested too deeply") from None
+
+
 def _value(value: JsonValue | TraceError) -> JsonValue:
     if isinstance(value, TraceError):
         raise value
     return value
 
 
-def _from_records(file: File, names: Columns, reader: Reader) -> Iterator[Sample | TraceError]:
+def _from_records(file: File, names: Columns, reader: Reader, before: int) -> Iterator[Sample | TraceError]:
     own_lines = isinstance(reader, JudgekitReader) and file.container == "lines"
     if own_lines and not names.names and file.encoding == "utf-8":
-        yield from _from_own_lines(file, reader)
+        yield from _from_own_lines(file, reader, before)
         return
-    for index, record in enumerate(_required(file, names)):
-        yield _converted(record, reader, file.path, index)
+    records = _required(file, names)
+    yield from _converted(_gathered(records) if reader.gathers else records, _Place(reader, file.path, before))
 
 
-def _from_own_lines(file: File, reader: Reader) -> Iterator[Sample | TraceError]:
+def _gathered(records: Iterable[Record]) -> Iterator[Record]:
+    """Rows that belong together as one list; before it, those that cannot be read."""
+    rows: list[JsonValue] = []
+    clean = True
+    for record in records:
+        if isinstance(record.value, TraceError):
+            yield record
+        else:
+            rows.append(record.value)
+            clean = clean and record.clean
+    yield Record(None, rows, clean)
+
+
+def _from_own_lines(file: File, reader: Reader, before: int) -> Iterator[Sample | TraceError]:
     """Our own format, as fast as it can be read."""
+    place = _Place(reader, file.path, before)
     for index, line in enumerate(file.lines()):
         try:
             yield Sample.model_validate_json(line.text)
         except ValidationError:  # a missing id or a surrogate; or an error that is explained on the way of all others
-            yield _converted(file.parsed(line), reader, file.path, index)
+            yield from _converted([file.parsed(line)], place, index)
 
 
-def _from_document(file: File, names: Columns, named: Reader | None) -> Iterator[Sample | TraceError]:
+def _from_document(
+    file: File, names: Columns, named: Reader | None, before: int
+) -> tuple[Iterator[Sample | TraceError], str]:
     document = file.document()
-    if isinstance(document, Iterator):
-        lines = replace(file, container="lines")
-        return _from_records(lines, names, named or _detected(lines, _required(lines, names)))
+    if document is None:
+        objects = replace(file, container="objects")
+        reader = named or _detected(objects, _required(objects, names))
+        return _from_records(objects, names, reader, before), reader.name
     try:
+        value = _value(document.value)
         if names.names:
-            document = _renamed(document, names)
+            value = _renamed(value, names)
             names.must_be_seen(file.path)
-        reader = named or detect(document)
-        records = reader.records(document)
+        reader = named or _recognised(value)
+        records = _split(value, reader)
     except TraceError as error:
         raise TraceError(error.found, path=file.path) from error
     if not records:
         raise TraceError("holds no conversations", path=file.path)
-    return (_converted(Record(None, record), reader, file.path, index) for index, record in enumerate(records))
+    place = _Place(reader, file.path, before)
+    made = (_made(Record(None, record, document.clean), place, index) for index, record in enumerate(records))
+    return made, reader.name
 
 
 def _renamed(document: JsonValue, names: Columns) -> JsonValue:
@@ -158,13 +245,44 @@ def _renamed(document: JsonValue, names: Columns) -> JsonValue:
     return cast("JsonValue", rows)
 
 
-def _converted(record: Record, reader: Reader, path: Path, index: int) -> Sample | TraceError:
+class _Place(NamedTuple):
+    """Where records stand: in a file, behind those of other files."""
+
+    reader: Reader
+    path: Path
+    before: int
+
+
+def _converted(rows: Iterable[Record], place: _Place, index: int = 0) -> Iterator[Sample | TraceError]:
+    """The conversations in the rows of a file, counted from ``index``."""
+    for row in rows:
+        try:
+            found = [row.value] if isinstance(row.value, TraceError) else _split(row.value, place.reader)
+        except TraceError as error:
+            found = [error]
+        for value in found:
+            yield _made(Record(row.line, value, row.clean), place, index)
+            index += 1
+
+
+def _split(value: JsonValue, reader: Reader) -> list[JsonValue]:
+    try:
+        return list(reader.records(value))
+    except RecursionError:
+        raise TraceError("nested too deeply") from None
+
+
+def _made(record: Record, place: _Place, index: int) -> Sample | TraceError:
+    reader, path, before = place
     try:
         value = _value(record.value)
-        clean = _without_surrogates(value)
-        sample = reader.sample(clean, index)
+        clean = value if record.clean else _without_surrogates(value)
+        sample = reader.sample(clean, before + index)
     except TraceError as error:
         return TraceError(error.found, path=path, index=index, line=record.line)
+    except ValidationError as error:
+        found = "nested too deeply" if "recursion" in str(error.errors()[0]["type"]) else explain(error)
+        return TraceError(found, path=path, index=index, line=record.line)
     except RecursionError:
         return TraceError("nested too deeply", path=path, index=index, line=record.line)
     trace = sample.trace
@@ -194,18 +312,6 @@ def _without_surrogates(value: JsonValue) -> JsonValue:
         same = all(map(operator.is_, clean.values(), value.values())) and all(map(operator.is_, clean, value))
         return value if same else clean
     return value
-
-
-def _reported(
-    samples: Iterator[Sample | TraceError], joiner: Joiner | None, on_error: OnError, notices: list[TraceError]
-) -> Iterator[Sample]:
-    for found in chain(notices, samples):
-        if isinstance(found, TraceError):
-            _report(found, on_error)
-        else:
-            yield found if joiner is None else joiner.join(found)
-    for problem in joiner.misfits() if joiner else ():
-        _report(problem, on_error)
 
 
 def _report(error: TraceError, on_error: OnError) -> None:

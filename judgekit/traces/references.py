@@ -40,7 +40,7 @@ class Joiner:
         self._met: set[str] = set()
         self._unknown: dict[str, None] = {}
         self._carried = 0
-        for index, (line, row) in enumerate(rows):
+        for index, (line, row, _) in enumerate(rows):
             try:
                 key, value, known = self._split(row)
                 checked = sample_of(value, known)

@@ -14,6 +14,7 @@ from judgekit.errors import ConfigError, TraceError
 from judgekit.traces.columns import Columns
 from judgekit.traces.files import File, Record, parse_json, undecodable
 from judgekit.traces.known import MEASURED
+from judgekit.traces.packing import bounded_lines
 
 STRUCTURES = frozenset(
     {
@@ -53,7 +54,7 @@ def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
     csv.field_size_limit(2**31 - 1)  # it is the process's, and a cell may hold a whole conversation
     broken: list[TraceError] = []
     with file.opened() as stream:
-        lines = _text(stream, file.encoding, broken)
+        lines = _text(bounded_lines(stream), file.encoding, broken)
         before, first = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
         delimiter = max(_DELIMITERS, key=re.sub('"[^"]*"', "", first).count)
         rows = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)

@@ -363,22 +363,37 @@ def test_a_file_name_that_is_too_long(cli):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ".", ".: is a folder; give one file"),
+        (lambda: ".", ".: holds no files that can be read; known are .json, "),
         (lambda: bad_file("a.jsonl", b""), "a.jsonl: is empty"),
         (lambda: bad_file("a.jsonl", b" \n\n"), "a.jsonl: has only blank lines"),
-        (lambda: bad_file("a.json", b"[]"), "a.json: no known format: found an empty list. Tried:\n"),
+        (lambda: bad_file("a.json", b"[]"), "a.json: no known format: found an empty list. Known are: "),
         (lambda: bad_file("a.json", b"Dear diary"), "a.json: not JSON: expected value at line 1 column 1"),
         (lambda: bad_file("a.jsonl", b"Dear diary\n"), "a.jsonl (line 1): not JSON: expected value at column 1"),
-        (lambda: bad_file("a.jsonl.gz", b"{}"), "a.jsonl.gz: cannot be read: Not a gzipped file"),
+        (lambda: bad_file("a.jsonl.gz", b"\x1f\x8b{}"), "a.jsonl.gz: cannot be read: "),
         (lambda: bad_file("a.jsonl", b'{"foo": 1}\n'), "a.jsonl (line 1): "),
     ],
-    ids=["folder", "empty", "blank", "no conversations", "no JSON", "no JSON line", "no gzip", "unknown format"],
+    ids=["folder", "empty", "blank", "no conversations", "no JSON", "no JSON line", "broken gzip", "unknown format"],
 )  # fmt: skip
 def test_a_file_that_cannot_be_read(cli, make, message):
     ended = cli("run", make(), *TOOLS, "-o", "rows.jsonl")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"judgekit: {message}")
     assert not Path("rows.jsonl").exists()
+
+
+def test_a_folder_is_scored_and_ends_with_1_where_a_file_of_it_could_not_be_read(cli):
+    Path("all").mkdir()
+    for name in ("a", "b"):
+        Path(f"all/{name}.jsonl").write_text(
+            '{"messages": [{"role": "user", "content": "x"}], "reference_tool_calls": []}\n'
+        )
+    ended = cli("run", "all", *TOOLS)
+    assert (ended.code, "2 of 2" in ended.out) == (0, True)
+    Path("all/c.json").write_text("{oops")
+    for source in ("all", "all/*"):
+        ended = cli("run", source, *TOOLS)
+        assert (ended.code, "2 of 2" in ended.out) == (1, True)
+        assert "all/c.json: not JSON" in ended.err
 
 
 def test_json_of_no_known_format_is_told_what_was_tried(cli):

@@ -137,7 +137,8 @@ def test_a_bare_list_of_messages_stays_one_conversation_where_columns_are_those_
 @pytest.mark.parametrize("format_name", [None, "tau2"])
 def test_a_file_of_simulations_is_read_with_the_columns_of_its_references(tmp_path, format_name):
     path, references = tmp_path / "a.json", tmp_path / "r.csv"
-    simulations = [{"task_id": task, "trial": trial, "messages": []} for task in ("13", "14") for trial in (0, 1)]
+    said = [{"role": "user", "content": "Hi"}]
+    simulations = [{"task_id": task, "trial": trial, "messages": said} for task in ("13", "14") for trial in (0, 1)]
     path.write_text(json.dumps({"simulations": simulations, "tasks": []}))
     references.write_text("task;gold\n13;x\n14;y\n")
     names = {"task": "task_id", "gold": "reference"}

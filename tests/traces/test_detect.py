@@ -5,10 +5,12 @@ import re
 import pytest
 
 from judgekit.errors import TraceError
+from judgekit.traces import detect as detection
 from judgekit.traces.detect import detect
 from judgekit.traces.readers import READERS
 
 CHAT = {"role": "user", "content": "Hi"}
+CHUNK = {"id": "a", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
 CASES = [
     ("judgekit", {"id": "a", "trace": {"messages": []}}),
     ("judgekit", [{"id": "a", "trace": {}}]),
@@ -22,6 +24,17 @@ CASES = [
     ("openai-chat", [{"messages": [CHAT]}]),
     ("openai-chat", [[CHAT], [CHAT]]),
     ("openai-chat", {"messages": [CHAT], "reference": "r", "label": "l"}),
+    ("openai-chat", {"request": {"messages": [CHAT]}, "response": {"choices": [{"message": CHAT}]}}),
+    ("openai-chat", {"request": {"messages": [CHAT]}, "response": None}),
+    ("openai-chat", {"request": {"messages": [CHAT]}, "response": [CHUNK]}),
+    ("openai-chat", [{"choices": [{"message": CHAT}]}]),
+    ("openai-chat-chunks", CHUNK),
+    ("openai-chat-chunks", {**CHUNK, "object": "chat.completion.chunk", "choices": []}),
+    ("openai-chat-chunks", [{"choices": [], "prompt_filter_results": []}, CHUNK]),
+    ("openai-chat-chunks", [[CHUNK], [CHUNK]]),
+    ("openai-responses", {"model": "m", "input": [CHAT]}),
+    ("tau-bench", [{"task_id": 0, "reward": 1.0, "info": {}, "traj": [CHAT], "trial": 0}]),
+    ("tau-bench", {"task_id": 0, "reward": 1.0, "info": {}, "traj": []}),
     ("rows", {"input": "Hi"}),
     ("rows", {"output": None}),
     ("rows", {"id": 1, "references": ["r"]}),
@@ -51,19 +64,66 @@ UNKNOWN = [
     ({"trace": "text"}, "an object with the keys 'trace'"),
     ({"messages": [], "input": "Hi"}, "an object with the keys 'messages', 'input'"),
     ({"id": 1, "metadata": {}, "domain": "d", "group": "g"}, "an object with the keys 'id', 'metadata', 'domain'"),
-    ({"model": "m", "input": [CHAT]}, "an object with the keys 'model', 'input'"),  # a request to a model
-    ({"model": "m", "output": [{"type": "message"}]}, "an object with the keys 'model', 'output'"),  # and its reply
+    ({"model": "m", "output": [{"type": "message"}]}, "an object with the keys 'model', 'output'"),  # a reply
     ({"eval": {}, "results": {"scores": []}}, "an object with the keys 'eval', 'results'"),  # the log of an evaluation
+    ({"error": "400 Invalid file data"}, "an object with the keys 'error'"),
+    (
+        {"request": {"messages": [CHAT]}, "response": {"type": "message"}},
+        "an object with the keys 'request', 'response'",
+    ),
+    ({"choices": ["A", "B"]}, "an object with the keys 'choices'"),
     ({"simulations": {}, "tasks": []}, "an object with the keys 'simulations', 'tasks'"),
     (None, "None"),
     (5, "5"),
     ("text", "'text'"),
-    ({str(number): 0 for number in range(20)}, "'0', '1', '2', '3', '4', '5', '6', '7'. Tried"),
+    ({str(number): 0 for number in range(20)}, "'0', '1', '2', '3', '4', '5', '6', '7'. Known are:"),
 ]
 
 
 @pytest.mark.parametrize(("value", "seen"), UNKNOWN, ids=lambda value: repr(value)[:30])
-def test_an_unknown_format_is_an_error_that_says_what_was_seen_and_tried(value, seen):
+def test_an_unknown_format_is_an_error_that_says_what_was_seen_and_which_are_known(value, seen):
     with pytest.raises(TraceError, match=f"^no known format: found .*{re.escape(seen)}") as raised:
         detect(value)
-    assert [line.split(":")[0].strip() for line in str(raised.value).splitlines()[1:]] == list(READERS)
+    assert named(raised.value)
+    assert named(raised.value) <= set(READERS)
+
+
+def named(error: TraceError) -> set[str]:
+    """The formats that a message names: their shapes, a line each, or else their names."""
+    first, *shapes = str(error).splitlines()
+    if shapes:
+        return {shape.split(":")[0].strip() for shape in shapes}
+    return set(first.split("Known are: ")[1].split(" (")[0].split(", "))
+
+
+def test_the_nearest_formats_are_those_that_have_a_key_in_common_and_else_all_are_named():
+    with pytest.raises(TraceError, match="Nearest are:\n") as near:
+        detect({"simulations": 5})
+    assert named(near.value) == {"tau2"}
+    with pytest.raises(TraceError, match=r"Known are: .*\(judgekit formats shows") as far:
+        detect({"none of these": 5})
+    assert named(far.value) == set(READERS)
+
+
+class Fake:
+    """A reader that recognises everything."""
+
+    shape = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def recognises(self, value: object) -> bool:
+        return True
+
+
+def test_two_formats_that_both_fit_are_an_error_that_names_them(monkeypatch):
+    monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in ("one", "two", "rows")})
+    with pytest.raises(TraceError, match=r"^may be one or two: found an object with the keys 'a'; say which"):
+        detect({"a": 1})
+
+
+def test_a_fallback_is_taken_only_where_no_other_fits(monkeypatch):
+    for names, name in ((("rows", "one", "openai-chat"), "one"), (("openai-chat", "rows"), "openai-chat")):
+        monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in names})
+        assert detect({"a": 1}).name == name

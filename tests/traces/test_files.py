@@ -1,15 +1,23 @@
 """Files in the encodings that people have."""
 
 import gzip
+import io
 import json
 import re
+import sys
+import tempfile
+import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from backports import zstd
+from backports.zstd import zipfile as zstd_zipfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError, TraceError
+from judgekit.traces import packing
 from judgekit.traces.files import File
 from judgekit.traces.reading import read
 
@@ -28,11 +36,12 @@ NOTICE = "is not UTF-8 and was read as GB18030; if that is right, say so: encodi
 
 def write(folder: Path, name: str, content: bytes) -> Path:
     path = folder / name
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    pack = {".gz": gzip.compress, ".zst": zstd.compress}.get(path.suffix, bytes)
+    path.write_bytes(pack(content))
     return path
 
 
-@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("name", CONTAINERS)
 @pytest.mark.parametrize(
     ("encoding", "said"),
@@ -208,12 +217,15 @@ def test_a_name_may_end_in_capital_letters(tmp_path, name):
     assert [sample.trace.response for sample in read(path, on_error="raise")] == ["a", "b"]
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a.txt", "a.csv.zip", "a.txt.gz"])
+KNOWN = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet, .eval, .txt, .log, all also with .gz or .zst"
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.csv.zip", "a.xlsx.gz", "a.xlsx.zst"])
 def test_a_name_that_ends_as_that_of_no_known_container_is_an_error(tmp_path, name):
     path = write(tmp_path, name, b"output\na\n")
-    known = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet"
-    found = f"no file that ends in '.{name.removesuffix('.gz').rpartition('.')[2]}' can be read"
-    with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {found}; known are {known}, all also with .gz')}$"):
+    ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix
+    found = f"no file that ends in '{ending}' can be read"
+    with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {found}; known are {KNOWN}')}$"):
         read(path)
     with pytest.raises(TraceError, match=re.escape(found)):
         read(write(tmp_path, "a.jsonl", LINES.encode()), references=path)
@@ -228,3 +240,190 @@ def test_any_text_is_the_same_in_all_encodings(tmp_path_factory, texts):
         lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode(encoding)
         path = write(folder, "texts.jsonl", lines)
         assert [sample.trace.response for sample in read(path, encoding=encoding)] == texts
+
+
+# --- packed files
+
+
+def replies(path: Path, met: list[TraceError] | None = None) -> list[str | None]:
+    return [sample.trace.response for sample in read(path, on_error="raise" if met is None else met.append)]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst"])
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress, bytes, lambda text: gzip.compress(text[:9]) + gzip.compress(text[9:])])  # fmt: skip
+def test_how_a_file_is_packed_is_found_by_its_first_bytes(tmp_path, name, pack):
+    path = tmp_path / name
+    path.write_bytes(pack(LINES.encode()))
+    assert replies(path) == TEXTS
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.zst", "a.json.zst", "a.csv.zst"])
+def test_a_zstd_file_that_is_cut_off_or_damaged_is_an_error_that_names_it(tmp_path, name):
+    path = write(tmp_path, name, CONTAINERS[name.removesuffix(".zst")].encode() * 50)
+    whole = path.read_bytes()
+    for damaged in (whole[:-3], whole[:9] + b"\xff" * 9 + whole[18:]):
+        path.write_bytes(damaged)
+        with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: cannot be read: "):
+            replies(path)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.zst", "a.eval"])
+def test_what_is_missing_to_read_zstd_is_named(tmp_path, monkeypatch, name):
+    path = write(tmp_path, name, LINES.encode()) if name.endswith(".zst") else archive(tmp_path, LOG)
+    for module in ("backports.zstd", "backports.zstd.zipfile", "compression.zstd"):
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(zipfile, "ZIP_ZSTANDARD", None, raising=False)
+    with pytest.raises(TraceError, match=re.escape(f"{path}: is packed by zstd, which takes a library: pip install")):
+        replies(path)
+
+
+BOMBS = {
+    "a.jsonl.gz": "line 2 is longer than 1 MB",
+    "a.csv.zst": "line 2 is longer than 1 MB",
+    "a.json.zst": "unpacked, it is longer than 1 MB",
+    "a.txt.gz": "unpacked, it is longer than 1 MB",
+}
+
+
+@pytest.mark.parametrize(("name", "found"), BOMBS.items())
+def test_what_unpacks_to_more_than_any_record_is_not_read_on(tmp_path, monkeypatch, name, found):
+    monkeypatch.setattr(packing, "LONGEST", 1 << 20)
+    head = {"a.json.zst": "[", "a.csv.zst": "output"}.get(name, '{"output": "a"}')
+    path = write(tmp_path, name, f"{head}\n".encode() + b" " * (5 << 20))
+    with pytest.raises(TraceError, match=re.escape(f"{path}: {found}, and is not read; write JSON Lines")):
+        replies(path)
+
+
+# --- archives of Inspect logs
+
+LOG = {
+    "_journal/start.json": {"eval": {"task": "t"}},
+    "samples/b_epoch_1.json": {"id": "b", "epoch": 1, "messages": ["b"]},
+    "samples/a_epoch_1.json": {"id": "a", "epoch": 1, "messages": ["a"]},
+    "summaries.json": [],
+    "header.json": {"version": 2, "status": "success", "eval": {"task": "t"}},
+}
+
+
+def archive(folder: Path, members: dict[str, object], method: int = 93, name: str = "a.eval") -> Path:
+    path = folder / name
+    with zstd_zipfile.ZipFile(path, "w", method) as file:
+        for member, content in members.items():
+            file.writestr(member, content if isinstance(content, str | bytes) else json.dumps(content))
+    return path
+
+
+def records(path: Path) -> list[object]:
+    return [record.value for record in File.at(path).records()]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93])
+def test_an_archive_is_its_samples_each_with_the_header(tmp_path, method):
+    header, *samples = LOG["header.json"], LOG["samples/b_epoch_1.json"], LOG["samples/a_epoch_1.json"]
+    assert records(archive(tmp_path, LOG, method)) == [{"header": header, "sample": sample} for sample in samples]
+    running = {name: content for name, content in LOG.items() if name != "header.json"}
+    started = LOG["_journal/start.json"]
+    assert records(archive(tmp_path, running, method)) == [{"header": started, "sample": sample} for sample in samples]
+
+
+def test_damaged_members_are_told_one_by_one(tmp_path):
+    path = archive(tmp_path, {**LOG, "header.json": "{", "samples/c.json": "{oops", "samples/d.json": {"id": "d"}}, 8)
+    content = path.read_bytes()
+    with zipfile.ZipFile(path) as file:
+        info = file.getinfo("samples/b_epoch_1.json")
+        start = info.header_offset + 30 + len(info.filename)
+    path.write_bytes(content[:start] + b"\xff" * 8 + content[start + 8 :])
+    broken_header, b, a, c, d = records(path)
+    assert [str(error).partition(":")[0] for error in (broken_header, b, c)] == [
+        "header.json",
+        "samples/b_epoch_1.json",
+        "samples/c.json",
+    ]
+    assert (a["sample"]["id"], d["sample"]["id"], a["header"]) == ("a", "d", LOG["_journal/start.json"])
+
+
+@pytest.mark.parametrize(
+    ("members", "method", "found"),
+    [
+        ({"a.txt": "x"}, 8, "holds no samples, as the archive of an Inspect log does"),
+        (LOG, zipfile.ZIP_BZIP2, "header.json: packed by method 12, which is none that Inspect writes"),
+    ],
+)
+def test_another_archive_is_an_error(tmp_path, members, method, found):
+    with pytest.raises(TraceError, match=re.escape(found)):
+        replies(archive(tmp_path, members, method))
+
+
+def test_a_member_that_unpacks_to_more_than_any_record_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "LONGEST", 1 << 20)
+    path = archive(tmp_path, {**LOG, "samples/a_epoch_1.json": b" " * (5 << 20)})
+    assert "samples/a_epoch_1.json: unpacked, it is longer than 1 MB" in str(records(path)[1])
+
+
+# --- names that do not say what a file holds
+
+SPANS = "\n".join(json.dumps({"output": text, "deep": [{"a": 1}]}, indent=4, ensure_ascii=False) for text in TEXTS)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.txt", "a.log", "a", "a.txt.gz"])
+def test_objects_one_behind_another_are_records_and_a_broken_one_is_told(tmp_path, name):
+    assert replies(write(tmp_path, name, SPANS.encode())) == TEXTS
+    met: list[TraceError] = []
+    broken = SPANS.replace(f'"{TEXTS[1]}"', f'"{TEXTS[1]}')
+    assert replies(write(tmp_path, name, broken.encode()), met) == [TEXTS[0], TEXTS[2]]
+    [error] = met
+    assert (error.index, error.line) == (1, 9)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.log", "a", "a.log.zst"])
+@pytest.mark.parametrize("content", ["a.jsonl", "a.json"])
+def test_a_file_of_text_is_what_it_holds(tmp_path, name, content):
+    path = write(tmp_path, name, CONTAINERS[content].encode())
+    assert replies(path) == TEXTS
+    assert File.at(path).container == ("lines" if content == "a.jsonl" else "document")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress])
+@pytest.mark.parametrize("content", [*CONTAINERS.values(), SPANS], ids=[*CONTAINERS, "objects"])
+def test_standard_input_is_what_it_holds_and_leaves_nothing_behind(tmp_path, monkeypatch, content, pack):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pack(content.encode()))))
+    samples = list(read("-", on_error="raise"))
+    assert [sample.trace.response for sample in samples] == TEXTS
+    assert {sample.trace.source.path for sample in samples} == {"-"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_standard_input_may_be_an_archive_a_parquet_file_or_nothing(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pytest.importorskip("pyarrow").table({"output": TEXTS})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    for path, container in ((archive(tmp_path, LOG), "archive"), (tmp_path / "a.parquet", "parquet")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+        assert File.at("-").container == container
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    with pytest.raises(TraceError, match=r"^-: is empty$"):
+        read("-")
+
+
+# --- damage
+
+WHOLE = {
+    **{f"{name}{packed}": text for name, text in CONTAINERS.items() for packed in ("", ".gz", ".zst")},
+    "spans.log": SPANS,
+    "a.eval": "",
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_a_file_that_is_cut_off_or_has_flipped_bits_is_read_or_refused(tmp_path_factory, name, data):
+    folder = tmp_path_factory.getbasetemp()
+    path = archive(folder, LOG, data.draw(st.sampled_from([0, 8, 93]))) if name == "a.eval" else write(folder, name, WHOLE[name].encode())  # fmt: skip
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(0, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content[: data.draw(st.integers(1, len(content)) | st.just(len(content)))])
+    with suppress(TraceError):
+        list(read(path, on_error=lambda _: None))

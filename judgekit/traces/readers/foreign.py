@@ -1,15 +1,17 @@
-"""What all readers of foreign formats share: typed records that keep what they do not know."""
+"""What all readers share: what they must be able to do, and how a record that was read becomes a sample."""
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, cast
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import JsonValue
 
 from judgekit.errors import TraceError, shortened
+from judgekit.traces.found import Found
+from judgekit.traces.known import KNOWN, known_of, sample_of
 from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import TraceWarning
+from judgekit.traces.trace import Trace, TraceWarning
 
 
 class Reader(Protocol):
@@ -25,12 +27,21 @@ class Reader(Protocol):
         """What a record of this format looks like, for people whose file was not recognised."""
         ...
 
+    @property
+    def gathers(self) -> bool:
+        """Whether all lines of a JSONL file belong together, as the rows of a log, and are read as one list."""
+        ...
+
     def recognises(self, value: JsonValue) -> bool:
         """Whether a parsed file, or one line of a JSONL file, has this format."""
         ...
 
     def records(self, document: JsonValue) -> Iterable[JsonValue]:
-        """The conversations in a parsed file."""
+        """The conversations in a parsed file, or in one line of a JSONL file.
+
+        Raises:
+            TraceError: There are none.
+        """
         ...
 
     def sample(self, record: JsonValue, index: int) -> Sample:
@@ -42,15 +53,9 @@ class Reader(Protocol):
         ...
 
 
-class Foreign(BaseModel):
-    """A record of somebody else's format: known fields typed, unknown ones kept."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    @property
-    def unknown(self) -> JsonObject:
-        """The fields that have no place here, verbatim."""
-        return dict(self.model_extra or {})
+def first_of(document: JsonValue) -> JsonValue:
+    """A document that is one record, or the first of a list of them; ``None`` if that is empty."""
+    return next(iter(document), None) if isinstance(document, list) else document
 
 
 def items(document: JsonValue) -> list[JsonValue]:
@@ -58,12 +63,44 @@ def items(document: JsonValue) -> list[JsonValue]:
     return document if isinstance(document, list) else [document]
 
 
-def unpaired(messages: list[Message]) -> list[TraceWarning]:
+def unpaired(messages: Sequence[Message]) -> list[TraceWarning]:
     """A warning for each tool result that answers no call."""
     return [
         TraceWarning("a tool result that answers no call before it", where=f"messages[{index}]")
         for index in pair_results(messages).orphans
     ]
+
+
+def sample_from(
+    row: Found, index: int, trace: Mapping[str, object], *, identity: str | None = None, **known: object
+) -> Sample:
+    """The sample of one record, once its conversation has been read.
+
+    Fields of a `Sample` that stand beside the conversation are taken over, so that references can be written into files
+    of any format. What is left over in the row stands in the trace's ``extra``.
+
+    Args:
+        row: The record, from which all has been taken that is known.
+        index: The record's position in the file.
+        trace: Fields of the `Trace`, its messages among them.
+        identity: The name of sample and trace; else it is the row's ``id`` if it has one, or the index.
+        known: What the format itself knows, as fields of the `Sample`; it goes before what stands beside.
+
+    Raises:
+        TraceError: A field does not fit.
+    """
+    beside = {name: row.take(name) for name in row if name in KNOWN and not _is_parameter(name, row)}
+    beside = known_of(beside) if beside else beside
+    identity = identity or row.identity("id") or str(index)
+    fields = {"id": identity, **trace}
+    messages = cast("Sequence[Message]", trace["messages"])
+    extra = row.leftover()
+    made = Trace.model_validate({**fields, "extra": extra, "warnings": [*row.warnings, *unpaired(messages)]})
+    return sample_of(identity, {**beside, **known, "trace": made})
+
+
+def _is_parameter(name: str, row: Found) -> bool:
+    return name == "prediction" and isinstance(row.peek(name), dict)  # of OpenAI's requests
 
 
 def must_be_object(record: JsonValue) -> JsonObject:

@@ -11,6 +11,7 @@ class JudgekitReader:
     """Samples and traces as judgekit writes them (``judgekit schema`` prints the JSON Schema)."""
 
     name = "judgekit"
+    gathers = False
     shape = 'judgekit: {"id": ..., "trace": {"messages": [...]}, "reference": ...}'
 
     def recognises(self, value: JsonValue) -> bool:

@@ -1,131 +1,82 @@
-r"""OpenAI Chat Completions messages, as most servers and tools write them.
+"""Conversations with an API like OpenAI's Chat Completions: its messages, requests, responses and streamed chunks.
 
-{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "tool_calls": [
-    {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}]}
+{"messages": [{"role": "user", "content": "Hi"}, ...], "tools": [...]}
+{"request": {"messages": [...]}, "response": {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}}
+{"object": "chat.completion.chunk", "id": "a", "choices": [{"index": 0, "delta": {"content": "Hel"}}]}
 """
 
-from collections.abc import Sequence
-from typing import Literal
+import hashlib
 
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import JsonValue
 
-from judgekit.errors import TraceError, explain
-from judgekit.traces.known import KEPT, Text, known_of, sample_of
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    Identity,
-    JsonObject,
-    MediaPart,
-    Message,
-    OtherPart,
-    Part,
-    ReasoningPart,
-    RefusalPart,
-    SystemMessage,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-    parse_arguments,
-)
-from judgekit.traces.readers.foreign import Foreign, items, unpaired
-from judgekit.traces.sample import References, Sample
-from judgekit.traces.trace import ToolDefinition, Trace
-
-
-class _Function(Foreign):
-    name: str
-    arguments: JsonValue = None
-
-
-class _Custom(Foreign):
-    name: str
-    input: str
-
-
-class _Call(Foreign):
-    id: Identity | None = None
-    type: str = "function"
-    function: _Function | None = None
-    custom: _Custom | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _flat(cls, data: JsonValue) -> JsonValue:
-        """Data sets and hand-written files often leave out the layer of ``function``."""
-        if isinstance(data, dict) and "name" in data and not {"function", "custom"} & data.keys():
-            flat = dict(data)
-            function = {"name": flat.pop("name"), "arguments": flat.pop("arguments", flat.pop("args", None))}
-            return {**flat, "function": function}
-        return data
-
-
-class _Url(Foreign):
-    url: str
-
-
-class _ContentPart(Foreign):
-    type: str
-    text: str | None = None
-    refusal: str | None = None
-    image_url: _Url | None = None
-
-
-class ChatMessage(Foreign):
-    """One message; fields of other providers are kept in ``unknown``."""
-
-    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[JsonValue] | None = None
-    name: str | None = None
-    id: Identity | None = None
-    tool_call_id: Identity | None = None
-    tool_calls: list[_Call] | None = None
-    function_call: _Function | None = None
-    refusal: str | None = None
-    reasoning_content: str | None = None
-
-
-class _Definition(Foreign):
-    name: str
-    description: str | None = None
-    parameters: JsonValue = None
-
-
-class _Tool(Foreign):
-    type: str = "function"
-    function: _Definition | None = None
-
-
-class _Row(Foreign):
-    messages: list[ChatMessage] = Field(min_length=1)
-    id: Text | None = None
-    tools: list[_Tool] | None = None
-    usage: JsonObject | None = None
+from judgekit.errors import TraceError
+from judgekit.traces.blocks.openai_chat import read_message, read_messages, read_tools, read_usage
+from judgekit.traces.blocks.openai_chat_chunks import are_chunks, assemble, is_chunk
+from judgekit.traces.found import Found
+from judgekit.traces.message import JsonObject, Message
+from judgekit.traces.readers.foreign import items, sample_from
+from judgekit.traces.sample import Sample
 
 
 class OpenAIChatReader:
-    """Rows with ``messages``, or bare lists of messages. A row may carry the fields of a `Sample` beside them."""
+    """Messages, requests, responses, and pairs of the last two. Fields of a `Sample` may stand beside."""
 
     name = "openai-chat"
-    shape = 'openai-chat: {"messages": [{"role": "user", "content": ...}, ...]}, or the list alone'
+    gathers = False
+    shape = (
+        'openai-chat: {"messages": [{"role": "user", "content": ...}, ...]}, or the list alone; '
+        '{"choices": [{"message": ...}]}; {"request": ..., "response": ...}'
+    )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Messages have a role."""
-        rows = self.records(value)
-        return bool(rows) and _is_conversation(rows[0])
+        """Messages have a role, and responses choices."""
+        row = value if _is_conversation(value) else next(iter(items(value)), None)
+        if _is_conversation(row) or _is_response(row):
+            return True
+        if not isinstance(row, dict):
+            return False
+        request, response = row.get("request"), row.get("response")
+        return _is_response(response) or are_chunks(response) or (response is None and _is_conversation(request))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
-        return [document] if _is_conversation(document) else items(document)
+        """A list of messages is one conversation; a list of rows, or of such lists, is many. So are several choices."""
+        rows = [document] if _is_conversation(document) else items(document)
+        return [record for row in rows for record in _choices(row)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One row. Without an id, the index names it."""
-        try:
-            row = _Row.model_validate({"messages": record} if isinstance(record, list) else record)
-            return _sample(row, index)
-        except ValidationError as error:
-            raise TraceError(explain(error, record)) from error
+        """One row. Without an id of the row or of the response, the index names it."""
+        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        request = row if "messages" in row else row.object("request") or row
+        messages = read_messages(request.objects("messages"))
+        identity = None
+        if (response := _response(row)) is not None:
+            messages.append(_reply(response))
+            identity = messages[-1].id
+        if not messages:
+            raise TraceError("holds no messages")
+        trace = {
+            "messages": messages,
+            "tools": read_tools([*request.details("tools"), *request.details("functions")]),
+            "usage": read_usage(row.object("usage")),
+        }
+        return sample_from(row, index, trace, identity=row.identity("id") or identity)
+
+
+class OpenAIChatChunksReader(OpenAIChatReader):
+    """Responses as they were streamed, each in many chunks. The chunks of several may follow one another."""
+
+    name = "openai-chat-chunks"
+    gathers = True
+    shape = 'openai-chat-chunks: {"object": "chat.completion.chunk", "choices": [{"delta": ...}]}, or a list of these'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """What a choice adds stands in its delta."""
+        return is_chunk(value) or are_chunks(value) or are_chunks(next(iter(items(value)), None))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """The responses, put together."""
+        chunks = [chunk for row in items(document) for chunk in items(row)]
+        return [record for response in assemble(chunks) for record in _choices(response)]
 
 
 def _is_conversation(value: JsonValue) -> bool:
@@ -133,117 +84,55 @@ def _is_conversation(value: JsonValue) -> bool:
     return isinstance(messages, list) and bool(messages) and isinstance(messages[0], dict) and "role" in messages[0]
 
 
-def read_usage(found: JsonObject | None) -> Usage | None:
-    """Token counts as this API and its followers report them; unknown counts are kept."""
-    if not found:
-        return None
-    rest = dict(found)
-    counts = {"input_tokens": rest.pop("prompt_tokens", None), "output_tokens": rest.pop("completion_tokens", None)}
-    for details, ours in (
-        ("prompt_tokens_details", "cached_tokens"),
-        ("completion_tokens_details", "reasoning_tokens"),
-    ):
-        inner = rest.get(details)
-        counts[ours] = inner.get(ours) if isinstance(inner, dict) else None
-    return Usage.model_validate({**counts, "extra": rest})
+def _is_response(value: JsonValue) -> bool:
+    return isinstance(value, dict) and _hold_messages(value.get("choices"))
 
 
-def read_message(found: ChatMessage) -> Message:
-    """One message as ours."""
-    fields = {
-        "content": _content(found),
-        "id": found.id,
-        "extra": found.unknown,
+def _hold_messages(choices: JsonValue) -> bool:
+    return isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict) and "message" in choices[0]
+
+
+def _choices(row: JsonValue) -> list[JsonValue]:
+    """The row once for each choice of its response; the first has the usage, which is that of all."""
+    if not isinstance(row, dict):
+        return [row]
+    response = row.get("response")
+    if isinstance(response, list) and are_chunks(response):
+        return [record for whole in assemble(response) for record in _choices({**row, "response": whole})]
+    reply = response if isinstance(response, dict) and _is_response(response) else row
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not _hold_messages(choices) or len(choices) == 1:
+        return [row]
+    name = Found(row).identity("id") or Found(reply).identity("id")
+    name = name or hashlib.sha256(repr(choices).encode(errors="replace")).hexdigest()[:12]
+    records: list[JsonValue] = []
+    for number, choice in enumerate(choices):
+        one: JsonObject = {**reply, "choices": [choice], "usage": None if number else reply.get("usage")}
+        named: JsonObject = {"id": f"{name}#{number}", "group": row.get("group") or name}
+        records.append({**(one if reply is row else {**row, "response": one}), **named})
+    return records
+
+
+def _response(row: Found) -> Found | None:
+    """The response in a row, which may be the row itself."""
+    response = row.peek("response")
+    if isinstance(response, dict) and response.get("choices"):
+        return row.object("response")
+    return row if _hold_messages(row.peek("choices")) else None
+
+
+def _reply(response: Found) -> Message:
+    choice = next(iter(response.objects("choices")), response)
+    message = choice.object("message")
+    if message is None:
+        raise choice.unfit("message", "that of the assistant")
+    if message.peek("role") != "assistant":
+        raise message.unfit("role", "'assistant'")
+    about = {
+        "model": response.text("model"),
+        "finish_reason": choice.text("finish_reason"),
+        "usage": read_usage(response.object("usage")),
     }
-    if found.role in ("tool", "function"):
-        return ToolMessage.model_validate({**fields, "tool_call_id": found.tool_call_id, "name": found.name})
-    if found.role in ("system", "developer"):
-        named = {} if found.name is None else {"name": found.name}
-        return SystemMessage.model_validate({**fields, "role": found.role, "extra": {**found.unknown, **named}})
-    calls = [_call(call) for call in found.tool_calls or ()]
-    if found.function_call is not None:
-        calls.append(_function_call(found.function_call))
-    kind, name = (HumanMessage, "name") if found.role == "user" else (AIMessage, "agent")
-    return kind.model_validate({**fields, name: found.name, "tool_calls": calls})
-
-
-def _sample(row: _Row, index: int) -> Sample:
-    beside = row.unknown
-    api = {"prediction": beside.pop("prediction")} if isinstance(beside.get("prediction"), dict) else {}  # a parameter
-    known = known_of(beside)
-    beside = api | {
-        name: value for name, value in beside.items() if name not in References.__annotations__ and name not in KEPT
-    }
-    messages = [read_message(message) for message in row.messages]
-    identity = str(index) if row.id is None else row.id
-    trace = Trace(
-        id=identity,
-        messages=messages,
-        tools=[_definition(tool) for tool in row.tools or ()],
-        usage=read_usage(row.usage),
-        extra=beside,
-        warnings=unpaired(messages),
-    )
-    return sample_of(identity, {**known, "trace": trace})
-
-
-def _content(found: ChatMessage) -> str | Sequence[Part]:
-    if isinstance(found.content, list):
-        said = [_part(part) for part in found.content]
-    elif found.reasoning_content or found.refusal:
-        said = list[Part]([TextPart(found.content)] if found.content else [])
-    else:
-        return found.content or ""
-    if found.reasoning_content:
-        said.insert(0, ReasoningPart(found.reasoning_content))
-    if found.refusal:
-        said.append(RefusalPart(found.refusal))
-    return said or ""
-
-
-def _part(found: JsonValue) -> Part:
-    if isinstance(found, str):
-        return TextPart(found)
-    try:
-        part = _ContentPart.model_validate(found)
-    except ValidationError:
-        return OtherPart(found)
-    if part.type == "text" and part.text is not None:
-        return TextPart(part.text, extra=part.unknown)
-    if part.type == "refusal" and part.refusal is not None:
-        return RefusalPart(part.refusal, extra=part.unknown)
-    if part.type == "image_url" and part.image_url is not None:
-        return MediaPart(kind="image", url=part.image_url.url, extra={**part.unknown, **part.image_url.unknown})
-    return OtherPart(found)
-
-
-def _call(found: _Call) -> ToolCall:
-    extra = _with_type(found)
-    if found.function is not None:
-        return _function_call(found.function, found.id, extra)
-    if found.custom is not None:  # its input is free text
-        extra |= found.custom.unknown
-        return ToolCall(found.custom.name, {"input": found.custom.input}, id=found.id, extra=extra)
-    raise TraceError(f"a tool call of the type {found.type!r} that names no function: {found.unknown!r:.80}")
-
-
-def _function_call(found: _Function, identity: str | None = None, extra: JsonObject | None = None) -> ToolCall:
-    arguments = parse_arguments(found.arguments)
-    return ToolCall(found.name, id=identity, extra={**(extra or {}), **found.unknown}, **arguments)
-
-
-def _with_type(found: _Call | _Tool) -> JsonObject:
-    """The unknown fields, and the type where it is not the common one."""
-    return found.unknown if found.type == "function" else {**found.unknown, "type": found.type}
-
-
-def _definition(found: _Tool) -> ToolDefinition:
-    if found.function is None:
-        return ToolDefinition(str(found.unknown.get("name", found.type)), extra=_with_type(found))
-    function = found.function
-    return ToolDefinition(
-        function.name,
-        description=function.description,
-        parameters=function.parameters,
-        extra={**_with_type(found), **function.unknown},
-    )
+    if "id" not in message:
+        about["id"] = response.identity("id")
+    return read_message(message).model_copy(update=about)

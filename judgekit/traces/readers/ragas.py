@@ -5,50 +5,29 @@
 """
 
 from collections.abc import Iterable
-from typing import Literal
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
-from judgekit.errors import TraceError, explain
-from judgekit.traces.known import Text, fields_of, known_of, sample_of
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    JsonObject,
-    Message,
-    ToolCall,
-    ToolMessage,
-    parse_arguments,
-)
-from judgekit.traces.readers.foreign import Foreign, items, unpaired
+from judgekit.errors import TraceError
+from judgekit.traces.found import Found
+from judgekit.traces.known import as_text, fields_of, known_of, sample_of
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.traces.readers.foreign import items, unpaired
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Trace
 
-
-class _Call(Foreign):
-    name: str
-    args: JsonValue = None
-
-
-class _Message(Foreign):
-    type: Literal["human", "ai", "tool"]
-    content: str = ""
-    tool_calls: list[_Call] | None = None
-    metadata: JsonObject | None = None
-
-
-class _Row(Foreign):
-    user_input: list[_Message] | str
-    id: Text | None = None
-    response: Text | None = None
-    reference_tool_calls: list[_Call] | None = None
-    retrieved_contexts: list[str] | None = None
+_KINDS: dict[JsonValue, type[HumanMessage | AIMessage | ToolMessage]] = {
+    "human": HumanMessage,
+    "ai": AIMessage,
+    "tool": ToolMessage,
+}
 
 
 class RagasReader:
     """Rows of a ragas dataset. What has no place here (rubrics, reference contexts) goes into the sample's fields."""
 
     name = "ragas"
+    gathers = False
     shape = 'ragas: {"user_input": [{"type": "human", "content": ...}, ...], "reference": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
@@ -62,40 +41,69 @@ class RagasReader:
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One row. Without an id, the index names it."""
-        try:
-            row = _Row.model_validate(record)
-            known = known_of(row.unknown)
-            beside = {name: value for name, value in row.unknown.items() if name not in References.__annotations__}
-            fields = {**beside, **fields_of(known)}
-            if isinstance(row.user_input, str):
-                messages: list[Message] = [HumanMessage(row.user_input)]
-                if row.response is not None:
-                    messages.append(AIMessage(row.response))
-            else:
-                messages = [_message(message) for message in row.user_input]
-                if row.response is not None:
-                    fields["response"] = row.response
-            identity = str(index) if row.id is None else row.id
-            trace = Trace(id=identity, messages=messages, warnings=unpaired(messages))
-            own: dict[str, object] = {}
-            if row.retrieved_contexts is not None:
-                if "documents" in known:
-                    raise TraceError("'retrieved_contexts' are documents, and there are 'documents' too; keep one")
-                own["documents"] = row.retrieved_contexts
-            if row.reference_tool_calls is not None:
-                own["reference_tool_calls"] = _calls(row.reference_tool_calls)
-            return sample_of(identity, {**known, **own, "fields": fields, "trace": trace})
-        except ValidationError as error:
-            raise TraceError(explain(error, record)) from error
+        row = Found.of(record)
+        identity = row.identity("id") or str(index)
+        own: JsonObject = {}
+        messages = _messages(row)
+        if isinstance(row.peek("user_input"), str) and "response" in row:
+            messages.append(AIMessage(_response(row)))
+        row.take("user_input")
+        if "retrieved_contexts" in row:
+            if "documents" in row:
+                raise TraceError("'retrieved_contexts' are documents, and there are 'documents' too; keep one")
+            own["documents"] = row.take("retrieved_contexts")
+        expected = None
+        if "reference_tool_calls" in row:
+            expected = _calls(row.objects("reference_tool_calls"))
+        rest = row.leftover()
+        known = known_of(rest)
+        beside = {name: value for name, value in rest.items() if name not in References.__annotations__}
+        known["fields"] = {**beside, **fields_of(known)}
+        trace = Trace(id=identity, messages=messages, warnings=[*row.warnings, *unpaired(messages)])
+        calls = {} if expected is None else {"reference_tool_calls": expected}
+        return sample_of(identity, {**known, **own, **calls, "trace": trace})
 
 
-def _message(found: _Message) -> Message:
-    fields = {"content": found.content, "metadata": found.metadata or {}, "extra": found.unknown}
-    if found.type == "tool":
-        return ToolMessage.model_validate(fields)
-    kind = HumanMessage if found.type == "human" else AIMessage
-    return kind.model_validate({**fields, "tool_calls": _calls(found.tool_calls or ())})
+def _messages(row: Found) -> list[Message]:
+    asked = row.peek("user_input")
+    if isinstance(asked, str):
+        return [HumanMessage(asked)]
+    if not isinstance(asked, list):
+        raise row.unfit("user_input", "a text or a list of messages")
+    return [_message(message) for message in row.objects("user_input")]
 
 
-def _calls(found: Iterable[_Call]) -> list[ToolCall]:
-    return [ToolCall(call.name, extra=call.unknown, **parse_arguments(call.args)) for call in found]
+def _response(row: Found) -> str:
+    """The answer to a single question, which some tables hold as a number."""
+    response = row.peek("response")
+    if isinstance(response, list | dict):
+        raise row.unfit("response", "a text")
+    return as_text(row.take("response"))
+
+
+def _message(found: Found) -> Message:
+    kind = _KINDS.get(name) if isinstance(name := found.peek("type"), str) else None
+    if kind is None:
+        raise found.unfit("type", f"one of {', '.join(map(str, _KINDS))}")
+    content = found.peek("content")
+    if content is not None and not isinstance(content, str):
+        raise found.unfit("content", "a text")
+    found.take("type")
+    found.take("content")
+    metadata = found.object("metadata")
+    fields: dict[str, object] = {"content": content or "", "metadata": metadata.leftover() if metadata else {}}
+    if kind is not ToolMessage:
+        fields["tool_calls"] = _calls(found.objects("tool_calls"))
+    return kind.model_validate({**fields, "extra": found.leftover()})
+
+
+def _calls(found: Iterable[Found]) -> list[ToolCall]:
+    return [_call(call) for call in found]
+
+
+def _call(found: Found) -> ToolCall:
+    name = found.text("name")
+    if name is None:
+        raise found.unfit("name", "the name of a tool")
+    fields = {"name": name, **parse_arguments(found.take("args"))}
+    return ToolCall.model_validate({**fields, "extra": found.leftover()})

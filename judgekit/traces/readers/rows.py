@@ -28,6 +28,7 @@ class RowsReader:
     """
 
     name = "rows"
+    gathers = False
     shape = (
         'rows: {"input": ..., "response": ..., "reference": ...}, or a table with such columns; '
         "others are renamed: --column question=input, columns={...}"

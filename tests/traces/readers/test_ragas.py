@@ -1,8 +1,11 @@
 """ragas rows."""
 
 import re
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
@@ -12,6 +15,7 @@ from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 from judgekit.traces.trace import Trace, TraceWarning
 
 READER = RagasReader()
+KEYS = st.sampled_from(["user_input", "type", "content", "tool_calls", "name", "args", "response", "metadata", "id"])
 MULTI_TURN = {
     "user_input": [
         {"type": "human", "content": "Weather in Paris and Rome?", "metadata": {"m": 1}},
@@ -121,6 +125,28 @@ def test_nothing_of_a_row_is_lost(lost, row):
     assert {re.sub(r"\[\d\]", "[]", path) for path in lost(row, READER.sample(row, 0))} <= {".user_input[].type"}
 
 
+@pytest.mark.parametrize("row", [MULTI_TURN, SINGLE_TURN], ids=["multi-turn", "single-turn"])
+def test_nothing_of_a_changed_row_is_forgotten(forgotten, row):
+    assert forgotten(READER, row) == []
+
+
+def test_null_content_is_none_and_odd_values_are_kept():
+    message = {"type": "ai", "content": None, "metadata": 5, "tool_calls": [{"name": "f", "args": "{"}]}
+    trace = READER.sample({"user_input": [message], "id": {"a": 1}}, 0).trace
+    assert trace.messages == (AIMessage("", tool_calls=[ToolCall("f", "{")], extra={"metadata": 5}),)
+    assert [warning.where for warning in trace.warnings] == ["id", "user_input[0].metadata"]
+
+
+@given(
+    st.recursive(st.sampled_from([None, True, 5, "x"]), lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner))
+)
+def test_any_row_gives_a_sample_or_an_error_that_is_typed(row):
+    READER.recognises(row)
+    for record in READER.records(row):
+        with suppress(TraceError):
+            assert isinstance(READER.sample(record, 0), Sample)
+
+
 def test_a_result_that_answers_no_call_stays_with_a_warning():
     trace = READER.sample({"user_input": [{"type": "tool", "content": "x"}]}, 0).trace
     assert trace.messages == (ToolMessage("x"),)
@@ -130,9 +156,23 @@ def test_a_result_that_answers_no_call_stays_with_a_warning():
 @pytest.mark.parametrize(
     ("row", "found"),
     [
-        ({"user_input": [{"type": "system", "content": "x"}]}, "user_input[0].type: Input should be 'human', 'ai' or"),
-        ({"user_input": [{"type": "ai", "tool_calls": [{}]}]}, "user_input[0].tool_calls[0].name: Field required"),
-        ({"user_input": 4}, "user_input: Input should be a valid list, found 4"),
+        (
+            {"user_input": [{"type": "system", "content": "x"}]},
+            "user_input[0].type: expected one of human, ai, tool, fou",
+        ),
+        ({"user_input": [{"type": ["ai"]}]}, "user_input[0].type: expected one of human, ai, tool, found ["),
+        ({"user_input": [{"type": "ai", "content": ["x"]}]}, "user_input[0].content: expected a text, found ["),
+        (
+            {"user_input": [{"type": "ai", "tool_calls": [{}]}]},
+            "user_input[0].tool_calls[0].name: expected the name of a",
+        ),
+        (
+            {"user_input": [{"type": "ai", "tool_calls": [5]}]},
+            "user_input[0].tool_calls[0]: expected an object, found 5",
+        ),
+        ({"user_input": ["Hi"]}, "user_input[0]: expected an object, found 'Hi'"),
+        ({"user_input": 4}, "user_input: expected a text or a list of messages, found 4"),
+        ({"user_input": "q", "response": ["a"]}, "response: expected a text, found ['a']"),
         (
             {"user_input": "q", "reference_tool_calls": [{"name": "f"}, {"name": "f", "args": "oops"}]},
             "reference_tool_calls[1]: arguments of an expected call must be a JSON object, found 'oops'",
@@ -141,7 +181,7 @@ def test_a_result_that_answers_no_call_stays_with_a_warning():
             {"user_input": "q", "retrieved_contexts": ["c"], "documents": ["d"]},
             "'retrieved_contexts' are documents, and there are 'documents' too; keep one",
         ),
-        ([], "the record: Input should be a valid dictionary"),
+        ([], "the record: expected an object, found []"),
     ],
 )
 def test_an_error_says_where_in_the_record_and_what_was_found(row, found):

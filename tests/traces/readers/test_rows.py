@@ -152,7 +152,7 @@ NAN = float("nan")
         ({"fields": [], "task_time": 5}, "fields: expected an object, found []"),
         ({"prediction_score": NAN}, "prediction_score: Input should be a finite number, found nan"),
         ({"ranking": {"retrieved": ["d"], "relevance": {"d": NAN}}}, "ranking.relevance.d: Input should be a finite"),
-        ({"input": [{"role": "robot"}]}, "input: [0].role: Input should be 'system', 'developer', 'user'"),
+        ({"input": [{"role": "robot"}]}, "input: messages[0].role: expected one of system, developer, user, "),
         ("text", "expected an object, found 'text'"),
     ],
 )

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from judgekit.errors import TraceError
-from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.message import AIMessage, HumanMessage, ReasoningPart, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.readers.tau2 import Tau2Reader
 from judgekit.traces.reading import read
@@ -16,10 +16,15 @@ from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Label, Trace, TraceWarning
 
 READER = Tau2Reader()
+HI = [{"role": "user", "content": "Hi"}]
 USER_ACTION = {"action_id": "u0", "name": "toggle", "arguments": {}, "requestor": "user", "info": None}
 FILE = {
     "timestamp": "2025-01-01",
-    "info": {"environment_info": {"domain_name": "airline", "policy": "Be nice"}},
+    "info": {
+        "environment_info": {"domain_name": "airline", "policy": "Be nice"},
+        "agent_info": {"llm": "gpt-4.1"},
+        "user_info": {"llm": "gpt-4.1-mini"},
+    },
     "tasks": [
         {
             "id": "4",
@@ -67,6 +72,8 @@ FILE = {
                     "content": None,
                     "tool_calls": [{"id": "c", "name": "f", "arguments": {"a": 1}, "requestor": "assistant"}],
                     "usage": {"prompt_tokens": 5, "completion_tokens": 2},
+                    "raw_data": {"finish_reason": "tool_calls", "model": "gpt-4.1", "index": 0},
+                    "reasoning": "r",
                 },
                 {"role": "tool", "id": "c", "content": "boom", "requestor": "assistant", "error": True},
                 {"role": "tool", "id": "none", "content": "?"},
@@ -90,7 +97,7 @@ def test_a_simulation_becomes_a_sample():
         domain="airline",
         reference_tool_calls=[
             ExpectedCall("f", {"a": 1}, id="a0", extra={"info": "i"}),
-            ExpectedCall("toggle", id="u0", requestor="user", extra={"info": None}),
+            ExpectedCall("toggle", id="u0", requestor="user"),
             ExpectedCall("g", {"b": 2, "c": 3}, id="a1", compare_args=["b"]),
         ],
         metadata={"task_id": "4", "task": {"ticket": "t"}, "criteria": {"reward_basis": ["DB"]}},
@@ -105,12 +112,16 @@ def test_a_simulation_becomes_a_sample():
                 Label("action_match:a0", True, source="benchmark"),  # noqa: FBT003 - a label's value
                 Label("action_match:u0", False, source="benchmark"),  # noqa: FBT003 - a label's value
             ],
-            metadata={"policy": "Be nice"},
+            metadata={"policy": "Be nice", "agent": {"llm": "gpt-4.1"}},
             extra={
-                "seed": 9,
-                "reward_info": {
-                    "db_check": {"match": False},
-                    "action_checks": simulation["reward_info"]["action_checks"],
+                "timestamp": "2025-01-01",
+                "info": {"user_info": {"llm": "gpt-4.1-mini"}},
+                "simulation": {
+                    "seed": 9,
+                    "reward_info": {
+                        "db_check": {"match": False},
+                        "action_checks": simulation["reward_info"]["action_checks"],
+                    },
                 },
             },
             messages=[
@@ -126,8 +137,12 @@ def test_a_simulation_becomes_a_sample():
                 ),
                 ToolMessage("on", tool_call_id="c", requestor="user", is_error=False),
                 AIMessage(
+                    [ReasoningPart("r")],
                     tool_calls=[ToolCall("f", {"a": 1}, id="c", extra={"requestor": "assistant"})],
                     usage=Usage(input_tokens=5, output_tokens=2),
+                    finish_reason="tool_calls",
+                    model="gpt-4.1",
+                    extra={"raw_data": {"index": 0}},
                 ),
                 ToolMessage("boom", tool_call_id="c", is_error=True),
                 ToolMessage("?", tool_call_id="none"),
@@ -140,10 +155,10 @@ def test_a_simulation_becomes_a_sample():
 @pytest.mark.parametrize(
     ("simulation", "expected"),
     [
-        ({"task_id": "4", "messages": []}, ("4", "4", (), 3)),
-        ({"task_id": "4", "trial": 0, "id": "s", "messages": [], "reward_info": None}, ("4#0", "s", (), 3)),
-        ({"task_id": "4", "messages": [], "reward_info": {"reward": None, "action_checks": None}}, ("4", "4", (), 3)),
-        ({"task_id": "unknown", "messages": []}, ("unknown", "unknown", (), None)),
+        ({"task_id": "4", "messages": HI}, ("4", "4", (), 3)),
+        ({"task_id": "4", "trial": 0, "id": "s", "messages": HI, "reward_info": None}, ("4#0", "s", (), 3)),
+        ({"task_id": "4", "messages": HI, "reward_info": {"reward": None, "action_checks": None}}, ("4", "4", (), 3)),
+        ({"task_id": "unknown", "messages": HI}, ("unknown", "unknown", (), None)),
     ],
     ids=["bare", "no reward info", "no reward", "no task"],
 )
@@ -151,6 +166,25 @@ def test_what_a_simulation_lacks_is_not_invented(simulation, expected):
     sample = sample_of({**FILE, "simulations": [simulation]})
     known = sample.reference_tool_calls
     assert (sample.id, sample.trace.id, sample.trace.labels, known if known is None else len(known)) == expected
+
+
+@pytest.mark.parametrize(
+    ("action", "found"),
+    [
+        ({"name": "f"}, "task.evaluation_criteria.actions[0].arguments: expected an object, found nothing"),
+        ({"arguments": {}}, "reference_tool_calls[0].name: Input should be a valid string, found None"),
+        ({"name": "f", "arguments": {}, "requestor": "x"}, "reference_tool_calls[0].requestor: Input should be"),
+        ({"name": "f", "arguments": {}, "compare_args": "a"}, "reference_tool_calls[0].compare_args: Input should be"),
+    ],
+)
+def test_an_expected_call_that_cannot_be_read_is_an_error(action, found):
+    task = {"id": "4", "evaluation_criteria": {"actions": [action]}}
+    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+        sample_of({**FILE, "tasks": [task]})
+
+
+def test_nothing_is_forgotten(forgotten):
+    assert forgotten(READER, FILE) == []
 
 
 @pytest.mark.parametrize("criteria", [None, {}, {"actions": None}])
@@ -168,12 +202,18 @@ def test_a_file_without_environment_is_read():
 @pytest.mark.parametrize(
     ("simulation", "found"),
     [
-        (7, "simulation: Input should be a valid dictionary"),
-        ({"messages": []}, "simulation.task_id: Field required"),
-        ({"task_id": "4", "messages": [{"role": "x"}]}, "simulation.messages[0].role: Input should be 'system'"),
+        (7, "simulation: expected an object, found 7"),
+        ({"messages": HI}, "simulation.task_id: expected the id of a task, found nothing"),
+        ({"task_id": "4", "messages": []}, "holds no messages"),
+        ({"task_id": "4", "ticks": [{}]}, "holds no messages"),  # of a voice
+        ({"task_id": "4", "messages": [{"role": "x"}]}, "simulation.messages[0].role: expected one of system,"),
+        (
+            {"task_id": "4", "messages": [{"role": "tool", "requestor": "x"}]},
+            "simulation.messages[0].requestor: expected 'assistant' or 'user', found 'x'",
+        ),
         (
             {"task_id": "4", "messages": [{"role": "user", "tool_calls": [{"id": "1"}]}]},
-            "simulation.messages[0].tool_calls[0].name: Field required",
+            "simulation.messages[0].tool_calls[0].name: expected the name of a tool, found nothing",
         ),
     ],
 )
@@ -255,6 +295,8 @@ def test_the_calls_of_the_agent_and_of_the_user_are_told_apart(recorded):
         assert sum(len(sample.trace.tool_calls(side)) for sample in samples) == raw[side]
     if samples[0].domain == "telecom":
         assert raw == {"assistant": 207, "user": 482}  # as counted in the notes on formats
+        expected = [call for sample in samples for call in sample.reference_tool_calls or ()]
+        assert sum(call.compare_args is not None for call in expected) == 12
 
 
 def test_nothing_of_a_recording_is_lost_and_every_result_is_paired(recorded, lost):

@@ -1,0 +1,72 @@
+"""``judgekit convert``: write recordings in judgekit's own format, or in one that others read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.cli.app import app
+from judgekit.cli.run import columns_of
+from judgekit.errors import ConfigError
+from judgekit.reports.terminal import console, printable_lines
+from judgekit.traces.files import STREAM, files_at
+from judgekit.traces.inspection import Inspection
+from judgekit.traces.reading import Recordings
+from judgekit.traces.sample import Sample
+from judgekit.traces.writing import write
+
+
+@app.command()
+def convert(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A file of recordings, a folder, a pattern such as 'logs/*.json', or - for standard input."
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The file to write, as JSONL; also .gz or .zst; - is standard output."),
+    ],
+    to: Annotated[
+        str, typer.Option(help="The format to write: judgekit, which loses nothing, openai-chat or ragas.")
+    ] = "judgekit",
+    format: Annotated[str | None, typer.Option(help="The file's format, found out by itself if not given.")] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="A column under another name, as THEIRS=OURS (question=input); may be repeated."),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="The file's encoding, if it is neither UTF-8 nor GB18030.")
+    ] = None,
+) -> None:
+    """Write recordings in one format, and say what it has no place for."""
+    if output != STREAM and output.resolve() in {path.resolve() for path in files_at(file)}:
+        raise ConfigError(f"--output {output}: is a file that is read; name another")
+    recordings = Recordings(file, format, columns=columns_of(column or ()), encoding=encoding)
+    found = Inspection()
+
+    def samples() -> Iterator[Sample]:
+        for sample in recordings.samples(found.add_problem):
+            found.add(sample)
+            yield sample
+        found.must_have_any()
+
+    try:
+        missing = write(samples(), output, to)
+    except OSError as error:
+        raise ConfigError(f"--output {output}: cannot be written: {error}") from error
+    err = console(stderr=True)
+    lines = [f"{output}: {found.conversations - missing.get('samples', 0):,} conversations written"]
+    if missing:
+        lines.append(f"{to} has no place for these, which were left out:")
+        lines += [f"  {times:,} x {kind}" for kind, times in missing.items()]
+    if found.told:
+        lines.append(f"not read: {found.unread:,} records, {len(recordings.failed):,} files")
+        lines += [f"  {str(problem).partition(chr(10))[0]}" for problem in found.problems]
+        if (more := found.told - len(found.problems)) > 0:
+            lines.append(f"  and {more:,} more")
+    err.print(printable_lines("\n".join(lines)), soft_wrap=True)
+    if found.unread or recordings.failed:
+        raise typer.Exit(1)

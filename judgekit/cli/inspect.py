@@ -1,0 +1,122 @@
+"""``judgekit inspect``: what is in a file of recordings."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.cli.app import app
+from judgekit.cli.run import columns_of
+from judgekit.reports.terminal import console, printable, printable_lines
+from judgekit.traces.inspection import Inspection
+from judgekit.traces.reading import Recordings
+from judgekit.traces.trace import Trace
+
+_SHOWN = 20
+_CONVERSATION_TOKENS = 2_000
+
+
+@app.command()
+def inspect(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A file of recordings, a folder, a pattern such as 'logs/*.json', or - for standard input."
+        ),
+    ],
+    format: Annotated[str | None, typer.Option(help="The file's format, found out by itself if not given.")] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="A column under another name, as THEIRS=OURS (question=input); may be repeated."),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="The file's encoding, if it is neither UTF-8 nor GB18030.")
+    ] = None,
+) -> None:
+    """Say what is in a file: how it was read, what was found, what was left out and why."""
+    recordings = Recordings(file, format, columns=columns_of(column or ()), encoding=encoding)
+    found = Inspection()
+    for sample in recordings.samples(found.add_problem):
+        found.add(sample)
+    found.must_have_any()
+    for head, said in _lines(recordings, found):
+        console().print(f"{head:<14} {printable(said)}", soft_wrap=True)
+    if found.first is not None:
+        console().print(f"\nthe first conversation, {printable(found.first.id)}:", soft_wrap=True)
+        console().print(printable_lines(_rendered(found.first.trace)), soft_wrap=True)
+    if found.unread or recordings.failed:
+        raise typer.Exit(1)
+
+
+def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str]]:
+    formats = recordings.formats
+    names = Counter(formats.values())
+    files = "" if len(formats) == 1 else f" in {len(formats):,} files"
+    yield (
+        "format",
+        ", ".join(f"{name} ({times:,})" if len(names) > 1 else name for name, times in names.items()) + files,
+    )
+    yield "conversations", f"{found.conversations:,}{_more(found.repeats, 'share their id with one before')}"
+    if found.children:
+        yield "sub-agents", f"{found.children:,}"
+    yield "messages", _counted(found.messages) or "none"
+    if calls := found.calls.total():
+        said = f"{found.calls['assistant']:,} by the agent, {found.calls['user']:,} by the user"
+        said += _more(found.unparsable, "with arguments that cannot be parsed")
+        yield "tool calls", said + _more(found.unanswered, "without a result")
+    if results := found.results.total():
+        said = f"{results:,}{_more(found.unpaired, 'that answer no call')}"
+        said += _more(found.results["error"], "errors")
+        yield (
+            "tool results",
+            said + _more(found.results["unknown"], "of which the format cannot say whether they are errors"),
+        )
+    elif calls:
+        yield "tool results", "none"
+    yield "usage", _usage(found)
+    if found.labels:
+        yield "labels", _counted(found.labels)
+    yield "references", _counted(found.references) or "none"
+    warnings = found.warnings
+    yield "warnings", f"{warnings.counts.total():,}" if warnings.counts else "none"
+    for words, times in warnings.counts.most_common(_SHOWN):
+        yield "", f"{times:,} x {words} (first: {warnings.first[words]})"
+    if (more := len(warnings.counts) - _SHOWN) > 0:
+        yield "", f"and {more:,} other kinds"
+    if found.told:
+        yield "not read", f"{found.unread:,} records{_more(len(recordings.failed), 'files')}"
+        for problem in found.problems:
+            yield "", str(problem).partition("\n")[0]
+        if (more := found.told - len(found.problems)) > 0:
+            yield "", f"and {more:,} more"
+
+
+def _more(times: int, what: str) -> str:
+    return f"; {times:,} {what}" if times else ""
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {times:,}" for name, times in sorted(counts.items(), key=lambda one: -one[1]))
+
+
+def _usage(found: Inspection) -> str:
+    said = [
+        f"{tokens.input:,} tokens in, {tokens.output:,} out, by {tokens.reports:,} of {total:,} {what}"
+        for tokens, total, what in (
+            (found.message_usage, found.messages["assistant"], "messages of the agent"),
+            (found.trace_usage, found.conversations, "conversations as a whole"),
+        )
+        if tokens.reports
+    ]
+    if found.costs:
+        said.append(f"${found.cost_usd:,.4f} by {found.costs:,} conversations")
+    return "; ".join(said) or "none reported"
+
+
+def _rendered(trace: Trace) -> str:
+    try:
+        return trace.render(budget_tokens=_CONVERSATION_TOKENS)
+    except ValueError as error:  # no room even for the headers
+        return f"not shown: {error}"

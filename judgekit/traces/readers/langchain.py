@@ -1,0 +1,70 @@
+"""Conversations of LangChain and LangGraph: lists of messages, states of graphs, and runs of LangSmith.
+
+[{"type": "human", "data": {"content": "1+2?"}}, ...], or {"messages": [{"type": "human", "content": "1+2?"}, ...]}
+{"inputs": {"messages": [[...]]}, "outputs": {"generations": [[{"message": {...}}]]}}
+"""
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.traces.blocks.langchain import are_messages, read_messages
+from judgekit.traces.found import Found
+from judgekit.traces.message import JsonObject
+from judgekit.traces.readers.foreign import items, sample_from
+from judgekit.traces.sample import Sample
+
+
+class LangChainReader:
+    """Lists of messages, rows or states that hold one in ``messages``, and runs with ``inputs`` and ``outputs``."""
+
+    name = "langchain"
+    gathers = False
+    shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Messages have a type of LangChain's, and no role."""
+        return any(are_messages(_row(record).get("messages")) for record in self.records(value)[:1])
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
+        return [document] if are_messages(document) else items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation, named by the id of its run or row, if it has one."""
+        row = Found.of(_row(record))
+        messages = read_messages(row.objects("messages"))
+        if not messages:
+            raise TraceError("messages: expected messages of LangChain, found none")
+        times = {"started_at": row.moment("start_time"), "ended_at": row.moment("end_time")}
+        return sample_from(row, index, {"messages": messages, **times})
+
+
+def _row(record: JsonValue) -> JsonObject:
+    """The record as an object with its ``messages``, which runs and states hold in other places."""
+    row: JsonObject = record if isinstance(record, dict) else {"messages": record}
+    if "messages" in row:
+        return {**row, "messages": _only(row["messages"])}
+    for name in ("values", "outputs"):
+        inner = row.get(name)
+        if isinstance(inner, dict) and are_messages(messages := _only(inner.get("messages"))):
+            return {**row, name: _without(inner, "messages"), "messages": messages}
+    inputs, outputs = row.get("inputs"), row.get("outputs")
+    given = _only(inputs.get("messages")) if isinstance(inputs, dict) else None
+    if not isinstance(inputs, dict) or not isinstance(given, list):
+        return row
+    generations = _only(outputs.get("generations")) if isinstance(outputs, dict) else None
+    first = generations[0] if isinstance(generations, list) and generations else None
+    said = first.get("message") if isinstance(first, dict) else None
+    if isinstance(outputs, dict) and isinstance(generations, list) and isinstance(first, dict) and said is not None:
+        given = [*given, said]
+        row = {**row, "outputs": {**outputs, "generations": [_without(first, "message"), *generations[1:]]}}
+    return {**row, "inputs": _without(inputs, "messages"), "messages": given}
+
+
+def _only(value: JsonValue) -> JsonValue:
+    """The one batch of a run, whose lists are nested."""
+    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) else value
+
+
+def _without(value: JsonObject, name: str) -> JsonObject:
+    return {key: item for key, item in value.items() if key != name}

@@ -1,0 +1,170 @@
+"""``judgekit inspect``."""
+
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from judgekit.cli import main
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """What is said above the conversation, by its head."""
+        above = self.out.partition("\nthe first conversation")[0]
+        return dict(re.findall(r"^(\S.{0,13}?)  +(.*)$", above, re.MULTILINE))
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def cli(monkeypatch, capsys) -> Callable[..., Ended]:
+    """Runs a command as the shell would."""
+
+    def call(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["judgekit", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Ended(ended.value.code or 0, out, err)
+
+    return call
+
+
+def tool_call(arguments: str, identity: str) -> dict:
+    return {"id": identity, "type": "function", "function": {"name": "f", "arguments": arguments}}
+
+
+ROWS = [
+    {
+        "id": "first",
+        "messages": [
+            {"role": "system", "content": "Be brief"},
+            {"role": "user", "content": "Hi \x1b[2J"},
+            {"role": "assistant", "tool_calls": [tool_call("{}", "1"), tool_call("{oops", "2"), tool_call("{}", "3")]},
+            {"role": "tool", "tool_call_id": "1", "content": "one"},
+            {"role": "tool", "tool_call_id": "2", "content": "two"},
+            {"role": "tool", "tool_call_id": "9", "content": "nine"},
+            {"role": "assistant", "content": "Done"},
+        ],
+        "usage": {"prompt_tokens": 1000, "completion_tokens": 20},
+        "reference": "Done",
+        "reference_tool_calls": [{"name": "f"}],
+    },
+    {"id": "first", "messages": [{"role": "user", "content": "Bye"}], "reference": "Bye"},
+]
+
+
+def write(name: str, rows: list[object]) -> Path:
+    path = Path(name)
+    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_what_is_in_a_file_is_counted(cli):
+    ended = cli("inspect", write("a.jsonl", ROWS))
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.lines == {
+        "format": "openai-chat",
+        "conversations": "2; 1 share their id with one before",
+        "messages": "tool 3, user 2, assistant 2, system 1",
+        "tool calls": "3 by the agent, 0 by the user; 1 with arguments that cannot be parsed; 1 without a result",
+        "tool results": "3; 1 that answer no call; 3 of which the format cannot say whether they are errors",
+        "usage": "1,000 tokens in, 20 out, by 1 of 2 conversations as a whole",
+        "references": "reference 2, reference_tool_calls 1",
+        "warnings": "1",
+    }
+    assert (
+        "               1 x a tool result that answers no call before it (first: first at messages[5])\n" in ended.out
+    )
+    conversation = ended.out.partition("\nthe first conversation, first:\n")[2]
+    assert "| Hi \\x1b[2J\n" in conversation
+    assert "\x1b" not in ended.out
+
+
+def test_what_traces_say_of_errors_agents_labels_and_costs_is_counted(cli):
+    said = {"model": "m", "usage": {"input_tokens": 7, "output_tokens": 2}}
+    trace = {
+        "messages": [
+            {"role": "user", "tool_calls": [{"name": "f"}]},
+            {"role": "tool", "requestor": "user", "is_error": True},
+            {"role": "assistant", "content": "x", **said},
+        ],
+        "labels": [{"name": "reward", "value": 1.0}],
+        "children": [{"children": [{}]}],
+        "cost_usd": 0.5,
+        "warnings": [{"found": f"expected a text, found {number}", "where": "a"} for number in range(3)],
+    }
+    ended = cli("inspect", write("a.jsonl", [{"id": "a", "trace": trace}, {"id": "b", "trace": trace}]))
+    assert ended.lines == {
+        "format": "judgekit",
+        "conversations": "2",
+        "sub-agents": "4",
+        "messages": "user 2, tool 2, assistant 2",
+        "tool calls": "0 by the agent, 2 by the user",
+        "tool results": "2; 2 errors",
+        "usage": "14 tokens in, 4 out, by 2 of 2 messages of the agent; $1.0000 by 2 conversations",
+        "labels": "reward 2",
+        "references": "none",
+        "warnings": "6",
+    }
+    assert "6 x expected a text (first: a at a)" in ended.out
+
+
+def test_the_format_of_each_of_many_files_is_counted_and_what_is_not_read_is_told(cli):
+    write("a.jsonl", [*ROWS, "{oops", *['{"messages": [{"role": "user", "content": 5}]}'] * 6])
+    write("b.csv", ["input,output", "q,a"])
+    write("c.json", ["{oops"])
+    ended = cli("inspect", ".")
+    assert ended.code == 1
+    assert ended.lines["format"] == "openai-chat (1), rows (1) in 2 files"
+    assert ended.lines["not read"] == "7 records; 1 files"
+    assert "a.jsonl, record 2 (line 3): not JSON" in ended.out
+    assert "and 3 more" in ended.out
+
+
+def test_columns_an_encoding_and_standard_input_can_be_given(cli, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("frage,output\nnaïve,x\n".encode("latin-1"))))
+    ended = cli("inspect", "-", "--column", "frage=input", "--encoding", "latin-1", "--format", "rows")
+    assert (ended.code, ended.lines["format"]) == (0, "rows")
+    assert "| naïve\n" in ended.out
+
+
+def test_a_conversation_that_has_no_room_is_not_shown(cli):
+    ended = cli("inspect", write("a.json", [{"messages": [{"role": "user", "content": "x"}] * 3000}]))
+    assert ended.code == 0
+    assert "not shown: a budget of 2,000 tokens is too small for this conversation of 3,000 messages" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            ['{"messages": [{"role": "user", "content": 5}]}'] * 2,
+            "none of 2 records could be read; the first: a.jsonl, record 0",
+        ),
+        (["[]"], "a.jsonl (line 1): no known format: found an empty list"),
+    ],
+)
+def test_where_nothing_can_be_read_it_is_an_error(cli, rows, said):
+    ended = cli("inspect", write("a.jsonl", rows))
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"judgekit: {said}")

@@ -1,0 +1,345 @@
+"""Logs of Inspect AI."""
+
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from judgekit.errors import TraceError
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    OtherPart,
+    ReasoningPart,
+    RefusalPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+)
+from judgekit.traces.readers.inspect import InspectReader
+from judgekit.traces.trace import Label, ToolDefinition
+
+READER = InspectReader()
+CALL = {"id": "1", "function": "add", "arguments": {"x": 1}, "type": "function", "view": {"title": "t"}}
+FAILED = {
+    "role": "tool",
+    "tool_call_id": "1",
+    "function": "add",
+    "content": "",
+    "error": {"type": "t", "message": "no"},
+}
+ADD = {"name": "add", "description": "Adds", "parameters": {"type": "object"}}
+IMAGE = {"type": "image", "image": "attachment://abc", "detail": "auto"}
+
+
+def model_event(message: dict, span: str, asked: list, **more: object) -> dict:
+    output = {"model": "m", "choices": [{"message": message, "stop_reason": "stop"}], "usage": {"input_tokens": 7}}
+    return {"event": "model", "span_id": span, "tools": [ADD], "input": asked, "output": output, **more}
+
+
+ASKED = {"id": "u", "role": "user", "content": "1+2?", "source": "input"}
+REPLY = {"id": "a", "role": "assistant", "content": "", "source": "generate", "tool_calls": [CALL]}
+LAST = {"id": "z", "role": "assistant", "content": "3", "source": "generate", "model": "m"}
+HELPER = {"id": "h", "role": "assistant", "content": "I looked", "source": "generate"}
+SAMPLE = {
+    "id": 5,
+    "epoch": 2,
+    "input": "1+2?",
+    "target": ["3", "three"],
+    "choices": ["a", "b"],
+    "messages": [
+        {"id": "s", "role": "system", "content": "Add up", "metadata": {"from": "prompt"}},
+        ASKED,
+        {"id": "i", "role": "user", "content": [{"type": "text", "text": "see"}, IMAGE]},
+        REPLY,
+        {"id": "t", **FAILED},
+        LAST,
+    ],
+    "output": {
+        "model": "m",
+        "choices": [{"message": LAST, "stop_reason": "max_tokens"}],
+        "completion": "3",
+        "usage": {"input_tokens": 60, "output_tokens": 15, "total_tokens": 75},
+        "time": 0.5,
+    },
+    "scores": {
+        "match": {"value": "C", "answer": "three", "explanation": "it is"},
+        "rubric": {"value": {"tone": 0.5, "kind": True}},
+        "steps": {"value": [1, 2]},
+        "broken": {"value": float("nan")},
+        "unscored": {"value": None},
+    },
+    "metadata": {"level": 1},
+    "events": [
+        {"event": "span_begin", "id": "agent1", "type": "agent", "name": "searcher", "parent_id": "tool1"},
+        {"event": "span_begin", "id": "inner", "type": "x", "name": "inner", "parent_id": "agent1"},
+        model_event(REPLY, "main", [], timestamp="2026-01-01T00:00:00Z", completed="2026-01-01T00:00:02Z"),
+        model_event(HELPER, "inner", [], input_refs=[[0, 1], [2, 3], [9, 12]]),
+        {"event": "tool", "id": "1", "message_id": "t", "agent_span_id": "agent1", "completed": "2026-01-01T00:00:03Z"},
+    ],
+    "events_data": {"messages": [{"role": "user", "content": "look"}, ASKED, FAILED]},
+    "attachments": {"abc": "data:image/png;base64,AA==", "other": "only of events"},
+    "model_usage": {"p/m": {"input_tokens": 10, "output_tokens": 1, "total_tokens": 31, "input_tokens_cache_read": 20}},
+    "started_at": "2026-01-01T00:00:00Z",
+    "completed_at": "2026-01-01T00:01:00Z",
+    "uuid": "U",
+    "limit": {"type": "message", "limit": 10},
+}
+HEADER = {"version": 2, "status": "success", "eval": {"task": "sums"}, "stats": {"started_at": "s"}}
+LOG = {**HEADER, "samples": [SAMPLE]}
+
+
+def test_the_messages_of_a_sample():
+    [record] = READER.records(LOG)
+    trace = READER.sample(record, 0).trace
+    assert trace.messages == (
+        SystemMessage("Add up", id="s", metadata={"from": "prompt"}),
+        HumanMessage("1+2?", id="u", extra={"source": "input"}),
+        HumanMessage(
+            [TextPart("see"), MediaPart(kind="image", url="data:image/png;base64,AA==", extra={"detail": "auto"})],
+            id="i",
+        ),
+        AIMessage(
+            id="a",
+            timestamp=datetime(2026, 1, 1, 0, 0, 2, tzinfo=UTC),
+            tool_calls=[ToolCall("add", {"x": 1}, id="1", extra={"view": {"title": "t"}})],
+            finish_reason="stop",
+            usage=Usage(input_tokens=7),
+            extra={"source": "generate"},
+        ),
+        ToolMessage(
+            "no",
+            id="t",
+            timestamp=datetime(2026, 1, 1, 0, 0, 3, tzinfo=UTC),
+            tool_call_id="1",
+            name="add",
+            is_error=True,
+            extra={"error": {"type": "t"}},
+        ),
+        AIMessage(
+            "3",
+            id="z",
+            model="m",
+            finish_reason="max_tokens",
+            usage=Usage(input_tokens=60, output_tokens=15, extra={"total_tokens": 75}),
+            extra={"source": "generate"},
+        ),
+    )
+
+
+def test_what_a_log_knows_of_a_sample_comes_along():
+    [record] = READER.records(LOG)
+    sample = READER.sample(record, 0)
+    assert (sample.id, sample.group, sample.trace.id) == ("5#2", "5", "U")
+    assert (sample.reference, sample.references, sample.metadata) == (None, ("3", "three"), {"level": 1})
+    assert sample.trace.labels == (
+        Label("match", "C", source="benchmark", reason="it is"),
+        Label("rubric.tone", 0.5, source="benchmark"),
+        Label("rubric.kind", value=True, source="benchmark"),
+        Label("steps[0]", 1, source="benchmark"),
+        Label("steps[1]", 2, source="benchmark"),
+    )
+    assert sample.trace.tools == (ToolDefinition("add", description="Adds", parameters={"type": "object"}),)
+    assert sample.trace.termination == "limit: message"
+    assert (sample.trace.started_at, sample.trace.ended_at) == (
+        datetime(2026, 1, 1, tzinfo=UTC),
+        datetime(2026, 1, 1, 0, 1, tzinfo=UTC),
+    )
+    assert sample.trace.usage == Usage(  # the total says that the input was counted without what came from the cache
+        input_tokens=30,
+        output_tokens=1,
+        cached_tokens=20,
+        extra={"total_tokens": 31, "input_tokens": 10, "model": "p/m"},
+    )
+    extra = sample.trace.extra
+    assert extra["header"] == HEADER
+    assert extra["sample"]["scores"]["match"] == {"answer": "three"}
+    assert extra["sample"]["output"] == {"time": 0.5}
+
+
+def test_an_agent_whose_messages_stand_in_events_alone_is_a_child():
+    [record] = READER.records(LOG)
+    [child] = READER.sample(record, 0).trace.children
+    assert (child.id, child.metadata) == ("agent1", {"agent": "searcher", "call_id": "1"})
+    assert [(message.role, message.text) for message in child.messages] == [
+        ("user", "look"),
+        ("tool", "no"),
+        ("assistant", "I looked"),
+    ]
+
+
+def test_what_is_left_out_is_told():
+    [record] = READER.records(LOG)
+    warnings = {warning.where: warning.found for warning in READER.sample(record, 0).trace.warnings}
+    assert warnings.keys() == {
+        "sample.events",
+        "sample.events_data",
+        "sample.attachments",
+        "sample.scores.broken.value",
+    }
+    assert warnings["sample.events"].endswith(": 2 span_begin, 2 model, 1 tool")
+
+
+CONTENTS = {
+    "reasoning": (
+        {"type": "reasoning", "reasoning": "hm", "signature": "s"},
+        ReasoningPart("hm", extra={"signature": "s"}),
+    ),
+    "redacted": (
+        {"type": "reasoning", "reasoning": "x8f", "summary": "hm", "redacted": True},
+        ReasoningPart("hm", extra={"reasoning": "x8f", "redacted": True}),
+    ),
+    "refusal": ({"type": "text", "text": "I won't", "refusal": True}, RefusalPart("I won't")),
+    "audio": (
+        {"type": "audio", "audio": "a.mp3", "format": "mp3"},
+        MediaPart(kind="audio", url="a.mp3", extra={"format": "mp3"}),
+    ),
+    "document": (
+        {"type": "document", "document": "a.pdf", "filename": "a", "mime_type": "application/pdf"},
+        MediaPart(kind="file", url="a.pdf", name="a", mime_type="application/pdf"),
+    ),
+    "data": ({"type": "data", "data": {"a": 1}}, OtherPart({"type": "data", "data": {"a": 1}})),
+}
+
+
+@pytest.mark.parametrize(("found", "part"), CONTENTS.values(), ids=CONTENTS)
+def test_the_kinds_of_content(found, part):
+    [message] = READER.sample([{"role": "assistant", "content": [found]}], 0).trace.messages
+    assert message.content == (part,)
+
+
+def test_a_tool_of_the_provider_is_a_call_and_its_result():
+    use = {"type": "tool_use", "tool_type": "web_search", "id": "w", "name": "search", "arguments": '{"q": 1}'}
+    messages = [
+        {
+            "role": "assistant",
+            "content": [
+                {**use, "result": "found"},
+                {"type": "text", "text": "So"},
+                {**use, "result": "", "error": "e"},
+            ],
+        }
+    ]
+    call = ToolCall("search", {"q": 1}, id="w", metadata={"executor": "provider"}, extra={"tool_type": "web_search"})
+    assert READER.sample(messages, 0).trace.messages == (
+        AIMessage(tool_calls=[call]),
+        ToolMessage("found", tool_call_id="w", name="search", is_error=False),
+        AIMessage("So", tool_calls=[call]),
+        ToolMessage("e", tool_call_id="w", name="search", is_error=True),
+    )
+
+
+def test_arguments_that_inspect_could_not_parse_say_why():
+    call = {**CALL, "arguments": {"add": "{bad"}, "parse_error": "not JSON"}
+    [message] = READER.sample([{"role": "assistant", "content": None, "tool_calls": [call]}], 0).trace.messages
+    [made] = message.tool_calls
+    assert (made.args, made.args_raw, made.args_error) == ({}, '{"add": "{bad"}', "not JSON")
+
+
+@pytest.mark.parametrize(
+    ("change", "identity", "reference", "termination"),
+    [
+        ({"epoch": 1}, "5", "three", "limit: message"),
+        ({"id": "q", "epoch": 4}, "q#4", "three", "limit: message"),
+        ({"epoch": 1, "target": ""}, "5", None, "limit: message"),
+        ({"epoch": 1, "error": {"message": "out of memory", "traceback": "tb"}}, "5", "three", "error: out of memory"),
+    ],
+)
+def test_epochs_targets_and_ends(change, identity, reference, termination):
+    [record] = READER.records({**HEADER, "samples": [{**SAMPLE, "target": "three", **change}]})
+    sample = READER.sample(record, 0)
+    assert (sample.id, sample.reference, sample.trace.termination) == (identity, reference, termination)
+
+
+def test_the_first_of_several_epochs_says_so():
+    header = {**HEADER, "eval": {"config": {"epochs": 2}}}
+    [record] = READER.records({**header, "samples": [{**SAMPLE, "epoch": 1}]})
+    assert READER.sample(record, 0).id == "5#1"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        LOG,
+        [LOG],
+        {"header": {"version": 2, "eval": {}, "plan": {}}, "sample": SAMPLE},
+        SAMPLE,
+        [ASKED, REPLY],
+        [ASKED, FAILED],
+        {"messages": [ASKED, REPLY]},
+    ],
+)
+def test_logs_members_of_archives_samples_and_messages_are_recognised(document):
+    assert READER.recognises(document)
+    [record] = READER.records(document)
+    assert READER.sample(record, 0).trace.messages
+
+
+@pytest.mark.parametrize("document", [None, 5, [], {}, {"messages": [ASKED]}, {"version": 2, "status": "ok"}, [[]]])
+def test_nothing_else_is(document):
+    assert not READER.recognises(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"messages": []}, "sample.messages: expected messages, found nothing"),
+        ({"messages": [{"role": "critic"}]}, "sample.messages[0].role: expected one of system, user, assistant, tool"),
+        ({"messages": [{**ASKED, "content": 5}]}, "sample.messages[0].content: expected a text or a list of parts"),
+        (
+            {"messages": [{**REPLY, "tool_calls": [{"id": "1"}]}]},
+            "sample.messages[0].tool_calls[0].function: expected the name of a tool, found nothing",
+        ),
+    ],
+)
+def test_an_error_says_where_in_the_sample_and_what_was_found(change, found):
+    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+        READER.sample({"header": HEADER, "sample": {**SAMPLE, **change}}, 0)
+
+
+def test_a_log_of_the_header_alone_is_an_error_that_says_so():
+    assert READER.recognises(HEADER)
+    with pytest.raises(TraceError, match="samples: the log holds none"):
+        READER.records(HEADER)
+
+
+def test_nothing_is_forgotten_and_whatever_is_wrong_is_a_trace_error(forgotten, crashes):
+    record = {"header": HEADER, "sample": SAMPLE}
+    assert forgotten(READER, record) == []
+    assert crashes(READER, record) == []
+
+
+RECORDED = {  # samples, messages, of the agent, calls, results, errors, scores
+    "2025-05-12T20-28-26-04-00_security-guide.json": (3, 9, 3, 0, 0, 0, 3),
+    "2026-11-20T11-39-39-00-00_task_RXJvPkKm6W3c74gaveTSbw.json": (1, 5, 2, 2, 2, 1, 1),
+    "log_formats.json": (1, 3, 1, 0, 0, 0, 1),
+    "log_images.json": (1, 3, 1, 0, 0, 0, 1),
+    "log_images_tc.json": (1, 3, 1, 0, 0, 0, 1),
+    "log_length_stop_reason.txt": (1, 2, 1, 0, 0, 0, 1),
+    "log_read_sample.json": (1, 3, 1, 0, 0, 0, 1),
+    "log_tool_call_error.json": (1, 11, 0, 0, 11, 11, 0),
+}
+
+
+@pytest.mark.parametrize(("name", "counts"), RECORDED.items(), ids=RECORDED)
+def test_recorded_logs(shared_data, forgotten, name, counts):
+    log = json.loads((shared_data / "traces" / "inspect" / name).read_text())
+    assert READER.recognises(log)
+    records = READER.records(log)
+    traces = [READER.sample(record, index).trace for index, record in enumerate(records)]
+    messages = [message for trace in traces for message in trace.messages]
+    results = [message for message in messages if message.role == "tool"]
+    assert counts == (
+        len(traces),
+        len(messages),
+        sum(message.role == "assistant" for message in messages),
+        sum(len(trace.tool_calls()) for trace in traces),
+        len(results),
+        sum(result.is_error is True for result in results),
+        sum(len(trace.labels) for trace in traces),
+    )
+    assert forgotten(READER, records[0], most=40) == []

@@ -1,0 +1,371 @@
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import TraceError
+from judgekit.traces.detect import detect
+from judgekit.traces.readers.openinference import OpenInferenceReader
+
+READER = OpenInferenceReader()
+
+
+def span(kind, name="step", *, id="s1", parent=None, start=1, end=None, error=None, **attributes):
+    """A span as Phoenix gives it, seconds after the epoch; attributes by name with ``__`` for the dots."""
+    named = {name.replace("__", "."): value for name, value in attributes.items()}
+    return {
+        "name": name,
+        "context": {"trace_id": "t1", "span_id": id},
+        "parent_id": parent,
+        "start_time": f"2026-01-01T00:00:{start:02d}+00:00",
+        "end_time": f"2026-01-01T00:00:{end or start + 1:02d}+00:00",
+        "status_code": "ERROR" if error else "OK",
+        "status_message": error,
+        "attributes": {"openinference.span.kind": kind, **named},
+    }
+
+
+def messages(name, *rows):
+    return {
+        f"llm.{name}_messages.{index}.message.{key}": value
+        for index, row in enumerate(rows)
+        for key, value in row.items()
+    }
+
+
+def call(id, name="f", arguments='{"a": 1}', at=0):
+    made = {
+        f"tool_calls.{at}.tool_call.function.name": name,
+        f"tool_calls.{at}.tool_call.function.arguments": arguments,
+    }
+    return made if id is None else {**made, f"tool_calls.{at}.tool_call.id": id}
+
+
+def llm(asked, answered, **given):
+    made = span("LLM", **given)
+    made["attributes"] |= messages("input", *asked) | messages("output", *answered)
+    return made
+
+
+def read(*spans):
+    (record,) = READER.records(list(spans))
+    return READER.sample(record, 0)
+
+
+def told(trace):
+    return [(one.role, one.text, [c.name for c in getattr(one, "tool_calls", ())]) for one in trace.messages]
+
+
+USER = {"role": "user", "content": "Hi"}
+RICH = llm(
+    [
+        {"role": "system", "content": "Be brief"},
+        {
+            "role": "user",
+            "contents.0.message_content.type": "text",
+            "contents.0.message_content.text": "What is this?",
+            "contents.1.message_content.type": "image",
+            "contents.1.message_content.image.image.url": "https://x.test/a.png",
+            "contents.2.message_content.type": "audio",
+            "contents.2.message_content.audio.audio.url": "https://x.test/a.wav",
+            "contents.2.message_content.audio.audio.mime_type": "audio/wav",
+            "contents.2.message_content.audio.audio.transcript": "this",
+            "contents.3.message_content.type": "hologram",
+            "contents.3.message_content.hologram": "h",
+        },
+        {
+            "role": "assistant",
+            "name": "Looker",
+            "contents.0.message_content.type": "reasoning",
+            "contents.0.message_content.text": "I must look",
+            "contents.0.message_content.signature": "sig",
+            "contents.1.message_content.type": "tool_use",
+            "contents.1.tool_call.id": "c1",
+            "contents.1.tool_call.function.name": "look",
+            "contents.1.tool_call.function.arguments": '{"at": "a.png"}',
+            "contents.2.message_content.type": "tool_use",
+            "contents.2.message_content.tool_use.id": "c2",
+            "contents.2.message_content.tool_use.name": "hear",
+            "contents.2.message_content.tool_use.input": '{"at": "a.wav"}',
+            **call("c1", "look", '{"at": "a.png"}'),
+        },
+        {"role": "user", "tool_call_id": "c1", "content": "a cat"},
+        {"role": "tool", "tool_call_id": "c2", "name": "hear", "content": "a purr"},
+    ],
+    [{"content": "A cat."}],
+    name="ChatCompletion",
+    llm__model_name="m1",
+    llm__finish_reason="stop",
+    llm__token_count__prompt=9,
+    llm__token_count__completion=3,
+    llm__token_count__total=12,
+    llm__token_count__prompt_details__cache_read=4,
+    llm__token_count__completion_details__reasoning=1,
+    llm__invocation_parameters='{"temperature": 0}',
+    llm__tools__0__tool__json_schema='{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}',
+    session__id="chat-7",
+    user__id="ann",
+    metadata='{"release": "r2"}',
+    input__value='{"messages": "..."}',
+)
+
+
+def test_recordings_of_others_are_read_whole(shared_data):
+    # Roles, calls and errors counted in the files: of repeated histories the last, and TOOL spans that no message calls.
+    known = {
+        "openinference_client_span_input_output_only": ({"user": 1, "assistant": 2, "tool": 1}, 1),
+        "openinference_client_span_tool_calls": ({"user": 1, "assistant": 2, "tool": 1}, 1),
+        "openinference_live_spans": ({"system": 1, "user": 2, "assistant": 2, "tool": 1}, 2),
+        "smolagents_live_spans": ({"system": 1, "user": 1, "assistant": 3, "tool": 3}, 2),
+    }
+    files = sorted((shared_data / "traces/openinference").glob("*.json"))
+    assert {path.stem for path in files} == set(known)
+    for path in files:
+        document = json.loads(path.read_text())
+        assert detect(document).name == "openinference"
+        (record,) = READER.records(document)
+        trace = READER.sample(record, 0).trace
+        roles, calls = known[path.stem]
+        assert Counter(one.role for one in trace.messages) == roles, path
+        assert len(trace.tool_calls()) == calls
+        assert not trace.children
+        # smolagents' observations are text, which answers no call.
+        assert len(trace.warnings) == (path.stem == "smolagents_live_spans")
+        assert all(one.is_error is not True for one in trace.messages if one.role == "tool")
+
+
+def test_nothing_is_lost(shared_data, forgotten):
+    documents = [json.loads(path.read_text()) for path in (shared_data / "traces/openinference").glob("*.json")]
+    for document in [*documents, [RICH], [*TEAM]]:
+        assert not forgotten(READER, document, most=60)
+
+
+def test_every_kind_of_content_has_its_place():
+    sample = read(RICH)
+    trace = sample.trace
+    assert sample.id == "chat-7"
+    assert trace.metadata == {"session.id": "chat-7", "user.id": "ann", "release": "r2"}
+    assert [tool.name for tool in trace.tools] == ["look"]
+    _, asked, called, seen, heard, answer = trace.messages
+    assert [part.type for part in asked.content] == ["text", "media", "media", "other"]
+    assert [part.kind for part in asked.content[1:3]] == ["image", "audio"]
+    assert (called.agent, called.content[0].extra) == ("Looker", {"message_content": {"signature": "sig"}})
+    assert [(one.id, one.name, one.args) for one in called.tool_calls] == [
+        ("c1", "look", {"at": "a.png"}),
+        ("c2", "hear", {"at": "a.wav"}),
+    ]
+    assert [(one.role, one.tool_call_id) for one in (seen, heard)] == [("tool", "c1"), ("tool", "c2")]
+    assert (answer.text, answer.model, answer.finish_reason) == ("A cat.", "m1", "stop")
+    usage = answer.usage
+    assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens) == (9, 3, 4, 1)
+
+
+def tree(attributes):
+    """Attributes as a tree, in which indexes make lists."""
+    made = {}
+    for name, value in attributes.items():
+        *steps, last = name.split(".")
+        inner = made
+        for step in steps:
+            inner = inner.setdefault(step, {})
+        inner[last] = value
+
+    def listed(value):
+        if not isinstance(value, dict):
+            return value
+        if all(key.isdigit() for key in value):
+            return [listed(value[key]) for key in sorted(value, key=int)]
+        return {key: listed(inner) for key, inner in value.items()}
+
+    return listed(made)
+
+
+def typed(value):
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
+
+
+@pytest.mark.parametrize("count", [2, 12])
+def test_flat_nested_and_typed_attributes_are_the_same(count):
+    rows = [{"role": ("user", "assistant")[index % 2], "content": f"said {index}"} for index in range(count)]
+    flat = llm(rows[:-1], rows[-1:])
+    attributes = flat["attributes"]
+    shuffled = {**flat, "attributes": dict(sorted(attributes.items(), reverse=True))}
+    nested = {**flat, "attributes": tree(attributes)}
+    listed = {"openinference.span.kind": "LLM"}
+    for name, part in (("llm.input_messages", rows[:-1]), ("llm.output_messages", rows[-1:])):
+        listed[name] = [{f"message.{key}": value for key, value in row.items()} for row in part]
+    exported = {
+        "traceId": "t1",
+        "spanId": "s1",
+        "attributes": [{"key": k, "value": typed(v)} for k, v in attributes.items()],
+    }
+    expected = [(row["role"], row["content"], []) for row in rows]
+    for made in (flat, shuffled, nested, {**flat, "attributes": listed}):
+        assert told(read(made).trace) == expected
+    document = {"resourceSpans": [{"scopeSpans": [{"spans": [exported]}]}]}
+    assert detect(document).name == "openinference"
+    assert told(READER.sample(READER.records(document)[0], 0).trace) == expected
+
+
+TEAM = [
+    span("AGENT", "Boss", id="a", start=1, end=20),
+    llm([USER], [{"role": "assistant", **call("c1", "ask")}], id="b", parent="a", start=2, name="chat"),
+    span(
+        "TOOL",
+        "ask",
+        id="c",
+        parent="a",
+        start=3,
+        end=12,
+        input__value='{"a": 1}',
+        output__value="done",
+        tool__name="ask",
+    ),
+    span("AGENT", "Helper", id="d", parent="c", start=4, end=11, agent__name="Hand"),
+    llm(
+        [{"role": "user", "content": "Do it"}],
+        [{"role": "assistant", **call(None, "dig")}],
+        id="e",
+        parent="d",
+        start=5,
+    ),
+    span("TOOL", "dig", id="f", parent="d", start=7, error="ValueError: rock", input__value="{'a': 1}"),
+    span("EVALUATOR", "judge", id="g", parent="a", start=13),
+    llm(
+        [{"role": "user", "content": "Was it polite?"}],
+        [{"role": "assistant", "content": "Yes"}],
+        id="h",
+        parent="g",
+        start=14,
+    ),
+    llm(
+        [USER, {"role": "assistant", **call("c1", "ask")}, {"role": "tool", "tool_call_id": "c1", "content": "done"}],
+        [{"role": "assistant", "content": "Bye"}],
+        id="i",
+        parent="a",
+        start=16,
+    ),
+]
+
+
+def test_agents_within_agents_are_children_and_judges_are_left_out():
+    trace = read(*TEAM).trace
+    assert told(trace) == [
+        ("user", "Hi", []),
+        ("assistant", "", ["ask"]),
+        ("tool", "done", []),
+        ("assistant", "Bye", []),
+    ]
+    assert [one.agent for one in trace.messages if one.role == "assistant"] == ["Boss", "Boss"]
+    (child,) = trace.children
+    assert child.metadata == {"call_id": "c1"}
+    assert told(child) == [("user", "Do it", []), ("assistant", "", ["dig"]), ("tool", "ValueError: rock", [])]
+    assert (child.messages[1].agent, child.messages[2].is_error, child.messages[2].name) == ("Hand", True, "dig")
+
+
+def test_calls_that_only_tools_tell_of_are_put_where_they_happened():
+    trace = read(
+        llm([USER], [{"role": "assistant", "content": "<code>look()</"}], start=1, end=2),
+        span("TOOL", "look", id="s2", start=3, input__value='{"at": 1}', output__value="a cat"),
+        span("TOOL", "look", id="s3", start=4, input__value='{"at": 2}', error="blind"),
+        llm(
+            [USER, {"role": "assistant", "content": "<code>look()</code>"}],
+            [{"role": "assistant", "content": "A cat"}],
+            id="s4",
+            start=6,
+        ),
+    ).trace
+    assert not trace.children
+    assert told(trace) == [
+        ("user", "Hi", []),
+        ("assistant", "<code>look()</", ["look", "look"]),
+        ("tool", "a cat", []),
+        ("tool", "blind", []),
+        ("assistant", "A cat", []),
+    ]
+    assert [one.is_error for one in trace.messages if one.role == "tool"] == [None, True]
+    assert [one.call.args for one in trace.tool_calls()] == [{"at": 1}, {"at": 2}]
+
+
+def test_agents_without_calls_of_models_say_what_was_asked_and_answered():
+    trace = read(
+        span("AGENT", "Claude", id="a", start=1, end=9, input__value="Fix it", output__value="Fixed."),
+        span("TOOL", "Bash", id="b", parent="a", start=2, input__value='{"command": "ls"}', output__value="a.py"),
+    ).trace
+    assert told(trace) == [
+        ("user", "Fix it", []),
+        ("assistant", "", ["Bash"]),
+        ("tool", "a.py", []),
+        ("assistant", "Fixed.", []),
+    ]
+
+
+def test_traces_of_a_session_are_one_conversation():
+    second = llm(
+        [{"role": "user", "content": "And now?"}],
+        [{"role": "assistant", "content": "Now too"}],
+        start=9,
+        session__id="chat",
+    )
+    second["context"] = {"trace_id": "t2", "span_id": "s9"}
+    sample = read(second, llm([USER], [{"role": "assistant", "content": "Hello"}], session__id="chat"))
+    assert sample.id == "chat"
+    assert [text for _, text, _ in told(sample.trace)] == ["Hi", "Hello", "And now?", "Now too"]
+
+
+def test_feedback_becomes_labels():
+    made = llm([USER], [{"role": "assistant", "content": "Hello"}])
+    made["attributes"] |= {
+        "annotations.0.annotation.name": "kind",
+        "annotations.0.annotation.score": 1,
+        "annotations.0.annotation.label": "yes",
+        "annotations.0.annotation.explanation": "It greets",
+        "annotations.0.annotation.annotator_kind": "LLM",
+        "trace.evaluations.0.evaluation.name": "right",
+        "trace.evaluations.0.evaluation.label": "no",
+        "trace.evaluations.0.evaluation.annotator_kind": "CODE",
+    }
+    labels = read(made).trace.labels
+    assert [(one.name, one.value, one.source, one.reason) for one in labels] == [
+        ("kind", 1, "judge", "It greets"),
+        ("right", "no", "benchmark", None),
+    ]
+
+
+def test_hidden_messages_are_told():
+    with pytest.raises(TraceError, match=r"hidden messages.*OPENINFERENCE_HIDE_INPUTS"):
+        read(span("CHAIN", input__value="__REDACTED__"))
+    trace = read(llm([{"role": "user", "content": "__REDACTED__"}], [{"role": "assistant", "content": "Hello"}])).trace
+    assert [one.found for one in trace.warnings] == ["1 messages are masked"]
+
+
+@pytest.mark.parametrize("broken", [{"role": "judge", "content": "x"}, {"role": "user", "content": 3}, call("c1", 3)])
+def test_what_scores_depend_on_must_be_right(broken):
+    with pytest.raises(TraceError, match=r"attributes\.llm\.input_messages\[0\]\.message"):
+        read(llm([{"role": "assistant", **broken}], []))
+
+
+def test_damaged_spans_are_refused_or_read(crashes):
+    assert not crashes(READER, [RICH, *TEAM], times=100)
+
+
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(["llm.input_messages.0.message.role", "llm.input_messages", "input.value", "a.b", "a"]),
+            st.from_type(type(None)) | st.text() | st.integers() | st.lists(st.text()),
+        )
+    )
+)
+def test_any_attributes_are_read_or_refused(attributes):
+    document = [
+        {"span_id": "s", "trace_id": "t", "attributes": {"openinference.span.kind": "LLM", **one}} for one in attributes
+    ]
+    READER.recognises(document)
+    for record in READER.records(document):
+        try:
+            READER.sample(record, 0)
+        except TraceError:
+            continue

@@ -1,0 +1,98 @@
+import re
+
+import pytest
+
+from judgekit.errors import TraceError
+from judgekit.traces.detect import detect
+from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from judgekit.traces.readers.toolbench import ToolBenchReader
+from judgekit.traces.trace import Label, ToolDefinition, TraceWarning
+
+READER = ToolBenchReader()
+
+
+def calls(name, arguments):
+    return {"role": "assistant", "content": None, "function_call": {"name": name, "arguments": arguments}}
+
+
+PATH = [
+    {"role": "system", "content": "You can use tools."},
+    {"role": "user", "content": "A quote?", "valid": False},
+    calls("quote", "{'topic': broken"),
+    {"role": "function", "name": "quote", "content": '{"error": "", "response": "Be."}'},
+    calls("Finish", '{"return_type": "give_answer", "final_answer": "Be."}'),
+]
+FILE = {
+    "win": True,
+    "tree": {"size": 2, "tree": {"node_type": "Action", "description": "other", "children": []}},
+    "compare_candidates": [],
+    "answer_generation": {
+        "valid_data": True,
+        "query_count": 5,
+        "total_tokens": 4389,
+        "final_answer": "Be.",
+        "finish_type": "give_answer",
+        "function": [{"name": "quote", "description": "d", "parameters": {"type": "object"}}],
+        "train_messages": [PATH[:3], PATH],
+    },
+}
+UNFINISHED = {"win": False, "tree": {}, "answer_generation": {"valid_data": False, "final_answer": "", "function": []}}
+
+
+def test_the_last_list_is_the_path_that_was_taken():
+    assert detect(FILE).name == "toolbench"
+    sample = READER.sample(READER.records(FILE)[0], 2)
+    trace = sample.trace
+    assert trace.messages == (
+        SystemMessage("You can use tools."),
+        HumanMessage("A quote?", extra={"valid": False}),
+        AIMessage(tool_calls=[ToolCall("quote", "{'topic': broken")]),
+        ToolMessage('{"error": "", "response": "Be."}', name="quote"),
+        AIMessage(tool_calls=[ToolCall("Finish", {"return_type": "give_answer", "final_answer": "Be."})]),
+    )
+    assert trace.labels == (Label("win", value=True, source="benchmark"),)
+    assert trace.tools == (ToolDefinition("quote", description="d", parameters={"type": "object"}),)
+    assert (sample.id, trace.termination) == ("2", "give_answer")
+    assert trace.warnings == (TraceWarning("what else the search tried is kept in extra"),)
+    assert trace.extra["tree"] == FILE["tree"]
+    assert trace.extra["answer_generation"] == {
+        "valid_data": True, "query_count": 5, "total_tokens": 4389, "final_answer": "Be."
+    }  # fmt: skip
+
+
+def test_lists_that_are_no_beginnings_of_the_last_are_kept():
+    branches = [[PATH[0]], [PATH[1]], PATH]
+    answer = {**FILE["answer_generation"], "train_messages": branches}
+    trace = READER.sample({"answer_generation": answer}, 0).trace
+    assert len(trace.messages) == 5
+    assert trace.extra["answer_generation"]["train_messages"] == branches
+    assert trace.labels == trace.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        (UNFINISHED, "holds no messages (valid_data is false: the search ended without an answer)"),
+        ({"answer_generation": {"train_messages": []}}, "holds no messages"),
+        ({"answer_generation": {"train_messages": [[]]}}, "train_messages[0]: holds no messages"),
+        (
+            {"answer_generation": {"train_messages": [[], [{"role": "x"}]]}},
+            "answer_generation.train_messages[1][0].role: ",
+        ),
+        ({"answer_generation": {"train_messages": ["x"]}}, "answer_generation.train_messages[0]: expected a list"),
+    ],
+)
+def test_an_error_says_where_and_what_was_found(record, found):
+    assert READER.recognises(record)
+    with pytest.raises(TraceError, match=re.escape(found)):
+        READER.sample(record, 0)
+
+
+@pytest.mark.parametrize("other", [{"answer_generation": "x"}, {"tree": {}, "win": True}, [], "x", None])
+def test_records_of_other_formats_are_not_recognised(other):
+    assert not READER.recognises(other)
+
+
+def test_nothing_is_forgotten_and_nothing_crashes(forgotten, crashes):
+    assert forgotten(READER, FILE) == []
+    assert crashes(READER, FILE) == []

@@ -1,0 +1,248 @@
+"""One conversation out of many spans."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.traces.found import Found
+from judgekit.traces.merging import Step, merged
+from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
+from judgekit.traces.spans import spans_of
+from judgekit.traces.trace import Trace
+
+S, U, U2 = SystemMessage("Be brief"), HumanMessage("Weather?"), HumanMessage("And tomorrow?")
+CALL = ToolCall("f", {"city": "Paris"}, id="c1")
+A, R, DONE, DONE2 = (
+    AIMessage(tool_calls=[CALL]),
+    ToolMessage("12C", tool_call_id="c1"),
+    AIMessage("12C"),
+    AIMessage("13C"),
+)
+OK = HumanMessage("ok")
+
+
+def model(*asked: Message, to: Message | None = None, **fields: object) -> dict:
+    return {"kind": "model", "asked": asked, "answered": () if to is None else [to], **fields}
+
+
+def tool(call: ToolCall | None = CALL, result: str | None = None, **fields: object) -> dict:
+    return {"kind": "tool", "call": call, "result": None if result is None else ToolMessage(result), **fields}
+
+
+def agent(name: str, **fields: object) -> dict:
+    return {"kind": "agent", "agent": name, **fields}
+
+
+def trace(*described: dict) -> Trace:
+    """What is made of steps: each begins a second after the other; ``under`` is the place of the one it is within."""
+    rows: list[dict] = []
+    for number, step in enumerate(described):
+        lasts = step.pop("lasts", 1)
+        under = step.pop("under", None)
+        error = {"error.type": step.pop("error")} if "error" in step else {}
+        rows.append(
+            {
+                "trace_id": "t",
+                "span_id": f"s{number}",
+                "parent_span_id": None if under is None else f"s{under}",
+                "start_time": 1_767_225_600 + number,
+                "end_time": 1_767_225_600 + number + lasts,
+                "attributes": error,
+            }
+        )
+    spans = spans_of(Found({"spans": rows}))
+    return Trace.model_validate(merged([Step(span, **step) for span, step in zip(spans, described, strict=True)]))
+
+
+def said(messages: Sequence[Message]) -> list[str]:
+    """Who says what, in short."""
+    return [
+        f"{one.role[0]}:{one.text or ','.join(call.name for call in getattr(one, 'tool_calls', ()))}"
+        for one in messages
+    ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    {
+        "history that grows": (
+            [model(S, U, to=A), model(S, U, A, R, to=DONE), model(S, U, A, R, DONE, U2, to=DONE2)],
+            [S, U, A, R, DONE, U2, DONE2],
+        ),
+        "history that is cut": ([model(U, to=DONE), model(U, DONE, U2, to=DONE2), model(DONE2, OK, to=A)], [U, DONE, U2, DONE2, OK, A]),
+        "no history": ([model(S, U, to=DONE), model(S, U2, to=DONE2)], [S, U, DONE, U2, DONE2]),
+        "no history and instructions once": ([model(S, U, to=DONE), model(U2, to=DONE2)], [S, U, DONE, U2, DONE2]),
+        "the same call twice": ([model(U, to=DONE), model(U, to=DONE)], [U, DONE]),
+        "a call that failed": ([model(S, U), model(S, U, to=DONE)], [S, U, DONE]),
+        "no answer at all": ([model(S, U)], [S, U]),
+        "history divided in another way": (
+            [
+                model(U, to=AIMessage("Let me see", tool_calls=[CALL])),
+                model(U, AIMessage("Let me see"), A, R, to=DONE),
+            ],
+            [U, AIMessage("Let me see", tool_calls=[CALL]), R, DONE],
+        ),
+        "instructions in the middle": (
+            [model(U, to=DONE), model(U, DONE, S, U2, to=DONE2), model(U, DONE, S, U2, DONE2, OK, to=A)],
+            [U, DONE, S, U2, DONE2, OK, A],
+        ),
+        "repeats": ([model(OK, to=DONE), model(OK, DONE, OK, to=DONE), model(OK, DONE, OK, DONE, OK, to=A)], [OK, DONE, OK, DONE, OK, A]),
+    }.values(),
+)  # fmt: skip
+def test_calls_of_a_model_that_repeat_their_history_are_one_conversation(steps: list, expected: list[Message]) -> None:
+    made = trace(*steps)
+    assert said(made.messages) == said(expected)
+    assert made.children == ()
+    assert made.metadata == {}
+
+
+def test_what_goes_another_way_is_a_child_and_the_longest_is_the_trace() -> None:
+    made = trace(model(U, to=DONE2), model(U, to=A), model(U, A, R, to=DONE))
+    assert said(made.messages) == said([U, A, R, DONE])
+    assert [said(child.messages) for child in made.children] == [said([U, DONE2])]
+
+
+def test_other_instructions_are_another_conversation() -> None:
+    made = trace(
+        model(SystemMessage("Find a title"), U, to=AIMessage("Weather")), model(S, U, to=A), model(S, U, A, R, to=DONE)
+    )
+    assert said(made.messages) == said([S, U, A, R, DONE])
+    assert [said(child.messages) for child in made.children] == [["s:Find a title", "u:Weather?", "a:Weather"]]
+
+
+def test_a_repeated_message_that_says_more_is_kept_once() -> None:
+    again = A.model_copy(update={"tool_calls": (CALL.model_copy(update={"id": "fc_9"}),)})
+    made = trace(model(U, to=A), model(U, again, R, to=DONE), model(U, again, R, DONE, U2, to=DONE2))
+    assert said(made.messages) == said([U, A, R, DONE, U2, DONE2])
+    assert made.metadata == {"variants": [{"tool_calls": [{"name": "f", "args": {"city": "Paris"}, "id": "fc_9"}]}]}
+
+
+def test_spaces_do_not_make_another_message() -> None:
+    made = trace(model(U, to=DONE), model(U, AIMessage(" 12C\n"), U2, to=DONE2))
+    assert said(made.messages) == said([U, DONE, U2, DONE2])
+    assert made.metadata == {"variants": [{"content": " 12C\n"}]}
+
+
+def test_an_agent_that_takes_over_goes_on_with_the_conversation() -> None:
+    handed = SystemMessage("You do billing")
+    made = trace(
+        agent("triage"), model(S, U, to=A, under=0), agent("billing"), model(handed, U, A, R, to=DONE, under=2)
+    )
+    assert said(made.messages) == ["s:Be brief", "u:Weather?", "a:f", "s:You do billing", "t:12C", "a:12C"]
+    assert [one.agent for one in made.messages if isinstance(one, AIMessage)] == ["triage", "billing"]
+
+
+INNER = (model(SystemMessage("Search"), HumanMessage("Paris"), to=AIMessage("found")),)
+
+
+@pytest.mark.parametrize(
+    ("steps", "call_id"),
+    {
+        "within the call": ([tool(result="12C", under=0), agent("inner", under=2), {**INNER[0], "under": 3}], "c1"),
+        "no agent of its own": ([tool(result="12C", under=0), {**INNER[0], "under": 2}], "c1"),
+        "during the call": ([tool(result="12C", under=0, lasts=3), agent("inner"), {**INNER[0], "under": 3}], "c1"),
+        "within the agent": ([agent("inner", under=0), {**INNER[0], "under": 2}], None),
+    }.values(),
+)
+def test_an_agent_within_a_call_or_another_agent_is_a_child(steps: list, call_id: str | None) -> None:
+    steps = [agent("outer", lasts=9), model(U, to=A, under=0), *(dict(step) for step in steps)]
+    made = trace(*steps, model(U, A, R, to=DONE, under=0))
+    assert said(made.messages) == said([U, A, R, DONE])
+    (child,) = made.children
+    assert said(child.messages) == ["s:Search", "u:Paris", "a:found"]
+    assert child.metadata == ({} if call_id is None else {"call_id": call_id})
+
+
+def test_two_calls_at_once_do_not_say_whose_agent_it_was() -> None:
+    other = ToolCall("g", id="c2")
+    both = AIMessage(tool_calls=[CALL, other])
+    steps = [model(U, to=both, under=0), tool(lasts=5, under=0), tool(other, lasts=5, under=0), agent("inner")]
+    made = trace(agent("outer", lasts=9), *steps, {**INNER[0], "under": 4})
+    assert [(len(child.messages), child.metadata) for child in made.children] == [(3, {})]
+
+
+def test_an_outer_agent_that_says_nothing_gives_its_place_to_the_inner_one() -> None:
+    made = trace(agent("wrapper"), agent("inner", under=0), model(U, to=DONE, under=1))
+    assert said(made.messages) == said([U, DONE])
+    assert made.children == ()
+
+
+def test_spans_of_tools_add_results_and_errors_that_messages_lack() -> None:
+    calls = [ToolCall("f", {"n": n}, id=identity) for n, identity in enumerate(("c1", None, "c3"))]
+    known = ToolMessage("Error: late", tool_call_id="c3")
+    made = trace(
+        model(U, to=AIMessage(tool_calls=calls)),
+        tool(ToolCall("f", {"n": 1}), "one"),  # it ends first
+        tool(ToolCall("f", id="c1"), None, error="Timeout"),
+        tool(ToolCall("f", {"n": 2}, id="c3"), None, error="late"),
+        model(U, AIMessage(tool_calls=calls), known, to=DONE),
+    )
+    results = [one for one in made.messages if isinstance(one, ToolMessage)]
+    assert [(one.text, one.tool_call_id, one.is_error) for one in results] == [
+        ("one", None, None),
+        ("Timeout", "c1", True),
+        ("Error: late", "c3", True),
+    ]
+
+
+def test_a_call_that_no_message_makes_stands_where_it_happened() -> None:
+    made = trace(model(U, to=DONE), tool(ToolCall("log"), "written"), model(U, DONE, U2, to=DONE2))
+    assert said(made.messages) == ["u:Weather?", "a:12C", "t:written", "u:And tomorrow?", "a:13C"]
+    assert [call.name for one in made.messages if isinstance(one, AIMessage) for call in one.tool_calls] == ["log"]
+
+
+def test_a_call_that_happened_before_all_answers_is_kept_beside() -> None:
+    made = trace(tool(ToolCall("log", {"x": "unique"}), "written"), model(U, to=DONE))
+    assert said(made.messages) == said([U, DONE])
+    assert made.metadata == {
+        "variants": [{"call": {"name": "log", "args": {"x": "unique"}}, "result": {"content": "written"}}]
+    }
+
+
+def test_an_id_that_is_used_twice_names_the_calls_in_their_order() -> None:
+    first, second = (AIMessage(tool_calls=[ToolCall("f", {"n": n}, id="c")]) for n in (1, 2))
+    answer = ToolMessage("1", tool_call_id="c")
+    made = trace(
+        model(U, to=first),
+        tool(ToolCall("f", id="c"), "1"),
+        model(U, first, answer, to=second),
+        tool(ToolCall("f", id="c"), "2"),
+    )
+    assert said(made.messages) == ["u:Weather?", "a:f", "t:1", "a:f", "t:2"]
+
+
+def test_without_calls_of_models_tools_make_the_conversation_of_their_agent() -> None:
+    made = trace(
+        agent("helper", asked=[U], answered=[DONE]),
+        tool(result="12C", under=0),
+        tool(ToolCall("g"), error="boom", under=0),
+        agent("helper", asked=[U2], answered=[DONE2]),
+    )
+    assert said(made.messages) == ["u:Weather?", "a:f", "t:12C", "a:g", "t:boom", "a:12C", "u:And tomorrow?", "a:13C"]
+    assert [one.is_error for one in made.messages if isinstance(one, ToolMessage)] == [None, True]
+
+
+def test_an_agent_s_own_messages_are_not_said_again() -> None:
+    made = trace(
+        agent("helper", asked=[U], answered=[DONE], lasts=9), model(U, to=A, under=0), model(U, A, R, to=DONE, under=0)
+    )
+    assert said(made.messages) == said([U, A, R, DONE])
+    assert (made.children, made.metadata) == ((), {})
+
+
+texts = st.lists(st.sampled_from("abc"), min_size=1, max_size=6)
+
+
+@given(texts, st.integers(1, 4))
+def test_any_conversation_is_got_back_from_calls_that_repeat_it(words: list[str], every: int) -> None:
+    """However few words there are, and however many messages come between two answers."""
+    messages: list[Message] = []
+    steps: list[dict] = []
+    for number, word in enumerate(words):
+        messages += [HumanMessage(f"{word} {n}") for n in range(every)]
+        answer = AIMessage(f"{word}{number % 2}")
+        steps.append(model(*messages, to=answer))
+        messages.append(answer)
+    assert said(trace(*steps).messages) == said(messages)

@@ -1,0 +1,221 @@
+"""Writing samples, and what is told of what a format has no place for."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.errors import ConfigError, TraceError
+from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.reading import read
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+from judgekit.traces.writing import write
+
+SAMPLE = Sample(
+    id="a",
+    trace=Trace(
+        id="a",
+        messages=[
+            SystemMessage("Be brief"),
+            HumanMessage("Weather?", name="ann"),
+            AIMessage(
+                tool_calls=[ToolCall("weather", {"city": "Paris"}, id="1")], model="m", usage=Usage(input_tokens=5)
+            ),
+            ToolMessage("12 C", tool_call_id="1", is_error=False),
+            AIMessage("It is 12 C."),
+        ],
+        termination="done",
+    ),
+    reference="12 C",
+    reference_tool_calls=[ToolCall("weather", {"city": "Paris"})],
+    label="good",
+)
+MISSING = {
+    "judgekit": {},
+    "openai-chat": {
+        "assistant: model": 1,
+        "assistant: usage": 1,
+        "tool: is_error": 1,
+        "trace: termination": 1,
+    },
+    "ragas": {
+        "system messages": 1,
+        "system: text": 1,
+        "user: name": 1,
+        "assistant: model": 1,
+        "assistant: usage": 1,
+        "assistant: tool_calls.id": 1,
+        "tool: tool_call_id": 1,
+        "tool: is_error": 1,
+        "trace: termination": 1,
+        "id": 1,
+        "label": 1,
+    },
+}
+
+
+@pytest.mark.parametrize("format_name", MISSING)
+def test_what_a_format_has_no_place_for_is_counted_by_kind(tmp_path, format_name):
+    path = tmp_path / "a.jsonl"
+    twice = {kind: 2 * times for kind, times in MISSING[format_name].items()}
+    assert write([SAMPLE, SAMPLE], path, format_name) == twice
+    found = list(read(path, on_error="raise"))
+    messages = [one for one in SAMPLE.trace.messages if format_name != "ragas" or one.role != "system"]
+    for back in found:
+        assert [(one.role, one.text) for one in back.trace.messages] == [(one.role, one.text) for one in messages]
+        assert [made.call.args for made in back.trace.tool_calls()] == [{"city": "Paris"}]
+        assert (back.reference, back.reference_tool_calls) == (SAMPLE.reference, SAMPLE.reference_tool_calls)
+    assert [one.id for one in found] == (["0", "1"] if format_name == "ragas" else ["a", "a"])
+    if format_name == "judgekit":
+        assert found == [SAMPLE] * 2
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.JSONL.ZST"])
+def test_a_file_is_packed_as_its_name_says(tmp_path, name):
+    path = tmp_path / name
+    write([SAMPLE], path)
+    assert list(read(path)) == [SAMPLE]
+    assert (b"12 C" in path.read_bytes()) is (name == "a.jsonl")
+
+
+def test_standard_output_is_a_line(capsysbinary):
+    assert write([SAMPLE], "-") == {}
+    assert capsysbinary.readouterr().out == f"{SAMPLE.model_dump_json()}\n".encode()
+
+
+def test_nothing_is_touched_before_there_is_something_to_write(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("older")
+
+    def broken():
+        raise TraceError("x")
+        yield
+
+    with pytest.raises(TraceError):
+        write(broken(), path)
+    with pytest.raises(
+        ConfigError, match=r"^no format to write is called 'tau2'. Known: judgekit, openai-chat, ragas$"
+    ):
+        write([SAMPLE], path, "tau2")
+    assert path.read_text() == "older"
+
+
+def test_a_sample_that_a_format_cannot_hold_is_left_out_and_counted(tmp_path):
+    path = tmp_path / "a.jsonl"
+    assert write([Sample(id="empty"), SAMPLE], path, "openai-chat")["samples"] == 1
+    assert [one.id for one in read(path)] == ["a"]
+
+
+def calls(sample: Sample, side: str, field: str) -> list[object]:
+    return [getattr(made.call, field) for made in sample.trace.tool_calls(side)]
+
+
+def texts(sample: Sample, role: str) -> list[str]:
+    return [one.text for one in sample.trace.messages if one.role == role and one.text]
+
+
+def said(value: object) -> list[object]:
+    """Without what is nothing: a text may be empty, or missing."""
+    return [one for one in (value if isinstance(value, list | tuple) else [value]) if one not in ("", None)]
+
+
+KINDS = {
+    **{f"{role}: text": lambda one, role=role: texts(one, role) for role in ("user", "assistant", "tool", "system")},
+    **{
+        f"{role}: tool_calls.{field}": lambda one, role=role, field=field: calls(one, role, field)
+        for role in ("user", "assistant")
+        for field in ("name", "args", "id")
+    },
+    **{
+        name: lambda one, name=name: getattr(one, name)
+        for name in ("reference", "references", "reference_topics", "label", "documents", "group", "domain")
+    },
+    "reference_tool_calls.name": lambda one: [call.name for call in one.reference_tool_calls or ()],
+    "reference_tool_calls.args": lambda one: [call.args for call in one.reference_tool_calls or ()],
+    "trace: tools.name": lambda one: [tool.name for tool in one.trace.tools],
+    "user messages": lambda one: sum(message.role == "user" for message in one.trace.messages),
+}
+CORE = {
+    "openai-chat": {*KINDS},
+    "ragas": {
+        "user: text",
+        "assistant: text",
+        "assistant: tool_calls.name",
+        "assistant: tool_calls.args",
+        "reference",
+        "reference_topics",
+        "reference_tool_calls.name",
+        "reference_tool_calls.args",
+        "user messages",
+    },
+}
+
+
+def loads_in_ragas(row: dict) -> bool:
+    """What ragas 0.4.3 asks of a ``MultiTurnSample``."""
+    before = None
+    for message in row["user_input"]:
+        if message["type"] not in ("human", "ai", "tool") or not isinstance(message["content"], str):
+            return False
+        if message["type"] == "tool" and not (before and (before["type"] == "tool" or before.get("tool_calls"))):
+            return False
+        before = message
+    made = [call for message in row["user_input"] for call in message.get("tool_calls", ())]
+    return all(isinstance(call["args"], dict) for call in (*made, *row.get("reference_tool_calls", ())))
+
+
+@pytest.mark.parametrize("format_name", CORE)
+@settings(max_examples=30)
+@given(sample=st.from_type(Sample))
+def test_a_sample_that_is_written_and_read_is_the_same_but_for_what_was_told(tmp_path_factory, format_name, sample):
+    path = tmp_path_factory.getbasetemp() / f"{format_name}.jsonl"
+    missing = write([sample], path, format_name)
+    if "samples" in missing:
+        assert not sample.trace.messages
+        return
+    [back] = read(path, format_name, on_error="raise")
+    for kind, get in KINDS.items():
+        if not kind.startswith(tuple(missing)):
+            assert said(get(back)) == said(get(sample)), kind
+        else:
+            assert kind not in CORE[format_name]
+    if format_name == "ragas":
+        assert loads_in_ragas(json.loads(path.read_text(encoding="utf-8")))
+
+
+HOSTILE = Trace(
+    messages=[AIMessage("x", extra={"tool_calls": [{"name": "f"}], "role": "user", "refusal": "no", "kept": 1})],
+    extra={"messages": [], "reference": "forged", "choices": [{"message": {"role": "assistant", "content": "y"}}]},
+)
+
+
+def test_what_has_the_name_of_a_field_of_the_format_is_left_out_and_told(tmp_path):
+    path = tmp_path / "a.jsonl"
+    missing = write([Sample(id="a", trace=HOSTILE)], path, "openai-chat")
+    assert missing == {"assistant: extra": 5, "trace: extra": 4}
+    [back] = read(path, on_error="raise")
+    assert back.trace.messages == (AIMessage("x"),)
+    assert back.reference is None
+
+
+def heard(sample: Sample) -> list[object]:
+    """Who said and called what."""
+    return [
+        (one.role, one.text, [(call.name, call.args, call.args_raw) for call in getattr(one, "tool_calls", ())])
+        for one in sample.trace.messages
+    ]
+
+
+def test_recordings_of_others_are_the_same_when_they_are_written_and_read(tmp_path, shared_data):
+    """All of them: in our own format in every detail, in OpenAI's in all that was said and called."""
+    samples = list(read(shared_data / "traces", on_error=lambda _: None))
+    assert len(samples) > 1000
+    own, chat = tmp_path / "own.jsonl.zst", tmp_path / "chat.jsonl"
+    assert write(samples, own) == {}
+    assert list(read(own)) == samples
+    missing = write(samples, chat, "openai-chat")
+    core = ("text", "tool_calls", "tool_calls.name", "tool_calls.args", "tool_calls.id", "tool_call_id")
+    assert not {f"{role}: {one}" for role in ("user", "assistant", "tool") for one in core} & missing.keys()
+    assert [*map(heard, read(chat, "openai-chat", on_error="raise"))] == [*map(heard, samples)]
