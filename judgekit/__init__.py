@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from judgekit.traces.sample import Ranking as Ranking
     from judgekit.traces.sample import Sample as Sample
     from judgekit.traces.trace import Trace as Trace
+    from judgekit.traces.writing import write as write
 
 __version__ = "0.1.0"
 
@@ -180,6 +181,7 @@ _HOMES = {
     "run": "runs.runner",
     "scorer": "scoring",
     "similar": "scorers.tool_calls.matchers",
+    "write": "traces.writing",
 }
 
 

@@ -23,7 +23,10 @@ def detect(value: JsonValue) -> Reader:
         names = " or ".join(reader.name for reader in fitting)
         raise TraceError(f"may be {names}: found {_seen(value)}; say which (format=, --format)")
     near = [reader.shape for reader in READERS.values() if _keys(value) & set(re.findall(r'"(\w+)"', reader.shape))]
-    hint = "".join(f"\n  {shape}" for shape in near) or f" {', '.join(READERS)} (judgekit formats shows what they look like)"
+    hint = (
+        "".join(f"\n  {shape}" for shape in near)
+        or f" {', '.join(READERS)} (judgekit formats shows what they look like)"
+    )
     raise TraceError(f"no known format: found {_seen(value)}. {'Nearest' if near else 'Known'} are:{hint}")
 
 
