@@ -15,7 +15,7 @@ from judgekit.traces.columns import ROWS_LOOKED_AT, Columns
 from judgekit.traces.detect import detect
 from judgekit.traces.files import File, Record, files_at
 from judgekit.traces.message import is_unicode
-from judgekit.traces.readers import READERS
+from judgekit.traces.readers import FALLBACKS, READERS
 from judgekit.traces.readers.foreign import Reader, items
 from judgekit.traces.readers.judgekit import JudgekitReader
 from judgekit.traces.references import Joiner
@@ -149,17 +149,24 @@ def _required(file: File, names: Columns) -> Iterator[Record]:
 
 
 def _detected(file: File, records: Iterator[Record]) -> Reader:
-    """The format of the first record that has a known one, among the first hundred."""
+    """The format of the first hundred records: that which the first of them has that says more than a fallback."""
     failures: list[TraceError] = []
+    fallback: Reader | None = None
     for line, value, _ in islice(records, ROWS_LOOKED_AT):
         try:
-            return _recognised(_value(value))
+            reader = _recognised(_value(value))
         except TraceError as error:
             found = error.found
             if found.startswith("not JSON"):
                 found += ". (A file that holds one JSON document is named .json)"
             failures.append(TraceError(found, path=file.path, line=line))
-    raise failures[0]
+            continue
+        if reader.name not in FALLBACKS:
+            return reader
+        fallback = fallback or reader
+    if fallback is None:
+        raise failures[0]
+    return fallback
 
 
 def _recognised(value: JsonValue) -> Reader:

@@ -1,6 +1,6 @@
 """The public API as type checkers see it. This file is checked by mypy and pyright, and never run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_type
 
 from judgekit import (
@@ -50,6 +50,7 @@ from judgekit import (
     read,
     run,
     scorer,
+    write,
 )
 from judgekit.scoring import FunctionScorer
 from judgekit.traces.message import Message
@@ -106,6 +107,7 @@ async def uses() -> None:
     assert_type(await arun([sample], scorers), Run)
     results = run(read("x.csv", on_error=print, columns={"question": "input"}), scorers, concurrency=2)
     assert_type(results, Run)
+    assert_type(write([sample], "x.jsonl", format="ragas"), Mapping[str, int])
     assert_type(Portability.between(results, results, scorer="max_tokens"), Score)
     assert_type(Ranking([("a", 0.5), ("b", 0.25)], {"a": 1}).retrieved, Sequence[str])
     score = await attempt(scorers[0], sample)

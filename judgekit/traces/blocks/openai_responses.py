@@ -258,14 +258,13 @@ def read_response(found: Found) -> list[Message]:
     usage = found.object("usage")
     details = found.object("incomplete_details") or Found({})
     model = found.text("model")
-    status = found.text("status")
-    reason = details.text("reason")
+    ended = details.text("reason") or found.text("status")
     for index in places:
         messages[index] = messages[index].model_copy(update={"model": model})
     messages[places[-1]] = messages[places[-1]].model_copy(
         update={
             "usage": None if usage is None else read_usage(usage),
-            "finish_reason": reason or status,
+            "finish_reason": ended,
             "timestamp": found.moment("created_at"),
         }
     )
