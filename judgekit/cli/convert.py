@@ -10,7 +10,7 @@ from judgekit.cli.app import app
 from judgekit.cli.run import columns_of
 from judgekit.errors import ConfigError
 from judgekit.reports.terminal import console, printable_lines
-from judgekit.traces.files import STREAM, files_at
+from judgekit.traces.files import must_not_be_read
 from judgekit.traces.inspection import Inspection
 from judgekit.traces.reading import Recordings
 from judgekit.traces.sample import Sample
@@ -42,8 +42,7 @@ def convert(
     ] = None,
 ) -> None:
     """Write recordings in one format, and say what it has no place for."""
-    if output != STREAM and output.resolve() in {path.resolve() for path in files_at(file)}:
-        raise ConfigError(f"--output {output}: is a file that is read; name another")
+    must_not_be_read(output, file)
     recordings = Recordings(file, format, columns=columns_of(column or ()), encoding=encoding)
     found = Inspection()
 
@@ -55,12 +54,14 @@ def convert(
 
     try:
         missing = write(samples(), output, to)
+    except BrokenPipeError:  # who reads the output has enough
+        raise
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error
     err = console(stderr=True)
     lines = [f"{output}: {found.conversations - missing.get('samples', 0):,} conversations written"]
     if missing:
-        lines.append(f"{to} has no place for these, which were left out:")
+        lines.append(f"{to} has no place for these:")
         lines += [f"  {times:,} x {kind}" for kind, times in missing.items()]
     if found.told:
         lines.append(f"not read: {found.unread:,} records, {len(recordings.failed):,} files")

@@ -76,13 +76,16 @@ def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str
     elif calls:
         yield "tool results", "none"
     yield "usage", _usage(found)
-    if found.labels:
-        yield "labels", _counted(found.labels)
+    if labels := found.labels.counts:
+        shown = _counted(dict(labels.most_common(_SHOWN)))
+        more = len(labels) - _SHOWN
+        yield "labels", f"{shown} and {more:,} more" if more > 0 else shown
     yield "references", _counted(found.references) or "none"
     warnings = found.warnings
     yield "warnings", f"{warnings.counts.total():,}" if warnings.counts else "none"
+    width = len(f"{max(warnings.counts.values(), default=0):,}")
     for words, times in warnings.counts.most_common(_SHOWN):
-        yield "", f"{times:,} x {words} (first: {warnings.first[words]})"
+        yield "", f"{times:>{width},}  {words} (first: {warnings.first[words]})"
     if (more := len(warnings.counts) - _SHOWN) > 0:
         yield "", f"and {more:,} other kinds"
     if found.told:
@@ -103,15 +106,17 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 def _usage(found: Inspection) -> str:
     said = [
-        f"{tokens.input:,} tokens in, {tokens.output:,} out, by {tokens.reports:,} of {total:,} {what}"
-        for tokens, total, what in (
-            (found.message_usage, found.messages["assistant"], "messages of the agent"),
-            (found.trace_usage, found.conversations, "conversations as a whole"),
+        f"{tokens.input:,} tokens in, {tokens.output:,} out, by {tokens.reports:,} of {total:,} {what if total == 1 else many}"
+        for tokens, total, what, many in (
+            (found.message_usage, found.messages["assistant"], "message of the agent", "messages of the agent"),
+            (found.trace_usage, found.conversations, "conversation as a whole", "conversations as a whole"),
         )
         if tokens.reports
     ]
     if found.costs:
-        said.append(f"${found.cost_usd:,.4f} by {found.costs:,} conversations")
+        said.append(
+            f"${found.cost_usd:,.4f} by {found.costs:,} {'conversation' if found.costs == 1 else 'conversations'}"
+        )
     return "; ".join(said) or "none reported"
 
 

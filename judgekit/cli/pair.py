@@ -10,6 +10,7 @@ import typer
 from judgekit.cli.app import app
 from judgekit.errors import ConfigError, TraceError, listed
 from judgekit.reports.terminal import console, printable, printable_lines
+from judgekit.traces.files import must_not_be_read
 from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -31,14 +32,11 @@ def pair(
     A pair is a sample of the first file, with its references, and with the recording of the second as its rival. A
     recording without an id goes by its place in its file. What has no counterpart, or more than one, is left out.
     """
-    if output.resolve() in {file.resolve(), rival.resolve()}:
-        raise ConfigError(f"--output {output}: is a file that is read; name another")
+    must_not_be_read(output, file, rival)
     problems: list[TraceError] = []
-    ids = Counter[str]()
-    places: set[str] = set()
-    for sample in read(file, format, on_error=problems.append):
-        ids[sample.id] += 1
-        places |= _place(sample)
+    samples = list(read(file, format, on_error=problems.append))
+    ids = Counter(sample.id for sample in samples)
+    places = {place for sample in samples for place in _place(sample)}
     rivals: dict[str, Trace] = {}
     rival_ids = Counter[str]()
     for sample in read(rival, format, on_error=problems.append):
@@ -61,8 +59,7 @@ def pair(
         console(stderr=True).print(printable(found), soft_wrap=True)
     if not paired:
         raise TraceError(f"nothing was written: no id stands once here and once in {rival}", path=file)
-    again = read(file, format, on_error=lambda _: None)  # what cannot be read was said above
-    _write(output, (one.model_copy(update={"rival": rivals[one.id]}) for one in again if one.id in paired))
+    _write(output, (one.model_copy(update={"rival": rivals[one.id]}) for one in samples if one.id in paired))
     console().print(printable(f"{output}: {len(paired):,} pairs written"), soft_wrap=True)
     if problems or any(left_over.values()):
         raise typer.Exit(1)

@@ -27,6 +27,7 @@ from judgekit.runs.runner import must_differ, score_each
 from judgekit.runs.summary import Summary
 from judgekit.scoring import Scorer
 from judgekit.shipped import shipped
+from judgekit.traces.files import must_not_be_read
 from judgekit.traces.reading import Recordings, read
 from judgekit.traces.sample import Sample
 
@@ -111,8 +112,8 @@ def run(
     problems: list[TraceError] = []
     recordings = Recordings(file, format, references, columns_of(column or ()), encoding)
     samples = recordings.samples("raise" if strict else problems.append)
-    if output is not None and output.resolve() in {one.resolve() for one in (file, references, config) if one}:
-        raise ConfigError(f"--output {output}: is a file that is read; name another")
+    if output is not None:
+        must_not_be_read(output, file, references, config)
     if limit is not None:
         samples = islice(samples, limit)
     if sample is not None:

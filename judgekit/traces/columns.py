@@ -23,6 +23,8 @@ class Columns:
     """
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
+    late: bool = False
+    """Whether there are more files, so that only at their end it is known whether a column is missing."""
     seen: dict[str, None] = field(default_factory=dict[str, None], init=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +74,8 @@ class Columns:
             TraceError: A column has not.
         """
         first = list(islice(records, ROWS_LOOKED_AT))
-        self.must_be_seen(path)
+        if not self.late:
+            self.must_be_seen(path)
         yield from chain(first, records)
 
     def must_be_seen(self, path: Path) -> None:

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.traces.readers import FALLBACKS, READERS
-from judgekit.traces.readers.foreign import Reader
+from judgekit.traces.readers.foreign import Reader, first_of
 
 
 def detect(value: JsonValue) -> Reader:
@@ -22,7 +22,12 @@ def detect(value: JsonValue) -> Reader:
     if fitting:
         names = " or ".join(reader.name for reader in fitting)
         raise TraceError(f"may be {names}: found {_seen(value)}; say which (format=, --format)")
-    near = [reader.shape for reader in READERS.values() if _keys(value) & set(re.findall(r'"(\w+)"', reader.shape))]
+    keys, flat = _keys(value), _is_flat(value)
+    near = [
+        reader.shape
+        for reader in READERS.values()
+        if (flat and reader.name == "rows") or keys & set(re.findall(r'"(\w+)"', reader.shape))
+    ]
     hint = (
         "".join(f"\n  {shape}" for shape in near)
         or f" {', '.join(READERS)} (judgekit formats shows what they look like)"
@@ -35,6 +40,12 @@ def _keys(value: JsonValue) -> set[str]:
     if isinstance(value, list):
         return _keys(value[0]) if value else set()
     return set(value) if isinstance(value, dict) else set()
+
+
+def _is_flat(value: JsonValue) -> bool:
+    """Whether it may be a row of a dataset: an object, or the first in a list, without any structure in it."""
+    row = first_of(value)
+    return isinstance(row, dict) and bool(row) and not any(isinstance(item, dict | list) for item in row.values())
 
 
 def _seen(value: JsonValue) -> str:

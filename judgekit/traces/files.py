@@ -304,6 +304,18 @@ def files_at(path: Path | str) -> list[Path]:
     return sorted(one for one in map(Path, fitting) if one.is_file()) or [path]
 
 
+def must_not_be_read(output: Path, *read: Path | None) -> None:
+    """Checks that a file to be written is none of those that are read, which may stand in folders.
+
+    Raises:
+        ConfigError: It is one.
+        TraceError: There are no files in a folder.
+    """
+    files = (file for path in read if path is not None for file in files_at(path))
+    if output != STREAM and output.resolve() in {file.resolve() for file in files}:
+        raise ConfigError(f"--output {output}: is a file that is read; name another")
+
+
 def _container_of(path: Path) -> Container:
     """What a file's name says of it."""
     suffix = _suffix(path)

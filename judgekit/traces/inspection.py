@@ -45,8 +45,8 @@ class Tokens:
     output: int = 0
 
     def add(self, usage: Usage | None) -> None:
-        """Counts what a message, or a trace, says of its usage."""
-        if usage is not None:
+        """Counts what a message, or a trace, says of its usage, if it says either number."""
+        if usage is not None and not (usage.input_tokens is None and usage.output_tokens is None):
             self.reports += 1
             self.input += usage.input_tokens or 0
             self.output += usage.output_tokens or 0
@@ -86,7 +86,7 @@ class Inspection:
     unpaired: int = 0
     results: Counter[str] = field(default_factory=_strings)
     references: Counter[str] = field(default_factory=_strings)
-    labels: Counter[str] = field(default_factory=_strings)
+    labels: Grouped = field(default_factory=Grouped)
     repeats: int = 0
     message_usage: Tokens = field(default_factory=Tokens)
     trace_usage: Tokens = field(default_factory=Tokens)
@@ -109,7 +109,8 @@ class Inspection:
         self.references.update(name for name in sorted(known) if getattr(sample, name) is not None)
         trace = sample.trace
         self._add_messages(trace)
-        self.labels.update(label.name for label in trace.labels)
+        for label in trace.labels:
+            self.labels.add(label.name, sample.id)
         self.children += _count(trace.children)
         self.trace_usage.add(trace.usage)
         if trace.cost_usd is not None:

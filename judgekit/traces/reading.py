@@ -3,6 +3,7 @@
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -46,8 +47,8 @@ def read(
             samples without an id are numbered over all of them.
         format: One of those that ``judgekit formats`` lists; found out by itself when not given.
         references: A file of references for traces that carry none, in any of these containers; see `Joiner`.
-        on_error: What is done about a record that cannot be read, one of many files that cannot be, and references that
-            fit no sample: a Python warning (the default), an error, or a call with the `TraceError`. The rest is read in
+        on_error: What is done about a record that cannot be read, a file that breaks off, one of many files that cannot
+            be read, and references that fit no sample: a Python warning (the default), an error, or a call with the `TraceError`. The rest is read in
             any case but ``raise``.
         columns: What columns of rows are called in the file, or in that of references, and what here:
             ``{"question": "input", "answer": "response"}``.
@@ -66,7 +67,7 @@ class Recordings:
 
     Attributes:
         formats: The format of each file that could be read so far.
-        failed: Why others of many files could not be, or not to the end.
+        failed: Why other files could not be, or not to the end, and columns that are in none of many files.
     """
 
     def __init__(
@@ -79,7 +80,6 @@ class Recordings:
     ) -> None:
         self.formats: dict[Path, str] = {}
         self.failed: list[TraceError] = []
-        self._names = Columns(columns or {})
         self._encoding = encoding
         self._joiner = None
         self._notices: list[TraceError | None] = []
@@ -87,12 +87,13 @@ class Recordings:
             raise ConfigError.unknown("format", format, READERS)
         self._named = None if format is None else READERS[format]
         paths = files_at(path)
+        self._names = Columns(columns or {}, late=len(paths) > 1)
         file = File.at(path, encoding) if paths == [Path(path)] else None
         if references is not None:
             known = File.at(references, encoding)
             self._joiner = Joiner(known.path, _records(known, self._names))
             self._notices = [known.notice, self._joiner.notice]
-        self._found = self._of_all(paths) if file is None else self._of(file, 0)
+        self._found = self._of_all(Path(path), paths) if file is None else self._of_one(self._of(file, 0))
 
     def samples(self, on_error: OnError) -> Iterator[Sample]:
         """The samples, once; see `read`."""
@@ -114,18 +115,36 @@ class Recordings:
         self.formats[file.path] = name
         return samples if file.notice is None else chain([file.notice], samples)
 
-    def _of_all(self, paths: Sequence[Path]) -> Iterator[Sample | TraceError]:
+    def _of_one(self, found: Iterator[Sample | TraceError]) -> Iterator[Sample | TraceError]:
+        """What is in a single file. Where it breaks off, what was read before stays."""
+        any_read = False
+        try:
+            for one in found:
+                any_read = any_read or isinstance(one, Sample)
+                yield one
+        except TraceError as error:
+            if not any_read:
+                raise
+            self.failed.append(error)
+            yield error
+
+    def _of_all(self, path: Path, paths: Sequence[Path]) -> Iterator[Sample | TraceError]:
         before = 0
-        for path in paths:
+        for file in paths:
             try:
-                for found in self._of(File.at(path, self._encoding), before):
+                for found in self._of(File.at(file, self._encoding), before):
                     before += isinstance(found, Sample) or found.index is not None
                     yield found
             except (TraceError, ConfigError) as error:
-                self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=path))
+                self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=file))
                 yield self.failed[-1]
         if not self.formats:
             raise TraceError(f"none of {len(paths):,} files can be read; the first: {self.failed[0]}")
+        try:
+            self._names.must_be_seen(path)
+        except TraceError as error:
+            self.failed.append(error)
+            yield error
 
 
 def _records(file: File, names: Columns) -> Iterator[Record]:
@@ -148,7 +167,7 @@ def _required(file: File, names: Columns) -> Iterator[Record]:
     return names.required(file.path, records) if names.names else records
 
 
-def _detected(file: File, records: Iterator[Record]) -> Reader:
+def _detected(file: File, records: Iterable[Record]) -> Reader:
     """The format of the first hundred records: that which the first of them has that says more than a fallback."""
     failures: list[TraceError] = []
     fallback: Reader | None = None
@@ -157,7 +176,7 @@ def _detected(file: File, records: Iterator[Record]) -> Reader:
             reader = _recognised(_value(value))
         except TraceError as error:
             found = error.found
-            if found.startswith("not JSON"):
+            if found.startswith("not JSON: EOF"):
                 found += ". (A file that holds one JSON document is named .json)"
             failures.append(TraceError(found, path=file.path, line=line))
             continue
@@ -167,6 +186,20 @@ def _detected(file: File, records: Iterator[Record]) -> Reader:
     if fallback is None:
         raise failures[0]
     return fallback
+
+
+def _of_document(file: File, value: JsonValue) -> Reader:
+    """The format of a document. Of a list of records, which may begin with one that says little, it is that of lines."""
+    try:
+        reader = _recognised(value)
+    except TraceError:
+        with suppress(TraceError):
+            if isinstance(value, list) and value:
+                return _detected(file, (Record(None, item) for item in value))
+        raise
+    if isinstance(value, list) and reader.name in FALLBACKS and reader.records(value) == value:
+        return _detected(file, (Record(None, item) for item in value))
+    return reader
 
 
 def _recognised(value: JsonValue) -> Reader:
@@ -226,8 +259,9 @@ def _from_document(
         value = _value(document.value)
         if names.names:
             value = _renamed(value, names)
-            names.must_be_seen(file.path)
-        reader = named or _recognised(value)
+            if not names.late:
+                names.must_be_seen(file.path)
+        reader = named or _of_document(file, value)
         records = _split(value, reader)
     except TraceError as error:
         raise TraceError(error.found, path=file.path) from error

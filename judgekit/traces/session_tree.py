@@ -83,7 +83,7 @@ def kept_rows(rows: Sequence[SessionRow]) -> set[int]:
 
     Rows of parallel calls fork too: each result follows the row of its own call, and only one of them leads on. The
     rows of a reply that leads on and the results of its calls are therefore kept. Where a parent is missing, a new tree
-    starts; all trees are kept, in the order of the file.
+    starts; all trees are kept, in the order of the file, but for those that the user left by asking anew.
     """
     places: dict[str | None, int] = {}
     parents: list[int | None] = []
@@ -98,8 +98,11 @@ def kept_rows(rows: Sequence[SessionRow]) -> set[int]:
         tree = (roots[place], row.thread)
         if row.is_message and (not row.is_note or tree not in ends):
             ends[tree] = place
+    start = _start(rows)
     path: set[int] = set()
-    for (_, thread), end in ends.items():
+    for (root, thread), end in ends.items():
+        if thread is None and root < start:
+            continue
         step: int | None = end
         while step is not None and step not in path and (rows[step].thread == thread or not rows[step].is_message):
             path.add(step)
@@ -118,6 +121,23 @@ def kept_rows(rows: Sequence[SessionRow]) -> set[int]:
         # What stands between messages leads on what it follows.
         led.append(kept if row.is_message else follows or place in path)
     return {row.index for row, kept in zip(rows, led, strict=True) if kept and row.is_message}
+
+
+def _start(rows: Sequence[SessionRow]) -> int:
+    """The place of the last prompt that follows nothing: the user took back all that was before it.
+
+    There is none in files that do not say of all replies what they follow, nor after a summary or a copy of a prompt.
+    """
+    talk = [(place, row) for place, row in enumerate(rows) if row.is_message and row.thread is None]
+    if any(row.parent is None and row.kind == "assistant" for _, row in talk):
+        return 0
+    start = 0
+    seen: set[str | None] = {None}
+    for place, row in talk:
+        if row.parent is None and not row.is_note and not row.answered and row.uuid not in seen:
+            start = place
+        seen.add(row.uuid)
+    return start
 
 
 def replies_of(rows: Iterable[SessionRow]) -> list[list[SessionRow]]:

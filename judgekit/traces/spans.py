@@ -5,7 +5,7 @@
 {"name": "chat", "context": {"trace_id": "0x..", "span_id": "0x.."}, "attributes": {...}}   console exporters
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Literal, TypeAlias, cast
@@ -43,8 +43,12 @@ _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLog
 _SPANS = ("spans", "logRecords", "log_records")
 _SHARED = ("resource", "scope", "beside")
 """What all spans of one library have in common, and what the document says beside them."""
+CUT_OFF = "cut off? raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+"""What may have happened to JSON that cannot be parsed."""
 _LOOKED_AT = 1_000
 _DEEPEST = 60
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+"""When spans without a time began."""
 
 
 class Event:
@@ -114,22 +118,25 @@ def convention(document: JsonValue) -> Convention | None:
 
     Some tracers write attributes of two conventions: then it is the one that is named first in `Convention`.
     """
-    found = {kind for span in islice(spans_in(document), _LOOKED_AT) for kind in _conventions(span)}
+    looked_at = document[:_LOOKED_AT] if isinstance(document, list) else document
+    found = {kind for span in islice(spans_in(looked_at), _LOOKED_AT) for kind in _conventions(span)}
     return next((kind for kind in _MARKS if kind in found), None)
 
 
 def conversations(document: JsonValue) -> list[JsonValue]:
     """The spans of a document as one record for each conversation: ``{"id": ..., "spans": [...]}``.
 
-    Spans belong together that are of one trace, and traces that name the same conversation or session. Traces that
-    follow no convention (a web server's own) are left out, unless there are no others.
+    A span is of the conversation or session that the outermost span around it names, else of the one that its trace
+    names first, else its trace is one. Conversations whose spans follow no convention (a web server's own) are left
+    out, unless there are no others.
     """
     traces: dict[str, list[JsonObject]] = {}
     for number, span in enumerate(spans_in(document)):
         traces.setdefault(_trace_id(span) or f"#{number}", []).append(span)
     groups: dict[str, list[JsonObject]] = {}
     for trace_id, spans in traces.items():
-        groups.setdefault(_conversation_id(spans) or trace_id, []).extend(spans)
+        for span, name in zip(spans, _named(spans), strict=True):
+            groups.setdefault(name or trace_id, []).append(span)
     talking = {name: spans for name, spans in groups.items() if any(map(_conventions, spans))} or groups
     return [
         cast("JsonValue", {"spans": spans} if name.startswith("#") else {"id": name, "spans": spans})
@@ -162,7 +169,7 @@ def spans_of(record: Found) -> list[Span]:
             spans[span.trace_id, span.id] = span
             alone.append(span)
     _link(alone, spans)
-    return sorted(alone, key=lambda span: span.started or datetime.min.replace(tzinfo=UTC))
+    return sorted(alone, key=lambda span: span.started or EARLIEST)
 
 
 def _link(spans: Iterable[Span], named: Mapping[tuple[str | None, str | None], Span]) -> None:
@@ -281,7 +288,7 @@ def _event_name(found: JsonObject, attribute: JsonValue) -> str:
         (
             name
             for name in (found.get("event_name"), found.get("eventName"), attribute, found.get("name"))
-            if isinstance(name, str)
+            if isinstance(name, str) and name
         ),
         "",
     )
@@ -306,18 +313,37 @@ def _marks(attributes: JsonObject) -> set[Convention]:
     return {kind for kind, marks in _MARKS.items() if any(name.startswith(marks) for name in attributes)}
 
 
-def _conversation_id(spans: Iterable[JsonObject]) -> str | None:
-    """What the span that began first says, of those that say something."""
-    first: tuple[float, str] | None = None
+def conversation_of(span: JsonValue) -> str | None:
+    """The conversation or session that a span names."""
+    attributes = span.get("attributes") if isinstance(span, dict) else None
+    if not isinstance(attributes, dict):
+        return None
+    return next((str(attributes[one]) for one in _CONVERSATIONS if attributes.get(one)), None)
+
+
+def _named(spans: Sequence[JsonObject]) -> list[str | None]:
+    """The conversation of each span of one trace."""
+    parents: dict[str | None, str | None] = {}
+    own: dict[str | None, str | None] = {}
+    first: tuple[datetime, str] | None = None
     for span in spans:
-        attributes = span.get("attributes")
-        if isinstance(attributes, dict):
-            name = next((str(attributes[one]) for one in _CONVERSATIONS if attributes.get(one)), None)
-            started = _started(span)
-            when = started.timestamp() if started else 0.0
-            if name is not None and (first is None or when < first[0]):
-                first = (when, name)
-    return first and first[1]
+        name, identity, started = conversation_of(span), _span_id(span), _started(span) or EARLIEST
+        parents[identity] = parents.get(identity) or _parent_id(span)
+        own[identity] = own.get(identity) or name
+        if name is not None and (first is None or started < first[0]):
+            first = (started, name)
+    names: dict[str | None, str | None] = {}
+    for identity in parents:
+        path: list[str] = []
+        above = identity
+        while above is not None and above in parents and above not in names:
+            names[above] = None  # for those that are within themselves
+            path.append(above)
+            above = parents[above]
+        name = names.get(above)
+        for inner in reversed(path):
+            name = names[inner] = name or own[inner]
+    return [names.get(_span_id(span)) or (first and first[1]) for span in spans]
 
 
 def _trace_id(span: JsonObject) -> str | None:

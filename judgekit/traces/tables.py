@@ -35,6 +35,8 @@ NUMBERS = frozenset({*MEASURED, "prediction_score"})
 """Columns whose cells hold numbers."""
 _RESPONSES = ("response", "output")
 _DELIMITERS = ",;\t"
+_PYTHON = re.compile(r"\s*[\[{(]+'")
+"""How a list, or an object, of texts begins when it is printed instead of written as JSON."""
 _HINTS = {
     "unexpected end": "a quote that is opened in this row is never closed",
     "new-line character": "a carriage return outside quotes; lines end in \\n or \\r\\n",
@@ -120,6 +122,8 @@ def _row(names: Sequence[str], read: Sequence[_Cell], cells: Sequence[str]) -> J
         try:
             value = one(cell)
         except ValueError as error:
+            if _PYTHON.match(cell):
+                return TraceError(f"{name}: not JSON: these cells are Python's; write it with to_jsonl() instead")
             return TraceError(f"{name}: not JSON: {error}")
         if value is not None:
             row[name] = value

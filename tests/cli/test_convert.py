@@ -1,6 +1,7 @@
 """``judgekit convert``."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -67,7 +68,7 @@ def test_what_has_no_place_is_said_counted_by_kind(cli, recorded):
     assert ended.code == 0
     assert ended.err.splitlines() == [
         "out.jsonl: 2 conversations written",
-        "ragas has no place for these, which were left out:",
+        "ragas has no place for these:",
         "  2 x system messages",
         "  2 x system: text",
         "  1 x id",
@@ -112,3 +113,13 @@ def test_where_nothing_can_be_read_or_written_it_is_an_error_and_nothing_is_touc
         assert (ended.code, ended.out) == (2, "")
         assert ended.err.startswith(said)
     assert Path("older.jsonl").read_text() == "older"
+
+
+def test_where_nobody_reads_on_the_output_it_ends_quietly(recorded):
+    command = [sys.executable, "-c", "from judgekit.cli import main; main()", "convert", str(recorded), "-o", "-"]
+    recorded.write_text(recorded.read_text() * 5_000)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603 - our own
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1

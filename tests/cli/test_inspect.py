@@ -1,5 +1,6 @@
 """``judgekit inspect``."""
 
+import gzip
 import io
 import json
 import re
@@ -92,9 +93,7 @@ def test_what_is_in_a_file_is_counted(cli):
         "references": "reference 2, reference_tool_calls 1",
         "warnings": "1",
     }
-    assert (
-        "               1 x a tool result that answers no call before it (first: first at messages[5])\n" in ended.out
-    )
+    assert "               1  a tool result that answers no call before it (first: first at messages[5])\n" in ended.out
     conversation = ended.out.partition("\nthe first conversation, first:\n")[2]
     assert "| Hi \\x1b[2J\n" in conversation
     assert "\x1b" not in ended.out
@@ -126,7 +125,7 @@ def test_what_traces_say_of_errors_agents_labels_and_costs_is_counted(cli):
         "references": "none",
         "warnings": "6",
     }
-    assert "6 x expected a text (first: a at a)" in ended.out
+    assert "\n               6  expected a text (first: a at a)" in ended.out
 
 
 def test_the_format_of_each_of_many_files_is_counted_and_what_is_not_read_is_told(cli):
@@ -168,3 +167,33 @@ def test_where_nothing_can_be_read_it_is_an_error(cli, rows, said):
     ended = cli("inspect", write("a.jsonl", rows))
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"judgekit: {said}")
+
+
+def test_of_many_labels_the_most_frequent_are_named(cli):
+    names = ["often", *map(str, range(24)), "often"]
+    trace = {"messages": [{"role": "user"}], "labels": [{"name": name, "value": 1} for name in names]}
+    ended = cli("inspect", write("a.jsonl", [{"id": "a", "trace": trace}]))
+    assert ended.lines["labels"].startswith("often 2, 0 1, ")
+    assert ended.lines["labels"].endswith(", 18 1 and 5 more")
+
+
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        ({"extra": {"prompt_tokens": "many"}}, "none reported"),
+        ({"input_tokens": 5}, "5 tokens in, 0 out, by 1 of 1 conversation as a whole"),
+    ],
+)
+def test_usage_without_a_number_is_none(cli, usage, said):
+    trace = {"messages": [{"role": "user"}], "usage": usage}
+    assert cli("inspect", write("a.jsonl", [{"id": "a", "trace": trace}])).lines["usage"] == said
+
+
+def test_what_was_read_of_a_file_that_breaks_off_is_counted(cli):
+    path = Path("a.jsonl.gz")
+    row = json.dumps(ROWS[1]) + "\n"
+    path.write_bytes(gzip.compress(row.encode() * 2_000)[:-9])
+    ended = cli("inspect", path)
+    assert (ended.code, ended.lines["not read"]) == (1, "0 records; 1 files")
+    assert int(ended.lines["conversations"].partition(";")[0].replace(",", "")) > 1_000
+    assert "a.jsonl.gz: cannot be read: " in ended.out

@@ -1,6 +1,7 @@
 """``judgekit pair``."""
 
 import gzip
+import io
 import json
 import sys
 from collections.abc import Callable, Iterable
@@ -210,6 +211,26 @@ def test_a_file_that_is_read_is_not_written(cli, output):
     ended = cli(*files, "-o", output)
     assert (ended.code, [path.read_text() for path in files]) == (2, before)
     assert "is a file that is read; name another" in ended.err
+
+
+@pytest.mark.parametrize("sources", [("in", "b.jsonl"), ("b.jsonl", "in/*.jsonl")])
+def test_a_file_in_a_folder_that_is_read_is_not_written(cli, sources):
+    Path("in").mkdir()
+    for name in ("in/a.jsonl", "b.jsonl"):
+        write(name, samples("x", "x"))
+    before = Path("in/a.jsonl").read_text()
+    ended = cli(*sources, "-o", "in/a.jsonl")
+    assert (ended.code, Path("in/a.jsonl").read_text()) == (2, before)
+    assert "is a file that is read; name another" in ended.err
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_either_file_may_be_standard_input(cli, monkeypatch, place):
+    files = [write(f"{name}.jsonl", samples(name, "x")) for name in "ab"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(files[place].read_bytes())))
+    files[place] = Path("-")
+    assert cli(*files, "-o", PAIRS) == Ended(0, "pairs.jsonl: 1 pairs written\n", "")
+    assert last_words() == {"x": ("a x", "b x")}
 
 
 def test_an_output_that_cannot_be_written_is_said_in_words(cli):

@@ -396,8 +396,18 @@ def test_a_folder_is_scored_and_ends_with_1_where_a_file_of_it_could_not_be_read
         assert "all/c.json: not JSON" in ended.err
 
 
+def test_what_is_read_of_a_file_that_breaks_off_is_scored(cli):
+    """The file was cut while it was copied."""
+    path = Path("a.jsonl.gz")
+    row = '{"id": "%d", "messages": [{"role": "user", "content": "x"}], "reference_tool_calls": []}\n'
+    path.write_bytes(gzip.compress("".join(row % number for number in range(2_000)).encode(), mtime=0)[:-9])
+    ended = cli("run", path, *TOOLS)
+    assert (ended.code, "failed" in ended.out) == (1, True)
+    assert "a.jsonl.gz: cannot be read: Compressed file ended" in ended.err
+
+
 def test_json_of_no_known_format_is_told_what_was_tried(cli):
-    err = cli("run", bad_file("a.json", b'{"foo": 1}'), *TOOLS).err
+    err = cli("run", bad_file("a.json", b'{"foo": []}'), *TOOLS).err
     assert all(name in err for name in ("judgekit", "openai-chat", "ragas", "tau2"))
 
 
@@ -508,6 +518,9 @@ def test_the_input_is_never_overwritten_by_the_output(cli, conversations):
         ended = cli("run", path, *TOOLS, "--references", "refs.jsonl", "-o", target)
         assert (ended.code, ended.out) == (2, "")
         assert ended.err == f"judgekit: --output {Path(target)}: is a file that is read; name another\n"
+    for source in (".", "*.jsonl"):
+        ended = cli("run", source, *TOOLS, "-o", "mine.jsonl")
+        assert (ended.code, ended.out, path.read_bytes()) == (2, "", conversations.read_bytes())
     assert path.read_bytes() == conversations.read_bytes()
     assert Path("refs.jsonl").read_text() == '{"id": "hotel_clean", "label": "good"}\n'
 

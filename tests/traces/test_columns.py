@@ -149,3 +149,17 @@ def test_a_file_of_simulations_is_read_with_the_columns_of_its_references(tmp_pa
         ("14#0", "y"),
         ("14#1", "y"),
     ]
+
+
+@pytest.mark.parametrize("names", [("a.csv", "b.csv"), ("b.csv", "a.csv")])
+def test_a_column_may_stand_in_any_of_many_files_whatever_their_order(tmp_path, names):
+    for name, content in zip(names, ("question,output\nq,a\n", "input,output\nq,a\n"), strict=True):
+        (tmp_path / name).write_text(content)
+    samples = list(read(tmp_path, columns={"question": "input"}, on_error="raise"))
+    assert [[message.text for message in sample.trace.messages] for sample in samples] == [["q", "a"]] * 2
+    met: list[TraceError] = []
+    assert len(list(read(tmp_path, columns={"qestion": "input"}, on_error=met.append))) == 2
+    assert [str(error) for error in met] == [
+        f"{tmp_path}: no column is called 'qestion', did you mean 'question'? Known: "
+        + ("question, output, input" if names[0] == "a.csv" else "input, output, question")
+    ]

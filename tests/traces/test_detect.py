@@ -11,6 +11,9 @@ from judgekit.traces.readers import READERS
 
 CHAT = {"role": "user", "content": "Hi"}
 CHUNK = {"id": "a", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+CREATED = {"type": "response.created", "response": {"object": "response", "output": []}}
+PING = {"type": "ping"}
+STARTED = {"type": "message_start", "message": {"role": "assistant", "content": []}}
 CASES = [
     ("judgekit", {"id": "a", "trace": {"messages": []}}),
     ("judgekit", [{"id": "a", "trace": {}}]),
@@ -27,6 +30,24 @@ CASES = [
     ("openai-chat", {"request": {"messages": [CHAT]}, "response": {"choices": [{"message": CHAT}]}}),
     ("openai-chat", {"request": {"messages": [CHAT]}, "response": None}),
     ("openai-chat", {"request": {"messages": [CHAT]}, "response": [CHUNK]}),
+    ("openai-chat", {"request": {"messages": [CHAT]}, "response": {"error": "400"}}),
+    ("openai-chat", {"request": {"messages": [CHAT]}, "response": {"choices": []}}),
+    ("openai-chat", {"messages": [CHAT], "system": "a column"}),
+    ("openai-chat", {"custom_id": "a", "body": {"messages": [CHAT]}, "url": "/v1/chat/completions"}),
+    ("openai-chat", {"custom_id": "a", "response": {"status_code": 200, "body": {"choices": [{"message": CHAT}]}}}),
+    ("openai-responses", {"custom_id": "a", "body": {"model": "m", "input": [CHAT]}, "url": "/v1/responses"}),
+    ("openai-responses-stream", [{"type": "keepalive"}, CREATED]),
+    ("openai-responses-stream", [CREATED]),
+    ("openai-responses-stream", CREATED),
+    ("openai-responses-stream", [[CREATED], [CREATED]]),
+    ("anthropic", {"custom_id": "a", "params": {"model": "claude-x", "max_tokens": 9, "messages": [CHAT]}}),
+    ("anthropic", {"messages": [CHAT], "max_tokens": 9, "system": "s"}),
+    ("anthropic", {"messages": [CHAT], "model": "claude-x", "system": "s"}),
+    ("anthropic-stream", [[PING, STARTED], [STARTED]]),
+    ("gemini", {"model": "gemini-x", "contents": ["a", "b"]}),
+    ("gemini", {"model": "models/x", "contents": "a"}),
+    ("gemini", {"contents": "a", "generationConfig": {}}),
+    ("gemini", {"request": {"model": "gemini-x", "contents": "a"}, "response": {"error": {"code": 400}}}),
     ("openai-chat", [{"choices": [{"message": CHAT}]}]),
     ("openai-chat-chunks", CHUNK),
     ("openai-chat-chunks", {**CHUNK, "object": "chat.completion.chunk", "choices": []}),
@@ -67,16 +88,13 @@ UNKNOWN = [
     ({"model": "m", "output": [{"type": "message"}]}, "an object with the keys 'model', 'output'"),  # a reply
     ({"eval": {}, "results": {"scores": []}}, "an object with the keys 'eval', 'results'"),  # the log of an evaluation
     ({"error": "400 Invalid file data"}, "an object with the keys 'error'"),
-    (
-        {"request": {"messages": [CHAT]}, "response": {"type": "message"}},
-        "an object with the keys 'request', 'response'",
-    ),
+    ({"contents": "a"}, "an object with the keys 'contents'"),
     ({"choices": ["A", "B"]}, "an object with the keys 'choices'"),
     ({"simulations": {}, "tasks": []}, "an object with the keys 'simulations', 'tasks'"),
     (None, "None"),
     (5, "5"),
     ("text", "'text'"),
-    ({str(number): 0 for number in range(20)}, "'0', '1', '2', '3', '4', '5', '6', '7'. Known are:"),
+    ({str(number): [] for number in range(20)}, "'0', '1', '2', '3', '4', '5', '6', '7'. Known are:"),
 ]
 
 
@@ -98,10 +116,13 @@ def named(error: TraceError) -> set[str]:
 
 def test_the_nearest_formats_are_those_that_have_a_key_in_common_and_else_all_are_named():
     with pytest.raises(TraceError, match="Nearest are:\n") as near:
-        detect({"simulations": 5})
+        detect({"simulations": {}})
     assert named(near.value) == {"tau2"}
+    with pytest.raises(TraceError, match=r"Nearest are:\n.*--column question=input") as flat:
+        detect([{"question": "q", "answer": "a"}])
+    assert named(flat.value) == {"rows"}
     with pytest.raises(TraceError, match=r"Known are: .*\(judgekit formats shows") as far:
-        detect({"none of these": 5})
+        detect({"none of these": []})
     assert named(far.value) == set(READERS)
 
 

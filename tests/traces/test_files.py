@@ -11,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from backports import zstd
-from backports.zstd import zipfile as zstd_zipfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +18,14 @@ from judgekit.errors import ConfigError, TraceError
 from judgekit.traces import packing
 from judgekit.traces.files import File
 from judgekit.traces.reading import read
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+
+    zstd_zipfile = zipfile
+else:
+    from backports import zstd
+    from backports.zstd import zipfile as zstd_zipfile
 
 TEXTS = ["支持退款", "不支持退款", "两周内可以退款。"]
 ROWS = [{"input": "能退款吗?", "response": text} for text in TEXTS]

@@ -31,7 +31,8 @@ def chat(text: str = "Hi", **beside: object) -> dict:
 def calling(arguments: str, text: str = "x") -> str:
     """A row as text, since Python's own writer would not write every one of them."""
     call = f'{{"name": "f", "arguments": {arguments}}}'
-    return f'{{"messages": [{{"role": "assistant", "content": "{text}", "tool_calls": [{call}]}}]}}'
+    said = f'{{"role": "assistant", "content": "{text}", "tool_calls": [{call}]}}'
+    return f'{{"messages": [{{"role": "user", "content": "Hi"}}, {said}]}}'
 
 
 GOOD = json.dumps(chat())
@@ -154,10 +155,10 @@ def test_what_is_wrong_with_the_references_file_is_said_at_once(write, tmp_path)
 @pytest.mark.parametrize(
     ("name", "content", "where", "seen"),
     [
-        ("a.json", '{"a": 1}', "", "an object with the keys 'a'"),
+        ("a.json", '{"a": []}', "", "an object with the keys 'a'"),
         ("a.json", "[]", "", "an empty list"),
         ("a.json", "5", "", "5"),
-        ("a.jsonl", '\n{"a": 1}\n{"b": 1}', " (line 2)", "an object with the keys 'a'"),
+        ("a.jsonl", '\n{"a": []}\n{"b": 1}', " (line 2)", "an object with the keys 'a'"),
     ],
 )
 def test_an_unknown_format_is_an_error_that_says_what_was_seen_and_tried(write, name, content, where, seen):
@@ -172,6 +173,9 @@ def test_the_first_line_of_a_jsonl_file_that_is_no_json_is_named_with_the_likely
     path = write("a.jsonl", DOCUMENT)
     hint = "(A file that holds one JSON document is named .json)"
     with pytest.raises(TraceError, match=f"^{re.escape(str(path))} \\(line 1\\): not JSON: .*{re.escape(hint)}$"):
+        read(path)
+    path = write("b.jsonl", "{'a': 1}")
+    with pytest.raises(TraceError, match=r"^.* \(line 1\): not JSON: [^(]*$"):
         read(path)
 
 
@@ -204,9 +208,9 @@ def test_a_document_without_conversations_is_an_error(write):
 
 
 def test_a_document_that_has_not_the_given_format_is_an_error_that_names_the_file(write):
-    path = write("a.json", "[1]")
-    with pytest.raises(TraceError, match=rf"^{re.escape(str(path))}: expected an object, found \[1\]$"):
-        read(path, "tau2")
+    path = write("a.json", '{"version": 2, "status": "success", "eval": {}}')
+    with pytest.raises(TraceError, match=rf"^{re.escape(str(path))}: samples: the log holds none"):
+        read(path, "inspect")
 
 
 BROKEN = '{"messages": [{"role": "user", "content": 5}]}'
@@ -276,8 +280,13 @@ def test_a_record_is_there_before_the_rest_of_the_file_is_read(write):
     whole.write_bytes(whole.read_bytes()[:-10])
     samples = read(whole)
     assert next(samples).trace.messages[0].text == "0" * 99
+    with pytest.warns(UserWarning, match="cannot be read"):
+        assert len(list(samples)) > 4_000
     with pytest.raises(TraceError, match="cannot be read"):
-        list(samples)
+        list(read(whole, on_error="raise"))
+    recordings = Recordings(whole)
+    list(recordings.samples(lambda _: None))
+    assert [error.path for error in recordings.failed] == [whole]
 
 
 def test_memory_holds_one_line_of_many(write):
@@ -517,3 +526,26 @@ def test_columns_of_other_names_are_renamed_in_objects_one_behind_another(write)
     path = write("a.json", "\n".join(json.dumps({"question": text, "output": "x"}, indent=1) for text in TEXTS))
     samples = list(read(path, columns={"question": "input"}, on_error="raise"))
     assert [sample.trace.messages[0].text for sample in samples] == TEXTS
+
+
+CALLED = {
+    "messages": [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "weather", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "12 C"}]},
+    ]
+}
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+@pytest.mark.parametrize(
+    "first", [{"messages": [{"role": "user", "content": "Hi"}]}, {"messages": []}, {"nothing": "known"}]
+)
+def test_the_format_is_that_of_the_first_record_which_says_it(write, name, first):
+    rows = [first, CALLED]
+    content = json.dumps(rows) if name == "a.json" else "\n".join(map(json.dumps, rows))
+    *_, last = read(write(name, content), on_error=lambda _: None)
+    assert (last.trace.source.format, [message.role for message in last.trace.messages]) == (
+        "anthropic",
+        ["user", "assistant", "tool"],
+    )

@@ -261,3 +261,36 @@ def test_no_document_raises_anything_else_than_a_trace_error(document: JsonValue
             spans_of(Found.of(record))
         except TraceError:
             continue
+
+
+def test_a_span_belongs_to_the_conversation_of_the_outermost_span_that_names_one() -> None:
+    def one(identity: str, parent: str | None, began: int, conversation: str | None) -> JsonValue:
+        named = {} if conversation is None else {"gen_ai.conversation.id": conversation}
+        ids = {"trace_id": "t", "span_id": identity, "parent_span_id": parent}
+        return {**ids, "start_time": 1_767_225_600 + began, "attributes": {**MARKED, **named}}
+
+    spans = [
+        one("chat2", "run2", 5, None),
+        one("chat1", "run1", 2, "inner"),
+        one("run2", "all", 4, "second"),
+        one("run1", "all", 1, "first"),
+        one("all", None, 0, None),
+        {"trace_id": "t", "span_id": "chat2", "event_name": "gen_ai.choice", "body": {}},
+        one("ring", "ring", 9, "ring"),
+    ]
+    names = {
+        record["id"]: sorted({span["span_id"] for span in record["spans"]})
+        for record in conversations(spans)
+        if isinstance(record, dict)
+    }
+    assert names == {"first": ["all", "chat1", "run1"], "second": ["chat2", "run2"], "ring": ["ring"]}
+
+
+def test_an_event_without_a_name_of_its_own_has_that_of_its_attribute() -> None:
+    log = {"trace_id": "t", "span_id": "s", "event_name": "", "attributes": {"event.name": "gen_ai.choice"}}
+    assert [event.name for span in read([log]) for event in span.events] == ["gen_ai.choice"]
+
+
+def test_only_the_beginning_of_a_long_list_is_looked_at() -> None:
+    rows: list[JsonValue] = [{"role": "user", "content": "Hi"}] * 2_000
+    assert convention([*rows, {"trace_id": "t", "span_id": "s", "attributes": MARKED}]) is None

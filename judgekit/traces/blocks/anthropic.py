@@ -31,6 +31,7 @@ from judgekit.traces.trace import ToolDefinition
 _ROLES = ("system", "user", "assistant")
 _INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _LOOKED_AT = 50
+_OTHERS_BLOCKS = ("image_url", "input_audio", "refusal", "input_text", "output_text", "tool-call", "tool-result")
 _OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "search_result")
 
 
@@ -42,9 +43,10 @@ def is_anthropic(messages: Sequence[JsonValue]) -> bool:
 
 def may_be_anthropic(message: JsonValue) -> bool:
     """Whether a message has a role of this API, and nothing of what others write beside or inside the content."""
-    if not isinstance(message, dict) or message.get("role") not in _ROLES or "tool_calls" in message:
+    if not isinstance(message, dict) or message.get("role") not in _ROLES or message.get("tool_calls"):
         return False
-    return not any(isinstance(block, dict) and "type" not in block for block in _blocks_of(message))
+    kinds = (block.get("type") for block in _blocks_of(message) if isinstance(block, dict))
+    return all(kind is not None and kind not in _OTHERS_BLOCKS for kind in kinds)
 
 
 def is_response(value: JsonValue) -> bool:

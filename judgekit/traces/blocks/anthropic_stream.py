@@ -6,13 +6,20 @@
 {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from judgekit.traces.message import JsonObject
+from judgekit.errors import shortened
+from judgekit.traces.blocks.anthropic import read_message
+from judgekit.traces.found import Found
+from judgekit.traces.message import JsonObject, Message
+from judgekit.traces.trace import TraceWarning
 
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+_SILENT = ("ping", "message_stop", "content_block_stop")
+_REPEATS = ("text", "thinking", "signature", "citation", "input_json")
+"""Events that the SDK adds, each of which repeats the one before it."""
 
 
 def is_event(value: JsonValue) -> bool:
@@ -25,30 +32,57 @@ def is_event(value: JsonValue) -> bool:
     )
 
 
-def assembled(events: Iterable[JsonValue]) -> list[JsonObject]:
-    """The responses that were streamed as these events, one after another. Events of no known kind are kept."""
-    responses: list[_Streamed] = []
+def responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
+    """The events of each response that was streamed; what comes before the first is of it, too."""
+    found: list[list[JsonValue]] = [[]]
+    begun = False
     for event in events:
-        fields = event if isinstance(event, dict) else {}
-        message = fields.get("message")
-        if fields.get("type") == "message_start" and isinstance(message, dict):
-            responses.append(_Streamed(message))
-        else:
-            if not responses:
-                responses.append(_Streamed({"type": "message", "role": "assistant"}))
-            responses[-1].add(event)
-    return [response.whole() for response in responses]
+        if _begins(event) is not None:
+            if begun:
+                found.append([])
+            begun = True
+        found[-1].append(event)
+    return [one for one in found if one]
+
+
+def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWarning]) -> list[Message]:
+    """The messages of one response, from the events in which it was streamed. Those of no known kind are kept.
+
+    Args:
+        events: The events.
+        where: Their path in the source.
+        warnings: Where to note that the stream breaks off, tells an error, or repeats itself.
+
+    Raises:
+        TraceError: As of `read_message`.
+    """
+    streamed = _Streamed()
+    for event in events:
+        streamed.add(event)
+    found = Found(streamed.whole(), where, warnings)
+    if streamed.repeated:
+        found.warn(f"{streamed.repeated} events of the SDK, which repeat those of the API, are left out")
+    for error in streamed.errors:
+        found.warn(f"the stream tells an error: {shortened(error)}")
+    if "stop_reason" not in found:
+        found.warn("the stream breaks off before the response ends")
+    return read_message(found)
+
+
+def _begins(event: JsonValue) -> JsonObject | None:
+    """The message that an event begins."""
+    message = event.get("message") if isinstance(event, dict) and event.get("type") == "message_start" else None
+    return message if isinstance(message, dict) else None
 
 
 class _Streamed:
     """A response that arrives piece by piece."""
 
-    def __init__(self, message: JsonObject) -> None:
-        content = message.get("content")
-        self._message = dict(message)
+    def __init__(self) -> None:
+        self.repeated = 0
+        self.errors: list[JsonValue] = []
+        self._message: JsonObject = {"type": "message", "role": "assistant"}
         self._blocks: dict[int, JsonObject] = {}
-        if isinstance(content, list):
-            self._blocks = {index: dict(block) for index, block in enumerate(content) if isinstance(block, dict)}
         self._pieces: dict[tuple[int, str], list[str]] = {}
         self._citations: dict[int, list[JsonValue]] = {}
         self._unknown: list[JsonValue] = []
@@ -57,9 +91,13 @@ class _Streamed:
         fields = event if isinstance(event, dict) else {}
         kind, index, delta = fields.get("type"), fields.get("index"), fields.get("delta")
         block = fields.get("content_block")
-        if kind in ("ping", "message_stop", "content_block_stop"):
+        if kind in _SILENT:
             return
-        if kind == "content_block_start" and isinstance(index, int) and isinstance(block, dict):
+        if kind in _REPEATS:
+            self.repeated += 1
+        elif (message := _begins(event)) is not None:
+            self._begin(message)
+        elif kind == "content_block_start" and isinstance(index, int) and isinstance(block, dict):
             self._blocks[index] = dict(block)
         elif kind == "message_delta" and isinstance(delta, dict):
             self._message |= {name: value for name, value in delta.items() if value is not None}
@@ -69,6 +107,8 @@ class _Streamed:
             isinstance(index, int) and isinstance(delta, dict) and self._add_delta(index, delta)
         ):
             self._unknown.append(event)
+            if kind == "error":
+                self.errors.append(fields.get("error"))
 
     def whole(self) -> JsonObject:
         """The response, as it would have come in one piece."""
@@ -82,6 +122,12 @@ class _Streamed:
             self._blocks[index]["citations"] = [*(known if isinstance(known, list) else []), *citations]
         left: JsonObject = {"events": self._unknown} if self._unknown else {}
         return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)], **left}
+
+    def _begin(self, message: JsonObject) -> None:
+        content = message.get("content")
+        self._message = dict(message)
+        if isinstance(content, list):
+            self._blocks = {index: dict(block) for index, block in enumerate(content) if isinstance(block, dict)}
 
     def _add_delta(self, index: int, delta: JsonObject) -> bool:
         """Whether the kind of delta is known."""

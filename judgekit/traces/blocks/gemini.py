@@ -6,11 +6,12 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
+from judgekit.traces.blocks.reply import content_of
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -54,6 +55,7 @@ _RESULTS = (
 )
 _MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
 _PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
+_PARAMETERS = frozenset(("config", "generationConfig", "generation_config", "systemInstruction", "system_instruction"))
 _LOOKED_AT = 50
 
 
@@ -108,21 +110,18 @@ def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
 
 
 def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
-    """What a candidate said: nothing if there is no such candidate, as where a prompt was blocked.
+    """What a candidate said: nothing if there is none, as where a prompt was blocked.
 
     Args:
         found: The response, or the chunks of a streamed one. What earlier chunks said of the response, such as their
             token counts, is left in them where the last one says something else.
-        candidate: Its position, or its ``index`` in chunks.
+        candidate: The number of the candidate, which is the only one in the response.
 
     Raises:
         TraceError: As of `read_contents`.
     """
     streamed = len(found) > 1
-    chosen: list[Found] = []
-    for chunk in found:
-        numbers = candidate_numbers(chunk.peek("candidates"), streamed=streamed)
-        chosen += [one for one, number in zip(chunk.objects("candidates"), numbers, strict=True) if number == candidate]
+    chosen = [one for chunk in found for one in chunk.objects("candidates")]
     if not chosen:
         return []
     parts: list[Found | JsonValue] = []
@@ -151,15 +150,6 @@ def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
         },
         extra=chosen[-1].leftover(),
     )
-
-
-def candidate_numbers(found: JsonValue, *, streamed: bool) -> list[int]:
-    """The numbers of the candidates of a response: positions, or in chunks what each says of itself."""
-    numbers: list[int] = []
-    for position, one in enumerate(found if isinstance(found, list) else []):
-        index = one.get("index") if streamed and isinstance(one, dict) else None
-        numbers.append(index if isinstance(index, int) else position)
-    return numbers
 
 
 def read_function_call(found: Found) -> ToolCall:
@@ -246,9 +236,17 @@ def is_contents(value: JsonValue) -> bool:
 
 
 def is_request(value: JsonValue) -> bool:
-    """Whether an object is a request, with its contents."""
-    contents = value.get("contents") if isinstance(value, dict) else None
-    return is_contents(contents if isinstance(contents, list) else [contents])
+    """Whether an object is a request, with its contents; of bare texts and parts, other fields must say so."""
+    if not isinstance(value, dict):
+        return False
+    contents, model = value.get("contents"), value.get("model")
+    listed: list[JsonValue] = contents if isinstance(contents, list) else [contents]
+    if is_contents(listed):
+        return True
+    of_gemini = isinstance(model, str) and model.startswith(("gemini", "models/"))
+    if not of_gemini and _PARAMETERS.isdisjoint(value):
+        return False
+    return bool(listed) and all(isinstance(one, str) or _may_be_content(one) for one in listed[:_LOOKED_AT])
 
 
 def is_response(value: JsonValue) -> bool:
@@ -288,13 +286,23 @@ def _is_content(value: JsonValue) -> bool:
 
 
 def _contents(found: Found) -> list[Message]:
+    """Contents, between which the SDK takes parts: those in a row are one content, the model's if they are calls."""
     messages: list[Message] = []
-    for item in _listed(found, "contents"):
-        if isinstance(item, Found) and not {"role", "parts"}.isdisjoint(item):
-            messages += read_content(item)
+    for speaker, group in groupby(_listed(found, "contents"), _speaker):
+        if speaker is None:
+            messages += read_contents(item for item in group if isinstance(item, Found))
         else:
-            messages += _messages([item], HumanMessage)
+            messages += _messages(group, speaker)
     return messages
+
+
+def _speaker(item: Found | JsonValue) -> Speaker | None:
+    """Whose a bare part is; ``None`` of a content, which says it itself."""
+    if not isinstance(item, Found):
+        return HumanMessage
+    if not {"role", "parts"}.isdisjoint(item):
+        return None
+    return HumanMessage if {"functionCall", "function_call"}.isdisjoint(item) else AIMessage
 
 
 def _listed(found: Found, name: str) -> list[Found | JsonValue]:
@@ -337,9 +345,7 @@ def _messages(parts: Iterable[Found | JsonValue], speaker: Speaker, *, joined: b
 
 
 def _message(speaker: Speaker, said: list[Part], calls: list[ToolCall], pieces: Sequence[list[JsonValue]]) -> Message:
-    fields: dict[str, object] = {"content": said or ""}
-    if len(said) == 1 and isinstance(said[0], TextPart) and not said[0].extra:
-        fields["content"] = said[0].text
+    fields: dict[str, object] = {"content": content_of(said)}
     if calls:
         fields["tool_calls"] = [
             _streamed(call, more) if more else call for call, more in zip(calls, pieces, strict=True)

@@ -118,7 +118,7 @@ def _piece(outer: Found) -> JsonValue:
 
 
 def _messages(outer: Found) -> list[Message]:
-    kind = _kind({name: outer.peek(name) for name in outer})
+    kind = _kind({"content": None, **{name: outer.peek(name) for name in outer}})
     if kind is None:
         raise outer.unfit("type", "a message of LangChain")
     if kind == "remove":

@@ -4,11 +4,12 @@ r"""Messages of OpenAI Chat Completions, as most servers and tools write them.
     {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}]
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import JsonValue
 
+from judgekit.traces.blocks.reply import content_of
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -46,6 +47,8 @@ _MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
 _BESIDE = frozenset(("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details", "audio", "refusal"))
 """Fields of a message that hold parts of its content."""
 _TEXTS: dict[str, type[TextPart | RefusalPart]] = {"text": TextPart, "refusal": RefusalPart}
+_OTHERS = ("tool_result", "tool-call", "tool-result")
+"""Parts of other APIs that are messages or calls here."""
 
 
 def read_messages(found: Iterable[Found]) -> list[Message]:
@@ -81,7 +84,7 @@ def read_message(found: Found) -> Message:
 
 def read_usage(found: Found | None) -> Usage | None:
     """Token counts as this API and its followers report them; unknown counts are kept."""
-    if found is None or not any(name in found for name in found):
+    if found is None or not list(found):
         return None
     asked = found.object("prompt_tokens_details") or Found({})
     answered = found.object("completion_tokens_details") or Found({})
@@ -106,12 +109,13 @@ def _holds_parts(content: JsonValue) -> bool:
     return content is None or isinstance(content, str)
 
 
-def _content(found: Found, calls: list[ToolCall] | None = None) -> str | list[Part]:
+def _content(found: Found, calls: list[ToolCall] | None = None) -> str | Sequence[Part]:
     """The content, and what stands beside it: reasoning, refusal, sound. Calls among the parts go to ``calls``."""
     content = found.peek("content")
     parts: list[Part] = []
     if isinstance(content, list):
-        parts += [made for part in found.items("content") if (made := _part(part, calls)) is not None]
+        beside = {call.id: call for call in reversed(calls or ()) if call.id is not None}
+        parts += [made for part in found.items("content") if (made := _part(part, calls, beside)) is not None]
     elif content is None or isinstance(content, str):
         found.take("content")
         if calls is None or not found.has_any(_BESIDE):
@@ -124,8 +128,7 @@ def _content(found: Found, calls: list[ToolCall] | None = None) -> str | list[Pa
         parts = [*_thoughts(found), *parts, *_spoken(found, silent=not parts)]
         if refusal := found.text("refusal"):
             parts.append(RefusalPart(refusal))
-    alone = parts[0] if len(parts) == 1 else None
-    return alone.text if isinstance(alone, TextPart) and not alone.extra else parts or ""
+    return content_of(parts)
 
 
 def _thoughts(found: Found) -> list[Part]:
@@ -153,7 +156,7 @@ def _spoken(found: Found, *, silent: bool) -> list[Part]:
     return [TextPart(words), sound] if words else [sound]
 
 
-def _part(found: Found | JsonValue, calls: list[ToolCall] | None) -> Part | None:
+def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mapping[str, ToolCall]) -> Part | None:
     if not isinstance(found, Found):
         return TextPart(found) if isinstance(found, str) else OtherPart(found)
     kind = found.peek("type")
@@ -170,7 +173,9 @@ def _part(found: Found | JsonValue, calls: list[ToolCall] | None) -> Part | None
     if kind == "thinking":
         return _thought(found)
     if kind == "tool_use" and calls is not None and isinstance(found.peek("name"), str):
-        return _called(found, calls)
+        return _called(found, calls, beside)
+    if kind in _OTHERS:
+        raise found.unfit("type", "a part of Chat Completions; try format=anthropic or vercel")
     return OtherPart(found.leftover())
 
 
@@ -187,9 +192,10 @@ def _media(found: Found, kind: str) -> MediaPart:
     )
 
 
-def _called(found: Found, calls: list[ToolCall]) -> OtherPart | None:
+def _called(found: Found, calls: list[ToolCall], beside: Mapping[str, ToolCall]) -> OtherPart | None:
     """A call among the parts, as Anthropic writes them; some tools record it beside the content too."""
-    same = next((call for call in calls if call.id is not None and call.id == found.peek("id")), None)
+    identity = found.peek("id")
+    same = beside.get(identity) if isinstance(identity, str) else None
     if same is None:
         calls.append(_call(found))
         return None

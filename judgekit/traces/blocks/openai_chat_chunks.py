@@ -18,6 +18,8 @@ _PIECES = frozenset(
     )
 )
 """What is sent piece by piece. All else is sent once, or again and again."""
+_OF_PARTS = ("content", "thinking", "thinking_blocks", "reasoning_details")
+"""Lists of parts, of which servers send the texts piece by piece."""
 
 
 def is_chunk(value: JsonValue) -> bool:
@@ -104,6 +106,8 @@ def _choice(pieces: Sequence[JsonObject]) -> JsonObject:
     choice = _joined(pieces)
     message = choice.pop("delta", {})
     choice["message"] = {"role": "assistant", **message} if isinstance(message, dict) else message
+    if not choice.get("finish_reason"):
+        choice["breaks_off"] = True
     return choice
 
 
@@ -127,18 +131,26 @@ def _whole(name: str, values: list[JsonValue]) -> JsonValue:
         return "".join(dict.fromkeys(texts))
     if len(objects) == len(values):
         return _joined(objects)
-    if len(lists) == len(values) or (lists and name in _PIECES):  # parts, of which some are bare texts
+    if len(lists) == len(values) or (lists and name in _PIECES):
         parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
+        if name in _OF_PARTS:
+            parts = list(map(_typed, parts))
         return _listed(name, parts)
     different = {repr(value): value for value in values if value != ""} or {"": ""}
     return next(iter(different.values())) if len(different) == 1 else list(different.values())
 
 
+def _typed(part: JsonValue) -> JsonValue:
+    return {"type": "text", "text": part} if isinstance(part, str) else part
+
+
 def _listed(name: str, parts: list[JsonValue]) -> JsonValue:
     """A list of parts: those of one ``index`` are pieces of one object, as are those of one tool call."""
     pieces = [part for part in parts if isinstance(part, dict)]
-    if len(pieces) < len(parts) or (name != "tool_calls" and not all("index" in piece for piece in pieces)):
+    if len(pieces) < len(parts):
         return parts
+    if name != "tool_calls" and not all("index" in piece for piece in pieces):
+        return _neighbours(pieces) if name in _OF_PARTS else parts
     groups: list[list[JsonObject]] = []
     latest: dict[str, list[JsonObject]] = {}
     for piece in pieces:
@@ -147,6 +159,19 @@ def _listed(name: str, parts: list[JsonValue]) -> JsonValue:
             latest[index] = []
             groups.append(latest[index])
         latest[index].append(piece)
+    return [_joined(group) for group in groups]
+
+
+def _neighbours(pieces: Iterable[JsonObject]) -> list[JsonValue]:
+    """Parts, of which those of text that follow each other are pieces of one, up to its signature."""
+    groups: list[list[JsonObject]] = []
+    for piece in pieces:
+        before = groups[-1][-1] if groups else {}
+        is_text = "index" not in piece and not piece.keys().isdisjoint(("text", "thinking", "summary"))
+        if is_text and groups and before.get("type") == piece.get("type") and not before.get("signature"):
+            groups[-1].append(piece)
+        else:
+            groups.append([piece])
     return [_joined(group) for group in groups]
 
 

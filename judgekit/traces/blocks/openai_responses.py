@@ -6,7 +6,7 @@ r"""Items of OpenAI's Responses API, which the Agents SDK and the Codex CLI reco
  {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done"}]}]
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, cast
@@ -14,6 +14,7 @@ from typing import Literal, cast
 from pydantic import JsonValue
 
 from judgekit.traces.blocks.openai_chat import read_tools
+from judgekit.traces.blocks.reply import content_of
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -77,7 +78,7 @@ _RESULTS = {
 }
 """Kinds of items that are results, and the name of the tool where the kind says it."""
 _ELSEWHERE = ("item_reference", "compaction", "compaction_summary")
-_KEPT = (*_ELSEWHERE, "mcp_list_tools", "mcp_approval_request", "configuration_update")
+_KEPT = (*_ELSEWHERE, "compaction_trigger", "mcp_list_tools", "mcp_approval_request", "configuration_update")
 _DECISIVE = {*_CALLS, *_RESULTS, "reasoning", "item_reference", "mcp_list_tools", "additional_tools"} - {"program"}
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal", "logs": "logs"}
 _MEDIA: dict[str, Literal["image", "audio", "file"]] = {
@@ -106,7 +107,7 @@ class _Turn:
 
     def message(self) -> AIMessage:
         return AIMessage(
-            _plain(self.parts),
+            content_of(self.parts),
             tool_calls=self.calls,
             id=self.id,
             agent=self.agent,
@@ -126,6 +127,7 @@ class Items:
     def __init__(self) -> None:
         self._messages: list[Message] = []
         self._turn: _Turn | None = None
+        self._reported: Usage | None = None
 
     def add(
         self, found: Found, *, agent: str | None = None, model: str | None = None, is_error: bool | None = None
@@ -156,16 +158,21 @@ class Items:
             self._assistant(found, kind, self._turn_of(found, agent, model))
 
     def report(self, usage: Usage) -> None:
-        """Ends the assistant's message, and says what it cost."""
+        """Ends the assistant's message, and says what it cost; if that is known, what the next one cost."""
         messages = self.messages()
-        if messages and isinstance(last := messages[-1], AIMessage):
-            messages[-1] = last.model_copy(update={"usage": usage})
+        place = len(messages) - 1
+        while place >= 0 and isinstance(messages[place], ToolMessage):
+            place -= 1
+        if place >= 0 and isinstance(last := messages[place], AIMessage) and last.usage is None:
+            messages[place] = last.model_copy(update={"usage": usage})
+        else:
+            self._reported = usage
 
     def messages(self) -> list[Message]:
         """The messages so far, the last of which is ended by this."""
         if self._turn is not None:
-            self._messages.append(self._turn.message())
-            self._turn = None
+            self._messages.append(self._turn.message().model_copy(update={"usage": self._reported}))
+            self._turn = self._reported = None
         return self._messages
 
     def _append(self, message: Message) -> None:
@@ -194,7 +201,7 @@ class Items:
                 turn.extra["messages"] = [*cast("list[JsonValue]", turn.extra.get("messages", [])), rest]
             return
         found.take("type")
-        content = _plain(_message_parts(found))
+        content = content_of(_message_parts(found))
         identity, moment = found.identity("id"), found.moment("timestamp")
         if role == "user":
             found.take("role")
@@ -351,13 +358,6 @@ def _message_parts(found: Found) -> list[Part]:
     return [_part(part) for part in found.items("content")]
 
 
-def _plain(parts: list[Part]) -> str | list[Part]:
-    """Content as short as it can be: one part that is text and nothing else is that text."""
-    if len(parts) == 1 and isinstance(part := parts[0], TextPart) and not part.extra:
-        return part.text
-    return parts or ""
-
-
 def _rest(found: Found) -> JsonObject:
     """What is left over; empty lists and objects, of which these parts have many, are nothing."""
     return {name: value for name, value in found.leftover().items() if value not in ([], {})}
@@ -452,7 +452,7 @@ def _arguments(found: Found, kind: str) -> JsonValue:
 
 def _provided(found: Found, kind: str, arguments: JsonValue, identity: str | None, name: str) -> ToolMessage | None:
     """The result of a call that the provider ran."""
-    content: str | list[Part] = ""
+    content: str | Sequence[Part] = ""
     if kind == "web_search_call":
         sources = arguments.pop("sources", None) if isinstance(arguments, dict) else None
         content = "" if sources is None else as_text(sources)
@@ -472,7 +472,7 @@ def _provided(found: Found, kind: str, arguments: JsonValue, identity: str | Non
     return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=extra)
 
 
-def _error(found: Found, content: str | list[Part]) -> tuple[str | list[Part], JsonObject]:
+def _error(found: Found, content: str | Sequence[Part]) -> tuple[str | Sequence[Part], JsonObject]:
     """The content of a result that is an error, and what else the error says."""
     error = found.peek("error")
     if content:
@@ -480,7 +480,7 @@ def _error(found: Found, content: str | list[Part]) -> tuple[str | list[Part], J
     if not isinstance(error, dict):
         return as_text(found.take("error")), {}
     inner = _object(found, "error")
-    text = as_text(inner.take("message", "content") or "")
+    text = _content(inner, "message" if "message" in inner else "content")
     rest = inner.leftover()
     return text, {"error": rest} if rest else {}
 
@@ -526,13 +526,13 @@ def _outcome(outputs: JsonValue) -> bool | None:
     return any(outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None) for outcome in outcomes)
 
 
-def _content(found: Found, name: str) -> str | list[Part]:
+def _content(found: Found, name: str) -> str | Sequence[Part]:
     """The content of a result: text, parts, or any other value as JSON."""
     value = found.peek(name)
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        return _plain([_part(part) for part in found.items(name)])
+        return content_of([_part(part) for part in found.items(name)])
     if isinstance(value, dict) and _is_part(value):
-        return _plain([_part(_object(found, name))])
+        return content_of([_part(_object(found, name))])
     return "" if found.take(name) is None else as_text(value)
 
 

@@ -8,6 +8,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from judgekit.errors import TraceError
+from judgekit.traces.blocks.choices import first_choice
 from judgekit.traces.blocks.reply import content_of
 from judgekit.traces.found import Found
 from judgekit.traces.message import (
@@ -25,7 +27,7 @@ from judgekit.traces.message import (
     Usage,
     parse_arguments,
 )
-from judgekit.traces.spans import nested
+from judgekit.traces.spans import CUT_OFF, nested
 from judgekit.traces.trace import ToolDefinition
 
 _ROLES: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
@@ -64,9 +66,30 @@ def read_messages(attributes: Found, name: str, otherwise: str | None = None) ->
     return [_message(item, otherwise) for item in objects(attributes, name)]
 
 
+def read_answers(attributes: Found) -> list[Message]:
+    """The answer of a model, of several the first; raises as `read_messages` does."""
+    name = "llm.output_messages"
+    asked = Found({"parameters": attributes.peek("llm.invocation_parameters")})
+    asked.unpack("parameters")
+    parameters = asked.peek("parameters")
+    several = isinstance(parameters, dict) and parameters.get("n") not in (None, 1)
+    return first_choice(read_messages(attributes, name, "assistant"), attributes, name, several=several)
+
+
 def read_tools(attributes: Found) -> list[ToolDefinition]:
-    """The definitions of the tools that a model could call, whichever provider's they are."""
-    return [_tool(item) for item in objects(attributes, "llm.tools")]
+    """The definitions of the tools that a model could call, whichever provider's they are.
+
+    Those that are none stay where they are, and a warning says so.
+    """
+    name = "llm.tools"
+    given = {one: attributes.peek(one) for one in attributes if one == name or one.startswith(f"{name}.")}
+    try:
+        tools = [_tool(item) for item in objects(Found(given, attributes.where, attributes.warnings), name)]
+    except TraceError as error:
+        attributes.warn(f"{error.found}; kept as it stands", name)
+        return []
+    nested(attributes, name)
+    return tools
 
 
 def read_usage(attributes: Found) -> Usage | None:
@@ -88,6 +111,8 @@ def objects(attributes: Found, name: str) -> list[Found]:
     value = nested(attributes, name)
     found = Found({name: _undotted(value) if whole else value}, attributes.where, attributes.warnings)
     found.unpack(name)
+    if isinstance(found.peek(name), str):
+        raise found.unfit(name, f"a list ({CUT_OFF})")
     return found.objects(name)
 
 

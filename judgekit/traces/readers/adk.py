@@ -27,7 +27,7 @@ class ADKReader:
     """An event with content is a message of its author. Events without, such as updates of the state, stay in ``extra``."""
 
     name = "adk"
-    gathers = False
+    gathers = True
     shape = 'adk: {"app_name", "user_id", "events": [{"author", "invocation_id", "content": {"parts": [...]}}, ...]}'
 
     def recognises(self, value: JsonValue) -> bool:
@@ -35,8 +35,10 @@ class ADKReader:
         return _is_event(first_of(value)) or _is_session(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of events is one session."""
-        return [document] if _is_event(first_of(document)) else items(document)
+        """Events are all of one session; other rows are a session each."""
+        events = [row for row in items(document) if _is_event(row)]
+        sessions = [row for row in items(document) if not _is_event(row)]
+        return [events, *sessions] if events else sessions
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One session. Instructions and tools are known of old ones only, which log the requests."""
@@ -131,19 +133,40 @@ def _is_partial(event: Found) -> bool:
 
 
 def _logged(row: Found) -> tuple[list[Message], list[ToolDefinition], dict[str, Found]]:
-    """Instructions, tools and responses in the log of requests that old sessions have."""
+    """Instructions, tools and responses in the log of requests that old sessions have.
+
+    The instructions are those of the first request. Others, as of sub-agents, stay in the row.
+    """
     system: list[Message] = []
-    tools: list[ToolDefinition] = []
+    tools: dict[str, ToolDefinition] = {}
     replies: dict[str, Found] = {}
+    first: str | None = None
+    others = 0
     for log in row.details("event_logs"):
         if request := log.object("model_request"):
             request.drop("contents", "repeats the events")
-            messages, offered = read_request(request)
-            system += [one for one in messages if isinstance(one, SystemMessage) and one not in system]
-            tools += [one for one in offered if one not in tools]
+            told = _instructions(request)
+            first = told if first is None else first
+            if told == first:
+                messages, offered = read_request(request)
+                system = system or [one for one in messages if isinstance(one, SystemMessage)]
+            else:
+                others += 1
+                config = request.object("config") or request
+                _, offered = read_request(Found({"tools": config.take("tools")}, config.where, config.warnings))
+            for tool in offered:
+                tools.setdefault(as_text(tool.model_dump()), tool)
         if isinstance(event := log.peek("event_id"), str) and (reply := log.object("model_response")):
             replies[event] = reply
-    return system, tools, replies
+    if others:
+        row.warn(f"{others} requests have other instructions than the first, which are kept in extra", "event_logs")
+    return system, [*tools.values()], replies
+
+
+def _instructions(request: Found) -> str:
+    config = request.peek("config")
+    holders = [request, Found(config)] if isinstance(config, dict) else [request]
+    return as_text([holder.peek(name) for holder in holders for name in ("systemInstruction", "system_instruction")])
 
 
 def _is_session(value: JsonValue) -> bool:

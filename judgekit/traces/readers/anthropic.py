@@ -16,10 +16,10 @@ from judgekit.traces.blocks.anthropic import (
     read_system,
     read_tools,
 )
-from judgekit.traces.blocks.anthropic_stream import assembled, is_event
+from judgekit.traces.blocks.anthropic_stream import is_event, read_events, responses
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject, Message
-from judgekit.traces.readers.foreign import items, sample_from
+from judgekit.traces.readers.foreign import answer_of, first_of, items, sample_from, unbatched
 from judgekit.traces.sample import Sample
 
 _LOOKED_AT = 50
@@ -34,25 +34,28 @@ class AnthropicReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Blocks that only this API has, or what only its requests and responses have."""
-        rows = self.records(value)
-        return any(_is_record(row) for row in rows[:_LOOKED_AT])
+        rows = self.records(value)[:_LOOKED_AT]
+        return any(map(_is_record, rows)) and not any(map(_is_of_others, rows))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """A list of messages is one conversation; any other list holds one each."""
-        return [document] if _is_list(document) else items(document)
+        return [document] if _is_list(document) else [unbatched(row) for row in items(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One conversation. Without an id, the index names it."""
         if is_response(record):
             record = {"response": record}
-        row = Found.of({"messages": record} if isinstance(record, list) else _whole(record))
+        row = Found.of({"messages": record} if isinstance(record, list) else record)
         request = row if "messages" in row else row.object("request") or Found({})
         messages: list[Message] = [*read_system(request), *read_messages(request.objects("messages"))]
-        if (response := row.object("response")) is not None:
+        if _are_events(row.peek("response")):
+            for events in responses(items(row.take("response"))):
+                messages += read_events(events, "response", row.warnings)
+        elif (response := answer_of(row)) is not None:
             messages += read_message(response)
         if not messages:
             raise request.unfit("messages", "messages")
-        return sample_from(row, index, {"messages": messages, "tools": read_tools(request.objects("tools"))})
+        return sample_from(row, index, {"messages": messages, "tools": read_tools(request.details("tools"))})
 
 
 class AnthropicStreamReader:
@@ -64,29 +67,20 @@ class AnthropicStreamReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Events say what they start or add."""
-        return is_event(value) or _are_events(value)
+        return is_event(value) or _are_events(value) or _are_events(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Each response is a conversation of one message."""
-        return [*assembled(items(document))]
+        return [*responses(event for row in items(document) for event in items(row))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One response; the index names it."""
-        row = Found.of({"response": record})
-        response = row.object("response") or Found({})
-        return sample_from(row, index, {"messages": read_message(response)})
-
-
-def _whole(record: JsonValue) -> JsonValue:
-    """A pair whose response was recorded as events, with the response as it would have come in one piece."""
-    if isinstance(record, dict) and _are_events(events := record.get("response")):
-        [response, *_] = assembled(items(events))
-        return {**record, "response": response}
-    return record
+        row = Found({})
+        return sample_from(row, index, {"messages": read_events(items(record), "", row.warnings)})
 
 
 def _are_events(value: JsonValue) -> bool:
-    return isinstance(value, list) and any(map(is_event, value[:2]))
+    return isinstance(value, list) and any(map(is_event, value[:_LOOKED_AT]))
 
 
 def _is_list(value: JsonValue) -> bool:
@@ -106,19 +100,18 @@ def _is_record(value: JsonValue) -> bool:
     return isinstance(request, dict) and _is_request(request)
 
 
+def _is_of_others(row: JsonValue) -> bool:
+    """Whether a row has a message that this API cannot have."""
+    messages = row.get("messages") if isinstance(row, dict) else row
+    return isinstance(messages, list) and not all(map(may_be_anthropic, messages[:_LOOKED_AT]))
+
+
 def _is_request(request: JsonObject) -> bool:
     messages = request.get("messages")
     if not isinstance(messages, list) or not all(map(may_be_anthropic, messages[:_LOOKED_AT])):
         return False
-    model = request.get("model")
-    return (
-        is_anthropic(messages)
-        or "anthropic_version" in request
-        or (bool(messages) and _is_system(request.get("system")))
-        or ("max_tokens" in request and isinstance(model, str) and model.startswith("claude"))
-    )
-
-
-def _is_system(system: JsonValue) -> bool:
-    first = system[0] if isinstance(system, list) and system else None
-    return isinstance(system, str) or (isinstance(first, dict) and first.get("type") == "text")
+    model, system = request.get("model"), request.get("system")
+    block = system[0] if isinstance(system, list) and system else None
+    of_text = isinstance(block, dict) and block.get("type") == "text"
+    likely = ("max_tokens" in request, isinstance(model, str) and model.startswith("claude"), isinstance(system, str))
+    return is_anthropic(messages) or "anthropic_version" in request or (bool(messages) and (of_text or sum(likely) > 1))

@@ -140,7 +140,7 @@ def _trace(found: Found) -> dict[str, object]:
     cost, usage = _total(found.object("final_metrics"))
     return {
         "messages": messages,
-        "tools": read_tools(agent.objects("tool_definitions")),
+        "tools": read_tools(agent.details("tool_definitions")),
         "usage": usage,
         "cost_usd": cost,
         "children": [_child(child, calls) for child in children],

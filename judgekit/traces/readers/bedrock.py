@@ -8,6 +8,7 @@
 
 from pydantic import JsonValue
 
+from judgekit.errors import TraceError
 from judgekit.traces.blocks.bedrock import (
     is_bedrock,
     read_message,
@@ -18,7 +19,7 @@ from judgekit.traces.blocks.bedrock import (
 )
 from judgekit.traces.found import Found
 from judgekit.traces.message import Message
-from judgekit.traces.readers.foreign import items, sample_from
+from judgekit.traces.readers.foreign import answer_of, items, sample_from
 from judgekit.traces.sample import Sample
 
 _LOOKED_AT = 50
@@ -43,17 +44,15 @@ class BedrockReader:
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One conversation. Without an id, the index names it."""
-        if _is_response(record):
-            record = {"response": record}
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         request = row if "messages" in row else row.object("request") or Found({})
         messages = [*read_system(request), *read_messages(request.objects("messages"))]
-        if (response := row.object("response")) is not None:
+        if (response := row if _is_response(record) else answer_of(row)) is not None:
             messages += _reply(response, request.text("modelId"))
         if not messages:
             raise request.unfit("messages", "messages")
         tools = request.object("toolConfig") or Found({})
-        return sample_from(row, index, {"messages": messages, "tools": read_tools(tools.objects("tools"))})
+        return sample_from(row, index, {"messages": messages, "tools": read_tools(tools.details("tools"))})
 
 
 class StrandsReader:
@@ -70,14 +69,27 @@ class StrandsReader:
         return any(map(_is_stored, items(value)[:_LOOKED_AT]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """All messages are one conversation."""
-        return [items(document)]
+        """All messages are one conversation, in the order of their numbers.
+
+        Raises:
+            TraceError: It is one message alone, as an agent's session keeps each in a file.
+        """
+        if isinstance(document, dict):
+            hint = "gather all in one file: jq -s 'sort_by(.message_id)' messages/*.json > session.json"
+            raise TraceError(f"one message of a session; {hint}")
+        rows = items(document)
+        return [rows if None in map(_number, rows) else sorted(rows, key=lambda row: _number(row) or 0)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """The conversation. What was redacted later stands in place of what was said first, which is kept beside it."""
         row = Found.of({"messages": record})
         messages = [message for stored in row.objects("messages") for message in _stored(stored)]
         return sample_from(row, index, {"messages": messages})
+
+
+def _number(row: JsonValue) -> int | None:
+    number = row.get("message_id") if isinstance(row, dict) else None
+    return number if isinstance(number, int) else None
 
 
 def _stored(found: Found) -> list[Message]:

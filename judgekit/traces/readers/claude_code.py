@@ -77,6 +77,7 @@ class _Session:
         threads = threads_of(rows)
         main = None if None in threads else next(iter(threads), None)
         first = next(iter(threads.get(main, [])), None)
+        self._main = main
         self._shared: JsonObject = {
             name: value for name in _OF_SESSION if first and (value := first.found.peek(name)) is not None
         }
@@ -163,7 +164,8 @@ class _Session:
     def _rest(self, row: SessionRow) -> JsonObject:
         """What nobody took of a row, but for what all rows repeat."""
         row.found.take("type")
-        row.found.flag("isSidechain")  # the thread says it
+        if row.found.peek("isSidechain") is (row.thread != self._main):  # the trace says it
+            row.found.take("isSidechain")
         known = {**self._shared, "agentId": row.thread, "parent_tool_use_id": row.thread}
         for name, value in known.items():
             if row.found.peek(name) == value:

@@ -12,7 +12,7 @@ from judgekit.errors import TraceError
 from judgekit.traces.blocks.openai_chat import read_tools
 from judgekit.traces.blocks.openai_responses import Items, is_item
 from judgekit.traces.found import Found
-from judgekit.traces.message import HumanMessage, Message, SystemMessage, Usage
+from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, Usage
 from judgekit.traces.readers.foreign import items, sample_from
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, TraceWarning
@@ -83,6 +83,8 @@ class _Session:
         self._failed: dict[str, bool] = {}
         self._termination: str | None = None
         self._repeating = 0
+        self._reports = 0
+        self._turns: list[int] = []
         self._times: list[JsonValue] = []
         self._left: list[JsonValue] = []
 
@@ -112,12 +114,16 @@ class _Session:
         if found.peek("type") == "ghost_snapshot":  # of the files, for undoing
             self._left.append(found.leftover())
             return
-        if found.peek("role") == "user":
-            self._termination = None
+        by_user = found.peek("role") == "user"
         call_id = found.peek("call_id")
         answers = isinstance(call_id, str) and str(found.peek("type")).endswith("_output")
         is_error = self._failed.pop(str(call_id), None) if answers else None
         self._items.add(found, model=self._model, is_error=is_error)
+        if by_user:
+            self._termination = None
+            messages = self._items.messages()
+            if isinstance(_told(messages[-1]), HumanMessage):
+                self._turns.append(len(messages) - 1)
 
     def sample(self, index: int) -> Sample:
         """The session, once all rows are read."""
@@ -131,6 +137,10 @@ class _Session:
             raise TraceError("holds no messages: no row is a response_item")
         if self._repeating:
             told = f"{self._repeating} events that repeat what items say, or count tokens, left out"
+            self.warnings.append(TraceWarning(told))
+        counted = sum(isinstance(message, AIMessage) and message.usage is not None for message in messages)
+        if self._reports > counted:
+            told = f"{self._reports - counted} counts of tokens are those of no reply that stands here"
             self.warnings.append(TraceWarning(told))
         times = [one for one in self._times if one is not None]
         span = Found({"from": times[0], "to": times[-1]} if times else {})
@@ -162,7 +172,7 @@ class _Session:
         instructions = found.text("instructions") if base is None else base.text("text")
         if instructions:
             self._head.append(SystemMessage(instructions))
-        self._tools += read_tools(found.objects("dynamic_tools"))
+        self._tools += read_tools(found.details("dynamic_tools"))
 
     def _event(self, found: Found) -> bool:
         """Whether an event repeats what is said elsewhere."""
@@ -187,20 +197,15 @@ class _Session:
         self._total = total
         self._usage = _usage(info, "total_token_usage")
         if (usage := _usage(info, "last_token_usage")) is not None:
+            self._reports += 1
             self._items.report(usage)
 
     def _take_back(self, found: Found) -> None:
         turns = found.peek("num_turns")
-        messages = self._items.messages()
-        places = [
-            place
-            for place, message in enumerate(messages)
-            if isinstance(message, HumanMessage) and isinstance(_told(message), HumanMessage)
-        ]
-        if isinstance(turns, int) and turns > 0 and places:
-            start = places[-turns] if turns <= len(places) else places[0]
+        if isinstance(turns, int) and turns > 0 and self._turns:
+            messages, start = self._items.messages(), self._turns[-turns:][0]
             found.warn(f"{len(messages) - start} messages of {turns} turns that the user took back, left out")
-            del messages[start:]
+            del messages[start:], self._turns[-turns:]
 
 
 def _told(message: Message) -> Message:

@@ -13,6 +13,14 @@ from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace, TraceWarning
 
+_ANSWERS = ("choices", "output", "candidates", "content")
+"""Where the answer stands in a response."""
+
+_NO_CALL = "a tool result that answers no call before it"
+_NO_QUESTION = 'no message of the user; responses that were logged alone belong to their requests: {"request": ..., "response": ...}'
+OF_THE_WHOLE = (_NO_CALL, _NO_QUESTION)
+"""Warnings that are about a whole conversation, and mean nothing of a part."""
+
 
 class Reader(Protocol):
     """Reads one format."""
@@ -63,12 +71,36 @@ def items(document: JsonValue) -> list[JsonValue]:
     return document if isinstance(document, list) else [document]
 
 
+def answer_of(row: Found) -> Found | None:
+    """The response of a pair. One that is nothing but an error stays in the row, and a warning tells it."""
+    response = row.peek("response")
+    fields = response if isinstance(response, dict) else {}
+    error = fields.get("error") or fields.get("Error")
+    if not error or any(map(fields.get, _ANSWERS)):
+        return row.object("response")
+    row.warn(f"holds no answer: {shortened(error)}", "response")
+    return None
+
+
+def unbatched(record: JsonValue) -> JsonValue:
+    """A line of a batch's input or output as the request or response in it, named by its ``custom_id``."""
+    if not isinstance(record, dict) or "custom_id" not in record:
+        return record
+    left = dict(record)
+    made: JsonObject = {"id": left.pop("custom_id")}
+    for name, inner in (("response", "body"), ("result", "message")):
+        if isinstance(whole := left.get(name), dict) and inner in whole:
+            made["response"] = whole[inner]
+            left[name] = {key: value for key, value in whole.items() if key != inner}
+    for name in ("body", "params"):
+        if isinstance(left.get(name), dict):
+            made["request"] = left.pop(name)
+    return {**made, "batch": left} if len(made) > 1 else record
+
+
 def unpaired(messages: Sequence[Message]) -> list[TraceWarning]:
     """A warning for each tool result that answers no call."""
-    return [
-        TraceWarning("a tool result that answers no call before it", where=f"messages[{index}]")
-        for index in pair_results(messages).orphans
-    ]
+    return [TraceWarning(_NO_CALL, where=f"messages[{index}]") for index in pair_results(messages).orphans]
 
 
 def sample_from(
@@ -94,6 +126,8 @@ def sample_from(
     identity = identity or row.identity("id") or str(index)
     fields = {"id": identity, **trace}
     messages = cast("Sequence[Message]", trace["messages"])
+    if not any(message.role == "user" for message in messages):
+        row.warn(_NO_QUESTION)
     extra = row.leftover()
     made = Trace.model_validate({**fields, "extra": extra, "warnings": [*row.warnings, *unpaired(messages)]})
     return sample_of(identity, {**beside, **known, "trace": made})

@@ -4,13 +4,12 @@
 {"request": {"contents": [...]}, "response": {"candidates": [{"content": {"role": "model", "parts": [...]}}]}}
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.traces.blocks.gemini import (
-    candidate_numbers,
     is_contents,
     is_request,
     is_response,
@@ -20,8 +19,10 @@ from judgekit.traces.blocks.gemini import (
 )
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject, Message, SystemMessage
-from judgekit.traces.readers.foreign import first_of, items, sample_from
+from judgekit.traces.readers.foreign import answer_of, first_of, items, sample_from
 from judgekit.traces.sample import Sample
+
+_HISTORY = ("automaticFunctionCallingHistory", "automatic_function_calling_history")
 
 
 class GeminiReader:
@@ -49,8 +50,11 @@ class GeminiReader:
         named = next((name for one in responses if (name := one.peek("responseId") or one.peek("response_id"))), None)
         identity = row.identity("id", "key") or (named if isinstance(named, str) else None)
         request = row.object("request") if "request" in row else row
-        messages, tools = read_request(request or Found({}))
-        messages = _with_past(messages, responses)
+        request = request or Found({})
+        messages, tools = read_request(request)
+        longest = max(map(len, map(_history, responses)), default=0)
+        responses = [one for one in responses if len(_history(one)) == longest]  # the others are part of the history
+        messages = _with_past(messages, responses, request)
         known: dict[str, object] = {}
         candidate = row.count("candidate")
         if candidate is not None:
@@ -64,9 +68,7 @@ class GeminiReader:
 
 def _is_one(value: JsonValue) -> bool:
     if isinstance(value, dict) and "response" in value:
-        response = value["response"]
-        chunk = response[0] if isinstance(response, list) and response else response
-        return is_response(chunk)
+        return is_response(first_of(value["response"])) or is_request(value.get("request"))
     if isinstance(value, dict) and "request" in value:
         return is_request(value["request"])
     return is_contents(value) or is_request(value) or is_response(value)
@@ -92,32 +94,37 @@ def _is_finished(chunk: JsonObject) -> bool:
 
 
 def _by_candidate(row: JsonValue) -> list[JsonValue]:
-    """One record for each candidate, in which the others are empty."""
+    """One record for each candidate, without the others."""
     record: JsonObject = row if isinstance(row, dict) else {"response": row}
     response = record.get("response", record)
     chunks = response if isinstance(response, list) else [response]
     streamed = len(chunks) > 1
-    by_chunk = [
-        candidate_numbers(chunk.get("candidates") if isinstance(chunk, dict) else None, streamed=streamed)
-        for chunk in chunks
-    ]
+    by_chunk = [_candidates(chunk, streamed=streamed) for chunk in chunks]
     numbers = sorted({number for one in by_chunk for number in one})
     if numbers in ([], [0]):
         return [row]
     records: list[JsonValue] = []
     for number in numbers:
-        own = [_only(chunk, ours, number) for chunk, ours in zip(chunks, by_chunk, strict=True)]
+        own = [_only(chunk, found.get(number, [])) for chunk, found in zip(chunks, by_chunk, strict=True)]
         whole = own if isinstance(response, list) else own[0]
         about = whole if response is record and isinstance(whole, dict) else {**record, "response": whole}
         records.append({**about, "candidate": number})
     return records
 
 
-def _only(chunk: JsonValue, numbers: Sequence[int], wanted: int) -> JsonValue:
+def _candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonValue]]:
+    """The candidates of a response by their numbers: positions, or in chunks what each says of itself."""
     found = chunk.get("candidates") if isinstance(chunk, dict) else None
-    if not isinstance(chunk, dict) or not isinstance(found, list):
+    numbered: dict[int, list[JsonValue]] = {}
+    for position, one in enumerate(found if isinstance(found, list) else []):
+        index = one.get("index") if streamed and isinstance(one, dict) else None
+        numbered.setdefault(index if isinstance(index, int) else position, []).append(one)
+    return numbered
+
+
+def _only(chunk: JsonValue, own: list[JsonValue]) -> JsonValue:
+    if not isinstance(chunk, dict) or not isinstance(chunk.get("candidates"), list):
         return chunk
-    own: list[JsonValue] = [one if number == wanted else {} for one, number in zip(found, numbers, strict=True)]
     return {**chunk, "candidates": own}
 
 
@@ -126,16 +133,36 @@ def _responses(row: Found) -> list[Found]:
         return [row]
     if isinstance(row.peek("response"), list):
         return row.objects("response")
-    response = row.object("response")
+    response = answer_of(row)
     return [] if response is None else [response]
 
 
-def _with_past(messages: list[Message], responses: Sequence[Found]) -> list[Message]:
-    """Messages of a request with those that the SDK added when it called functions by itself: it repeats the former."""
-    names = ("automaticFunctionCallingHistory", "automatic_function_calling_history")
-    past = [message for one in responses for message in read_contents(one.objects(*names))]
+def _history(response: Found) -> list[JsonValue]:
+    found = next((history for name in _HISTORY if (history := response.peek(name))), None)
+    return found if isinstance(found, list) else []
+
+
+def _with_past(messages: list[Message], responses: Sequence[Found], request: Found) -> list[Message]:
+    """Messages of a request with those that the SDK added when it called functions by itself: it repeats the former.
+
+    Both are recorded in different ways (bytes in two kinds of base64), so roles and texts must do.
+    """
+    history = _history(responses[-1]) if responses else []
+    past = read_contents(responses[-1].objects(*_HISTORY)) if history else []
+    for one in responses[:-1]:  # chunks, each of which has it
+        if _history(one) == history:
+            one.take(*_HISTORY)
     system = [message for message in messages if isinstance(message, SystemMessage)]
     asked = messages[len(system) :]
-    if past[: len(asked)] != asked and past:
-        raise TraceError("the history of automatic function calling does not continue the request")
-    return [*system, *past] if past else messages
+    if not past:
+        return messages
+    if len(asked) <= len(past) and all(map(_are_alike, asked, past)):
+        return [*messages, *past[len(asked) :]]
+    request.warn(
+        "the history of automatic function calling does not continue this, but stands in its place", "contents"
+    )
+    return [*system, *past]
+
+
+def _are_alike(one: Message, other: Message) -> bool:
+    return (one.role, one.text) == (other.role, other.text)

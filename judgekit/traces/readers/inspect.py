@@ -6,7 +6,7 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -82,7 +82,7 @@ class InspectReader:
             "cost_usd": cost,
             "termination": _termination(sample),
             "labels": _labels(sample),
-            "children": _children(events, {str(message.get("id")) for message in raw}, _pool(sample), sample),
+            "children": _children(events, {str(message.get("id")): message for message in raw}, sample),
         }
         _leave_out(sample, events)
         return sample_from(row, index, trace, identity=name, **_known(sample, identity))
@@ -291,8 +291,12 @@ def _pool(sample: Found) -> list[JsonObject]:
     return _objects(data.get("messages") if isinstance(data, dict) else sample.peek("message_pool"))
 
 
-def _children(events: Sequence[JsonObject], own: set[str], pool: Sequence[JsonObject], sample: Found) -> list[Trace]:
-    """Agents none of whose replies is among the sample's messages: the last request of each, and its reply."""
+def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sample: Found) -> list[Trace]:
+    """Agents none of whose replies is among the sample's messages: the last request of each, and its reply.
+
+    So are those that a tool started and whose replies stand there without their calls: a handoff turns them into text.
+    """
+    pool = _pool(sample)
     spans = {str(event.get("id")): event for event in events if event.get("event") == "span_begin"}
     callers = {str(event.get("agent_span_id")): event.get("id") for event in events if event.get("event") == "tool"}
     requests: dict[str, list[JsonObject]] = {}
@@ -302,7 +306,9 @@ def _children(events: Sequence[JsonObject], own: set[str], pool: Sequence[JsonOb
     children: list[Trace] = []
     for agent, made in requests.items():
         replies = [output for event in made if (output := _output(event)) is not None]
-        if any(identity in own for _, identity in replies):
+        stand = [(own[identity], reply) for reply, identity in replies if identity in own]
+        whole = all(_calls(reply) <= _calls(message) for message, reply in stand)
+        if stand and (whole or not _is_called(agent, spans)):
             continue
         asked = _objects(made[-1].get("input")) or [
             message for ref in _refs(made[-1].get("input_refs")) for message in pool[ref]
@@ -320,17 +326,29 @@ def _children(events: Sequence[JsonObject], own: set[str], pool: Sequence[JsonOb
     return children
 
 
+def _calls(message: JsonObject) -> set[str]:
+    return {as_text(call.get("id")) for call in _objects(message.get("tool_calls"))}
+
+
 def _refs(value: JsonValue) -> list[slice]:
     """Ranges of the pool, each a pair of its beginning and its end."""
     pairs = [pair for pair in value if isinstance(pair, list) and len(pair) == 2] if isinstance(value, list) else []
     return [slice(a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int) and 0 <= a <= b]
 
 
-def _agent_of(event: JsonObject, spans: dict[str, JsonObject]) -> str | None:
-    name = event.get("span_id")
+def _agent_of(event: JsonObject, spans: Mapping[str, JsonObject]) -> str | None:
+    return _within(event.get("span_id"), "agent", spans)
+
+
+def _is_called(agent: str, spans: Mapping[str, JsonObject]) -> bool:
+    return _within(agent, "tool", spans) is not None
+
+
+def _within(name: JsonValue, kind: str, spans: Mapping[str, JsonObject]) -> str | None:
+    """The innermost span of a kind in which one stands."""
     for _ in range(100):  # spans that stand in a circle end too
         span = spans.get(str(name))
-        if span is None or span.get("type") == "agent":
+        if span is None or span.get("type") == kind:
             return None if span is None else str(name)
         name = span.get("parent_id")
     return None

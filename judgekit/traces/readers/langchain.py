@@ -44,12 +44,18 @@ def _row(record: JsonValue) -> JsonObject:
     row: JsonObject = record if isinstance(record, dict) else {"messages": record}
     if "messages" in row:
         return {**row, "messages": _only(row["messages"])}
-    for name in ("values", "outputs"):
-        inner = row.get(name)
-        if isinstance(inner, dict) and are_messages(messages := _only(inner.get("messages"))):
-            return {**row, name: _without(inner, "messages"), "messages": messages}
-    inputs, outputs = row.get("inputs"), row.get("outputs")
+    values, inputs, outputs = row.get("values"), row.get("inputs"), row.get("outputs")
+    if isinstance(values, dict) and are_messages(messages := _only(values.get("messages"))):
+        return {**row, "values": _without(values, "messages"), "messages": messages}
     given = _only(inputs.get("messages")) if isinstance(inputs, dict) else None
+    for name in ("messages", "output"):
+        answer = items(_only(outputs.get(name))) if isinstance(outputs, dict) else []
+        if isinstance(outputs, dict) and are_messages(answer):
+            row = {**row, "outputs": _without(outputs, name)}
+            asked = [_as_message(one) for one in given] if isinstance(given, list) else []
+            if not isinstance(inputs, dict) or not are_messages(asked) or _begins(answer, asked):
+                return {**row, "messages": answer}
+            return {**row, "inputs": _without(inputs, "messages"), "messages": [*asked, *answer]}
     if not isinstance(inputs, dict) or not isinstance(given, list):
         return row
     generations = _only(outputs.get("generations")) if isinstance(outputs, dict) else None
@@ -59,6 +65,28 @@ def _row(record: JsonValue) -> JsonObject:
         given = [*given, said]
         row = {**row, "outputs": {**outputs, "generations": [_without(first, "message"), *generations[1:]]}}
     return {**row, "inputs": _without(inputs, "messages"), "messages": given}
+
+
+def _as_message(value: JsonValue) -> JsonValue:
+    """A message as graphs take it too: with a role and without a type."""
+    return {"type": "chat", **value} if isinstance(value, dict) and "role" in value else value
+
+
+def _begins(messages: list[JsonValue], given: list[JsonValue]) -> bool:
+    """Whether these messages are the first of those: they have the same ids or else say the same."""
+    return len(given) <= len(messages) and all(map(_is_same, messages, given))
+
+
+def _is_same(one: JsonValue, other: JsonValue) -> bool:
+    first, second = _fields(one), _fields(other)
+    ids = first.get("id"), second.get("id")
+    return ids[0] == ids[1] if None not in ids else first.get("content") == second.get("content")
+
+
+def _fields(message: JsonValue) -> JsonObject:
+    whole = message if isinstance(message, dict) else {}
+    inner = whole.get("kwargs") or whole.get("data")
+    return inner if isinstance(inner, dict) else whole
 
 
 def _only(value: JsonValue) -> JsonValue:

@@ -126,7 +126,7 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
         asked = take_payload(attributes, "mlflow.chat.messages", HumanMessage)  # of older versions
     if not asked.messages and not answered.messages:
         return Step(span)
-    tools += read_tools(attributes.objects("mlflow.chat.tools"))
+    tools += read_tools(attributes.details("mlflow.chat.tools"))
     usage = _usage(attributes.object("mlflow.chat.tokenUsage"))
     messages, replies = exchanged(asked, answered, tools, model=attributes.text("mlflow.llm.model"), usage=usage)
     return Step(span, "model", asked=messages, answered=replies)

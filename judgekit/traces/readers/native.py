@@ -1,5 +1,6 @@
 """What tracers record of calls as it was: requests and responses in the words of a model's provider, results of tools."""
 
+import json
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from judgekit.traces.merging import Step
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
 from judgekit.traces.readers.anthropic import AnthropicReader
 from judgekit.traces.readers.bedrock import BedrockReader
-from judgekit.traces.readers.foreign import Reader
+from judgekit.traces.readers.foreign import OF_THE_WHOLE, Reader
 from judgekit.traces.readers.gemini import GeminiReader
 from judgekit.traces.readers.langchain import LangChainReader
 from judgekit.traces.readers.openai_chat import OpenAIChatReader
@@ -21,7 +22,7 @@ from judgekit.traces.readers.openai_responses import OpenAIResponsesReader
 from judgekit.traces.readers.otel import OTelReader
 from judgekit.traces.readers.pydantic_ai import PydanticAIReader
 from judgekit.traces.readers.vercel import VercelReader
-from judgekit.traces.spans import Span
+from judgekit.traces.spans import CUT_OFF, Span
 from judgekit.traces.trace import ToolDefinition, TraceWarning
 
 _READERS: tuple[Reader, ...] = (
@@ -68,7 +69,7 @@ class Payload(NamedTuple):
 def take_payload(found: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
     """Takes a field that holds a request to a model, or a response: whole, its messages, or a text; as it is or as JSON.
 
-    Of several choices in a response the first is read; the others stand in ``extra``. What is none of all these stays
+    Of several choices in a response the first is read; the others stand in ``extra``, which is told. What is none of all these stays
     where it is, and the payload is empty.
 
     Args:
@@ -84,6 +85,8 @@ def take_payload(found: Found, name: str, kind: type[HumanMessage | AIMessage]) 
     reader = next((reader for reader in _READERS if reader.recognises(value)), None)
     payload = _text_in(value, kind) if reader is None else _read(reader, value, where, found.warnings)
     if payload.messages:
+        if isinstance(value, str) and value.lstrip().startswith(('{"', "[{", '["')):
+            found.warn(f"JSON that cannot be parsed, read as a text ({CUT_OFF})", name)
         found.take(name)
     return payload
 
@@ -171,7 +174,7 @@ def steps_of(
                 answered = take_payload(span.attributes, values[1], AIMessage)
                 step.asked, step.answered = exchanged(asked, answered, tools)
             steps.append(step)
-    return steps, list({tool.model_dump_json(): tool for tool in tools}.values())
+    return steps, list({json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for tool in tools}.values())
 
 
 def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> Step:
@@ -182,6 +185,8 @@ def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> 
     identity = span.attributes.identity("tool_call.id", "tool.id")
     arguments, result = map(span.attributes.take, values)
     found = parsed(result)
+    if isinstance(found, dict) and found.get("type") == "tool" and isinstance(found.get("data"), dict):
+        found = found["data"]  # as LangChain writes messages
     fields: dict[str, object] = {"name": name, "tool_call_id": identity}
     if isinstance(found, dict) and isinstance(found.get("content"), str) and "tool_call_id" in found:
         message = Found(found)
@@ -234,9 +239,12 @@ def _read(reader: Reader, value: JsonValue, where: str, warnings: list[TraceWarn
         own.add("id")
     beside = trace.model_dump(mode="json", exclude=own, exclude_defaults=True)
     choices: JsonObject = {"choices": others} if others else {}
+    if others:
+        found = f"{len(others) + 1} choices; the first is read, the others are in the extra of its message"
+        warnings.append(TraceWarning(found, where=where))
     warnings += (
         TraceWarning(one.found, where=f"{where}.{one.where}" if one.where else where)
         for one in trace.warnings
-        if not one.found.startswith("a tool result that answers no call")  # other messages make the calls
+        if one.found not in OF_THE_WHOLE  # other spans have the calls and the questions
     )
     return Payload(tuple(trace.messages), tuple(trace.tools), {**trace.extra, **beside, **known, **choices})

@@ -9,13 +9,15 @@ import hashlib
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, shortened
 from judgekit.traces.blocks.openai_chat import read_message, read_messages, read_tools, read_usage
 from judgekit.traces.blocks.openai_chat_chunks import are_chunks, assemble, is_chunk
 from judgekit.traces.found import Found
-from judgekit.traces.message import JsonObject, Message
-from judgekit.traces.readers.foreign import items, sample_from
+from judgekit.traces.message import JsonObject, Message, SystemMessage
+from judgekit.traces.readers.foreign import first_of, items, sample_from, unbatched
 from judgekit.traces.sample import Sample
+
+_OF_RESPONSES = ("id", "model", "choices", "usage", "error")
 
 
 class OpenAIChatReader:
@@ -30,24 +32,28 @@ class OpenAIChatReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Messages have a role, and responses choices."""
-        row = value if _is_conversation(value) else next(iter(items(value)), None)
+        row = value if _is_conversation(value) else unbatched(first_of(value))
         if _is_conversation(row) or _is_response(row):
             return True
         if not isinstance(row, dict):
             return False
-        request, response = row.get("request"), row.get("response")
-        return _is_response(response) or are_chunks(response) or (response is None and _is_conversation(request))
+        response = row.get("response")
+        return _is_response(response) or are_chunks(response) or _is_conversation(row.get("request"))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """A list of messages is one conversation; a list of rows, or of such lists, is many. So are several choices."""
         rows = [document] if _is_conversation(document) else items(document)
-        return [record for row in rows for record in _choices(row)]
+        return [record for row in rows for record in _choices(unbatched(row))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One row. Without an id of the row or of the response, the index names it."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         request = row if "messages" in row else row.object("request") or row
         messages = read_messages(request.objects("messages"))
+        system = request.peek("system")
+        if system and isinstance(system, str) and not isinstance(next(iter(messages), None), SystemMessage):
+            request.take("system")
+            messages.insert(0, SystemMessage(system))
         identity = None
         if (response := _response(row)) is not None:
             messages.append(_reply(response))
@@ -99,7 +105,11 @@ def _choices(row: JsonValue) -> list[JsonValue]:
     response = row.get("response")
     if isinstance(response, list) and are_chunks(response):
         return [record for whole in assemble(response) for record in _choices({**row, "response": whole})]
-    reply = response if isinstance(response, dict) and _is_response(response) else row
+    if isinstance(response, dict) and _is_response(response):
+        reply, beside = response, row
+    else:
+        reply = {name: row[name] for name in _OF_RESPONSES if name in row}
+        beside = {name: value for name, value in row.items() if name not in reply}
     choices = reply.get("choices")
     if not isinstance(choices, list) or not _hold_messages(choices) or len(choices) == 1:
         return [row]
@@ -109,7 +119,7 @@ def _choices(row: JsonValue) -> list[JsonValue]:
     for number, choice in enumerate(choices):
         one: JsonObject = {**reply, "choices": [choice], "usage": None if number else reply.get("usage")}
         named: JsonObject = {"id": f"{name}#{number}", "group": row.get("group") or name}
-        records.append({**(one if reply is row else {**row, "response": one}), **named})
+        records.append({**beside, "response": one, **named})
     return records
 
 
@@ -118,6 +128,8 @@ def _response(row: Found) -> Found | None:
     response = row.peek("response")
     if isinstance(response, dict) and response.get("choices"):
         return row.object("response")
+    if isinstance(response, dict):
+        row.warn(f"holds no answer: {shortened(response.get('error') or response)}", "response")
     return row if _hold_messages(row.peek("choices")) else None
 
 
@@ -128,6 +140,10 @@ def _reply(response: Found) -> Message:
         raise choice.unfit("message", "that of the assistant")
     if message.peek("role") != "assistant":
         raise message.unfit("role", "'assistant'")
+    if choice.take("breaks_off"):
+        choice.warn("the stream breaks off before the response ends")
+    if "error" in response:
+        response.warn(f"the response tells an error: {shortened(response.peek('error'))}", "error")
     about = {
         "model": response.text("model"),
         "finish_reason": choice.text("finish_reason"),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from judgekit.errors import TraceError, shortened
 from judgekit.traces.blocks.openai_chat import read_tools
 from judgekit.traces.blocks.openai_responses import (
     found_tools,
@@ -20,7 +21,7 @@ from judgekit.traces.blocks.openai_responses import (
 from judgekit.traces.found import Found
 from judgekit.traces.known import KNOWN
 from judgekit.traces.message import JsonObject
-from judgekit.traces.readers.foreign import items, sample_from
+from judgekit.traces.readers.foreign import answer_of, first_of, items, sample_from, unbatched
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
 
@@ -57,10 +58,10 @@ class OpenAIResponsesReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """A list of items is one conversation; a list of rows, or of such lists, is many."""
-        return [document] if is_items(document) else items(document)
+        return [document] if is_items(document) else [unbatched(row) for row in items(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One row; the conversation's id names it, else the row's, else the response's."""
+        """One row; its id names it, or else the response's. Those of one conversation are a group."""
         row = Found.of({"input": record} if isinstance(record, list) else record)
         if _are_events(row.peek("response")):
             response, warning = _assembled(row.take("response"), "response")
@@ -77,16 +78,16 @@ class OpenAIResponsesStreamReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Events have kinds of their own."""
-        return _are_events(items(value))
+        return _are_events(items(value)) or _are_events(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """The events of each response."""
-        responses: list[list[JsonValue]] = []
-        for event in items(document):
-            if not responses or _kind(event) == "response.created":
+        responses: list[list[JsonValue]] = [[]]
+        for event in (event for row in items(document) for event in items(row)):
+            if _kind(event) == "response.created" and _are_events(responses[-1]):
                 responses.append([])
             responses[-1].append(event)
-        return list(responses)
+        return [one for one in responses if one]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One response."""
@@ -96,21 +97,25 @@ class OpenAIResponsesStreamReader:
 
 def _sample(row: Found, index: int) -> Sample:
     request = row.object("request") or row
-    response = row.object("response") or (row if request is row else Found({}))
-    tools = read_tools(request.objects("tools"))
+    response = answer_of(row) or (row if request is row else Found({}))
+    tools = read_tools(request.details("tools"))
     for source, name in ((row, "messages"), (request, "input"), (response, "output")):
         tools += found_tools(source.peek(name))
     messages = [*read_items(row.objects("messages")), *read_request(request)]
     if response.peek("output") or (messages and "output" in response):
         messages += read_response(response)
+    if not messages and "error" in response:
+        raise TraceError(f"holds no answer: {shortened(response.peek('error'))}")
     if not messages:
         raise row.unfit("input", "input or output: it holds no messages")
-    identity = _conversation(request) or row.identity("id") or response.identity("id")
-    return sample_from(row, index, {"messages": messages, "tools": tools}, identity=identity)
+    identity = row.identity("id") or response.identity("id")
+    named = _conversation(request) or _conversation(response)
+    known = {} if named is None else {"group": named}
+    return sample_from(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
 
 
-def _conversation(request: Found) -> str | None:
-    named = request.peek("conversation")
+def _conversation(found: Found) -> str | None:
+    named = found.peek("conversation")
     named = named.get("id") if isinstance(named, dict) else named
     return named if isinstance(named, str) else None
 
@@ -118,6 +123,8 @@ def _conversation(request: Found) -> str | None:
 def _is_row(value: JsonValue) -> bool:
     if not isinstance(value, dict):
         return is_items(value)
+    if _kind(value).startswith("response."):
+        return False  # an event, in which a response may stand
     request, response = value.get("request"), value.get("response")
     if isinstance(request, dict) or isinstance(response, dict | list):
         return _is_response(response) or _are_events(response) or (isinstance(request, dict) and _is_request(request))
@@ -144,7 +151,7 @@ def _kind(event: JsonValue) -> str:
 
 
 def _are_events(value: JsonValue) -> bool:
-    return isinstance(value, list) and bool(value) and _kind(value[0]).startswith("response.")
+    return isinstance(value, list) and any(_kind(event).startswith("response.") for event in value[:50])
 
 
 def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceWarning]:
@@ -157,6 +164,7 @@ def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceW
     if not response.get("output"):
         response["output"] = [event.get("item") for event in known if _kind(event) == "response.output_item.done"]
     told = f"{len(known)} streamed events, of which the finished items are kept"
-    return response, TraceWarning(
-        told if ended else f"{told}; the stream breaks off before the response ends", where=where
-    )
+    if not ended:
+        told += "; the stream breaks off before the response ends"
+    told += "".join(f"; an error: {shortened(event)}" for event in known if _kind(event) == "error")
+    return response, TraceWarning(told, where=where)

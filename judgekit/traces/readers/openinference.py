@@ -12,9 +12,9 @@ from typing import Literal, cast
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.traces.blocks.openinference import objects, read_messages, read_tools, read_usage
+from judgekit.traces.blocks.openinference import objects, read_answers, read_messages, read_tools, read_usage
 from judgekit.traces.found import Found
-from judgekit.traces.merging import Step, merged
+from judgekit.traces.merging import Step, folded, merged
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, Usage
 from judgekit.traces.readers.foreign import sample_from
 from judgekit.traces.readers.native import Payload, exchanged, steps_of, take_payload
@@ -24,6 +24,7 @@ from judgekit.traces.trace import Label, ToolDefinition
 
 _FEEDBACK = re.compile(r"^(trace\.|session\.)?(annotation|evaluation)s(\.|$)")
 _JUDGES: dict[str, Literal["human", "benchmark", "judge"]] = {"CODE": "benchmark", "LLM": "judge"}
+_VALUES = ("input.value", "output.value")
 _MASK = "__REDACTED__"
 _HIDDEN = (
     "switch off what hides them (OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the like) and record again"
@@ -45,13 +46,13 @@ class OpenInferenceReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """The spans of each conversation."""
-        return conversations(document)
+        return folded(conversations(document), lambda spans: steps_of(spans, _kind, _model_step, _VALUES)[0])
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One conversation. What is left of its spans stands in the trace's ``extra``."""
         row = Found.of(record)
         spans = spans_of(row)
-        steps, tools = steps_of(spans, _kind, _model_step, ("input.value", "output.value"))
+        steps, tools = steps_of(spans, _kind, _model_step, _VALUES)
         fields = merged(steps)
         messages = cast("Sequence[Message]", fields["messages"])
         masked = sum(message.text == _MASK for message in messages)
@@ -74,7 +75,7 @@ class OpenInferenceReader:
 def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
     attributes = span.attributes
     asked = Payload(tuple(read_messages(attributes, "llm.input_messages")))
-    answered = Payload(tuple(read_messages(attributes, "llm.output_messages", "assistant")))
+    answered = Payload(tuple(read_answers(attributes)))
     if not asked.messages:
         asked = take_payload(attributes, "input.value", HumanMessage)
     if not answered.messages:
@@ -91,8 +92,20 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
 def _kind(span: Span) -> str | None:
     kind = span.attributes.peek("openinference.span.kind") or span.found.peek("span_kind")
     if isinstance(kind, str):
-        return kind.upper()
+        return None if kind == "AGENT" and _is_node(span) else kind.upper()
     return "LLM" if any(name.startswith("llm.input_messages") for name in span.attributes) else None
+
+
+def _is_node(span: Span) -> bool:
+    """Whether this is the node of a LangGraph agent, which is called an agent if its name says so."""
+    given = Found({"metadata": span.attributes.peek("metadata")})
+    given.unpack("metadata")
+    beside, above = given.peek("metadata"), span.parent
+    if not isinstance(beside, dict) or beside.get("langgraph_node") != span.name:
+        return False
+    while above is not None and above.attributes.peek("openinference.span.kind") != "AGENT":
+        above = above.parent
+    return above is not None
 
 
 def _total(spans: Sequence[Span]) -> Usage | None:
@@ -108,7 +121,12 @@ def _labels(spans: Sequence[Span]) -> list[Label]:
         given = {name: span.attributes.peek(name) for name in span.attributes if _FEEDBACK.search(name)}
         found = Found(given, span.attributes.where, [])
         for scope, kind in product(("", "trace.", "session."), ("annotation", "evaluation") if given else ()):
-            items = [item.object(kind) or item for item in objects(found, f"{scope}{kind}s")]
+            name = f"{scope}{kind}s"
+            try:
+                items = [item.object(kind) or item for item in objects(found, name)]
+            except TraceError as error:
+                span.attributes.warn(error.found, name)
+                continue
             labels += [label for item in items if (label := _label(item)) is not None]
     return labels
 

@@ -16,7 +16,7 @@ from judgekit.errors import TraceError
 from judgekit.traces.blocks import gemini, otel
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
-from judgekit.traces.merging import Step, merged
+from judgekit.traces.merging import Step, folded, merged
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
 from judgekit.traces.readers.foreign import sample_from
 from judgekit.traces.readers.otel_dialects import read_said, with_attributes
@@ -57,7 +57,7 @@ class OTelReader:
             return [document]
         if isinstance(document, list) and document and all(otel.is_otel(_messages(row)) for row in document):
             return document
-        found = conversations(document)
+        found = folded(conversations(document), lambda spans: [step for span in spans for step in _steps(span, {})])
         return [record for record in found if not _only_creates(record)] or found
 
     def sample(self, record: JsonValue, index: int) -> Sample:
@@ -106,7 +106,7 @@ def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[Step]:
     names = ("gen_ai.agent.name", "agent_name", *(("traceloop.entity.name",) if kind == "agent" else ()))
     agent = next((name for one in names if isinstance(name := attributes.peek(one), str)), None)
     said = sorted(read_said(span), key=lambda one: -len(one.asked) - len(one.answered))
-    tools.update({tool.model_dump_json(): tool for one in said for tool in one.tools})
+    tools.update({json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for one in said for tool in one.tools})
     if kind == "model":
         said = [with_attributes(one, attributes) for one in said]
     steps = [Step(span, kind, agent, one.asked, one.answered) for one in said if one.asked or one.answered]

@@ -13,11 +13,12 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.traces.blocks import bedrock, gemini, openai_chat, otel
+from judgekit.traces.blocks.choices import first_choice
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.readers.vercel import VercelReader
-from judgekit.traces.spans import Event, Span, nested
+from judgekit.traces.spans import CUT_OFF, Event, Span, nested
 from judgekit.traces.trace import ToolDefinition
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant"}
@@ -80,7 +81,9 @@ def _listed(found: Found, name: str) -> list[Found | JsonValue]:
     value = found.peek(name)
     if isinstance(value, dict):
         return [found.object(name) or value]
-    return [found.take(name)] if isinstance(value, str) and value[:1] not in ("[", "{") else found.items(name)
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        raise found.unfit(name, f"a list ({CUT_OFF})")
+    return [found.take(name)] if isinstance(value, str) else found.items(name)
 
 
 def _holds(said: Said) -> bool:
@@ -98,10 +101,12 @@ def _tools(attributes: Found, name: str) -> list[ToolDefinition]:
 
 def _current(attributes: Found) -> Said:
     systems = otel.read_instructions(_listed(attributes, "gen_ai.system_instructions"))
-    return Said(
-        [*systems, *_messages(attributes, "gen_ai.input.messages", "user")],
-        _messages(attributes, "gen_ai.output.messages", "assistant"),
-    )
+    name = "gen_ai.output.messages"
+    answered = _messages(attributes, name, "assistant")
+    reasons, count = map(attributes.peek, ("gen_ai.response.finish_reasons", "gen_ai.request.choice.count"))
+    several = len(answered) in (len(reasons) if isinstance(reasons, list) else None, count)
+    asked = [*systems, *_messages(attributes, "gen_ai.input.messages", "user")]
+    return Said(asked, first_choice(answered, attributes, name, several=several))
 
 
 def _all_messages(attributes: Found) -> Said:
@@ -146,6 +151,8 @@ def _indexed(attributes: Found) -> Said:
         return Said()
     asked = [_chat(message, "user") for message in _below(attributes, "gen_ai.prompt")]
     answered = [_chat(message, "assistant") for message in _below(attributes, "gen_ai.completion")]
+    several = all(isinstance(one, AIMessage) and one.finish_reason for one in answered)
+    answered = first_choice(answered, attributes, "gen_ai.completion", several=several)
     return Said(asked, answered, openai_chat.read_tools(_below(attributes, "llm.request.functions")))
 
 
@@ -184,6 +191,7 @@ def _events(events: Iterable[Event]) -> Said:
     """An event for each message, and one for each choice; the message is in its body or in its attributes."""
     asked: list[Message] = []
     answered: list[Message] = []
+    chosen: list[tuple[JsonValue, Event]] = []
     for event in events:
         if event.name in _EVENTS or event.name == "gen_ai.choice":
             event.found.unpack("body")
@@ -191,8 +199,14 @@ def _events(events: Iterable[Event]) -> Said:
             body = event.found.object("body") if isinstance(event.found.peek("body"), dict) else None
             if body is None and isinstance(event.attributes.peek("gen_ai.event.content"), dict):
                 body = event.attributes.object("gen_ai.event.content")
-            (answered if event.name == "gen_ai.choice" else asked).extend(_event(event.name, body or event.attributes))
-    return Said(asked, answered)
+            holder = body or event.attributes
+            if event.name == "gen_ai.choice":
+                chosen.append((holder.peek("index"), event))
+            (answered if event.name == "gen_ai.choice" else asked).extend(_event(event.name, holder))
+    if not chosen:
+        return Said(asked)
+    several = len({repr(index) for index, _ in chosen if index is not None}) == len(answered)
+    return Said(asked, first_choice(answered, chosen[0][1].found, "", several=several))
 
 
 def _recorded_events(attributes: Found) -> Said:
@@ -213,7 +227,8 @@ def _recorded_events(attributes: Found) -> Said:
 
 def _event(name: str, found: Found) -> list[Message]:
     role = _EVENTS.get(name, "assistant")
-    fields: JsonObject = {one: found.take(one) for one in ("content", "tool_calls", "name", "finish_reason", "message")}
+    fields: JsonObject = {one: found.take(one) for one in ("content", "tool_calls", "name", "message")}
+    fields["finish_reason"] = found.text("finish_reason")
     if found.peek("role") == role:
         found.take("role")
     said = _unpacked(fields.pop("message"))
@@ -228,7 +243,8 @@ def _event(name: str, found: Found) -> list[Message]:
     role = role if fields.get("role") is None else str(fields["role"])
     content = _unpacked(fields["content"])
     if role != "system" and bedrock.is_bedrock([{"role": "user", "content": content}]):
-        whole = {"finish_reason": fields.pop("finish_reason", None)} if role == "assistant" else None
+        reason = fields["finish_reason"]
+        whole = {"finish_reason": fields.pop("finish_reason")} if isinstance(reason, str) else None
         block = {**fields, "role": "assistant" if role == "assistant" else "user", "content": content}
         return bedrock.read_message(Found(block, found.where, found.warnings), whole=whole)
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):

@@ -6,7 +6,8 @@
  {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_name": "weather", "content": "rain", ...}]}]
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from itertools import zip_longest
 
 from pydantic import JsonValue
 
@@ -39,7 +40,7 @@ _PROCESSED = "Final result processed."
 class PydanticAIReader:
     """Lists of messages, or rows that hold one in ``messages``.
 
-    A call of an output tool is no call but the agent's answer, as JSON text. Instructions, which every request repeats,
+    A call of an output tool is no call but the agent's answer, as JSON text, unless it was not used. Instructions, which every request repeats,
     are one `SystemMessage` until they change.
     """
 
@@ -100,15 +101,15 @@ def _names_output(name: str, content: JsonValue) -> bool:
     return content == _PROCESSED or name == "final_result" or name.startswith("final_result_")
 
 
-def _messages(found: Iterable[Found], outputs: Collection[str]) -> list[Message]:
+def _messages(found: Sequence[Found], outputs: Collection[str]) -> list[Message]:
     messages: list[Message] = []
     instructions: str | None = None
-    for message in found:
+    for message, following in zip_longest(found, found[1:]):
         kind = message.peek("kind")
         if kind not in ("request", "response"):
             raise message.unfit("kind", "request or response")
         if kind == "response":
-            messages += _response(message, outputs)
+            messages += _response(message, outputs, _unused(following, outputs))
             continue
         made: list[Message] = []
         if (told := message.text("instructions")) is not None and told != instructions:
@@ -123,13 +124,29 @@ def _messages(found: Iterable[Found], outputs: Collection[str]) -> list[Message]
     return messages
 
 
+def _unused(request: Found | None, outputs: Collection[str]) -> set[str]:
+    """The calls of output tools which are not the answer, as the request says that follows them."""
+    parts = request.peek("parts") if request is not None else None
+    return {
+        as_text(part.get("tool_call_id"))
+        for part in (parts if isinstance(parts, list) else ())
+        if isinstance(part, dict) and part.get("content") != _PROCESSED and _closes(Found(part), outputs)
+    }
+
+
+def _closes(found: Found, outputs: Collection[str]) -> bool:
+    """Whether this is what an output tool returned, which nobody reads."""
+    name, outcome = found.peek("tool_name"), found.peek("outcome")
+    is_return = found.peek("part_kind") == "tool-return" and outcome in (None, "success")
+    return is_return and isinstance(name, str) and name in outputs
+
+
 def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
     """A part of a request as a message; none if it is none, and then it stays with the request."""
     kind, name = found.peek("part_kind"), found.peek("tool_name")
-    of_output = isinstance(name, str) and name in outputs
-    if kind == "tool-return" and of_output and found.peek("content") == _PROCESSED:
+    if _closes(found, outputs):
         return []
-    if kind in ("tool-return", "retry-prompt") and isinstance(name, str) and not of_output:
+    if kind in ("tool-return", "retry-prompt") and isinstance(name, str) and name not in outputs:
         return [_result(found)]
     if kind in ("system-prompt", "instruction-delta"):
         found.take("part_kind")
@@ -204,9 +221,9 @@ def _part(found: Found | JsonValue) -> Part:
     return OtherPart(found.leftover())
 
 
-def _response(found: Found, outputs: Collection[str]) -> list[Message]:
+def _response(found: Found, outputs: Collection[str], unused: Collection[str]) -> list[Message]:
     found.take("kind")
-    said = [_said(part, outputs) for part in found.objects("parts")]
+    said = [_said(part, outputs, unused) for part in found.objects("parts")]
     whole: dict[str, object] = {
         "id": found.identity("provider_response_id", "vendor_id"),
         "timestamp": found.moment("timestamp"),
@@ -217,10 +234,10 @@ def _response(found: Found, outputs: Collection[str]) -> list[Message]:
     return reply(said, {"model": model}, {**whole, "extra": found.leftover()})
 
 
-def _said(found: Found, outputs: Collection[str]) -> Item:
+def _said(found: Found, outputs: Collection[str], unused: Collection[str]) -> Item:
     kind = found.peek("part_kind")
     if kind in ("tool-call", "builtin-tool-call"):
-        return _call(found, outputs)
+        return _call(found, outputs, unused)
     if kind == "builtin-tool-return":
         return _result(found)
     if kind in ("text", "thinking"):
@@ -239,10 +256,13 @@ def _said(found: Found, outputs: Collection[str]) -> Item:
     return OtherPart(found.leftover())
 
 
-def _call(found: Found, outputs: Collection[str]) -> Item:
-    name = found.text("tool_name")
-    if name is None:
+def _call(found: Found, outputs: Collection[str], unused: Collection[str]) -> Item:
+    name = found.peek("tool_name")
+    if not isinstance(name, str):
         raise found.unfit("tool_name", "the name of a tool")
+    if name in outputs and as_text(found.peek("tool_call_id")) in unused:
+        return OtherPart(found.leftover())
+    found.take("tool_name")
     provider = found.take("part_kind") == "builtin-tool-call"
     arguments, identity = found.take("args"), found.identity("tool_call_id")
     if name in outputs and not provider:

@@ -59,6 +59,9 @@ class ShareGPTReader:
         """One conversation."""
         row = Found.of({"conversations": record} if isinstance(record, list) else record)
         messages = [message for turn in row.objects("conversations", "conversation") for message in _read(turn)]
+        if isinstance(row.peek("chosen"), dict) and (chosen := row.object("chosen")) is not None:  # of two answers
+            messages += _read(chosen)
+            row.warn("the answer that was not preferred is no message, and kept in extra", "rejected")
         if not messages:
             raise TraceError("holds no messages")
         if system := row.text("system"):
@@ -86,7 +89,7 @@ def _read(turn: Found) -> list[Message]:
     turn.take("from")
     text = "" if value is None else as_text(value)
     messages: list[Message]
-    if speaker == "function_call":
+    if str(speaker).lower() == "function_call":
         calls = _calls(text)
         if not calls:
             raise turn.unfit("value", "a tool call with a name")

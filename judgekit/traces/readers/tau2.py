@@ -12,7 +12,7 @@ from judgekit.errors import TraceError
 from judgekit.traces.blocks.openai_chat import read_message, read_usage
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject, Message, Requestor
-from judgekit.traces.readers.foreign import must_be_object, sample_from
+from judgekit.traces.readers.foreign import first_of, items, must_be_object, sample_from
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
@@ -26,14 +26,16 @@ class Tau2Reader:
 
     name = "tau2"
     gathers = False
-    shape = 'tau2: {"simulations": [...], "tasks": [...], "info": ...}'
+    shape = 'tau2: {"simulations": [...], "tasks": [...], "info": ...}, or {"task_id": ..., "messages": [...]}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Simulations stand beside tasks."""
-        return isinstance(value, dict) and isinstance(value.get("simulations"), list) and "tasks" in value
+        """Simulations stand beside tasks; messages of simulations are numbered, and their calls have a requestor."""
+        return _is_file(value) or _is_simulation(value) or _is_simulation(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Each simulation with its task and what else all of the file share."""
+        """Each simulation with its task and what else all of the file share; simulations and messages alone as they are."""
+        if not _is_file(document):
+            return [document] if _is_simulation(document) else items(document)
         file = must_be_object(document)
         shared = {name: value for name, value in file.items() if name not in ("simulations", "tasks")}
         tasks, simulations = file.get("tasks"), file.get("simulations")
@@ -50,20 +52,20 @@ class Tau2Reader:
         ]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One simulation, named by its task and trial."""
-        row = Found.of(record)
-        simulation = row.object("simulation")
+        """One simulation, named by its task and trial; messages alone have no name."""
+        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        simulation = row.object("simulation") if "simulation" in row else row
         if simulation is None:
             raise row.unfit("simulation", "an object")
         task_id, trial = simulation.identity("task_id"), simulation.count("trial")
-        if task_id is None:
+        if task_id is None and simulation is not row:
             raise simulation.unfit("task_id", "the id of a task")
         messages = [_message(message) for message in simulation.objects("messages")]
         if not messages:
             raise TraceError("holds no messages")
-        if (task := row.object("task")) is None:
+        if (given := row.object("task")) is None and task_id is not None:
             row.warn(f"no task {task_id!r}, so that what was expected is unknown", "tasks")
-            task = Found({})
+        task = given or Found({})
         task.take("id")
         criteria = task.object("evaluation_criteria") or Found({})
         expected = None if "actions" not in criteria else [_action(action) for action in criteria.objects("actions")]
@@ -71,9 +73,12 @@ class Tau2Reader:
         environment = info.object("environment_info") or Found({})
         about = {"policy": environment.text("policy"), "agent": info.take("agent_info")}
         reward = simulation.object("reward_info")
-        name = task_id if trial is None else f"{task_id}#{trial}"
+        identity = simulation.identity("id")
+        name = task_id or identity or str(index)
+        if task_id is not None and trial is not None:
+            name = f"{task_id}#{trial}"
         trace = {
-            "id": simulation.identity("id") or name,
+            "id": identity or name,
             "messages": messages,
             "started_at": simulation.moment("start_time"),
             "ended_at": simulation.moment("end_time"),
@@ -82,13 +87,32 @@ class Tau2Reader:
             "labels": [] if reward is None else _labels(reward),
             "metadata": {key: value for key, value in about.items() if value},
         }
-        known = {
+        known: dict[str, object] = {
             "reference_tool_calls": expected,
             "group": task_id,
             "domain": environment.text("domain_name"),
-            "metadata": {"task_id": task_id, "criteria": criteria.leftover(), "task": task.leftover()},
         }
+        known = {field: value for field, value in known.items() if value is not None}
+        if simulation is not row or given is not None:
+            known["metadata"] = {"task_id": task_id, "criteria": criteria.leftover(), "task": task.leftover()}
         return sample_from(row, index, trace, identity=name, **known)
+
+
+def _is_file(value: JsonValue) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("simulations"), list) and "tasks" in value
+
+
+def _is_simulation(value: JsonValue) -> bool:
+    messages = value.get("messages") if isinstance(value, dict) else value
+    return isinstance(messages, list) and any(map(_is_telling, messages[:50]))
+
+
+def _is_telling(message: JsonValue) -> bool:
+    if not isinstance(message, dict) or "role" not in message:
+        return False
+    calls = message.get("tool_calls")
+    first = calls[0] if isinstance(calls, list) and calls else None
+    return "turn_idx" in message or (isinstance(first, dict) and "requestor" in first)
 
 
 def _message(found: Found) -> Message:

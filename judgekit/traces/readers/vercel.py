@@ -73,7 +73,7 @@ class VercelReader:
         messages = [message for found in row.objects("messages") for message in _read(found)]
         if not messages:
             raise row.unfit("messages", "messages")
-        tools = read_tools(row.objects("tools")) if isinstance(row.peek("tools"), list) else []
+        tools = read_tools(row.details("tools"))
         return sample_from(row, index, {"messages": messages, "tools": tools})
 
 
@@ -222,7 +222,9 @@ def _add(part: Found | JsonValue, steps: list[_Step], known: set[str]) -> None:
     elif kind == "tool-result":
         steps[-1].results.append(_tool_result(part))
         steps.append(_Step())
-    elif kind == "tool-call" or (kind.startswith(("tool-", "dynamic-tool")) and "toolCallId" in part):
+    elif kind == "tool-call" or (
+        kind not in _DECISIVE_CONTENT and kind.startswith(("tool-", "dynamic-tool")) and "toolCallId" in part
+    ):
         _call(part, steps, known)
     else:
         steps[-1].parts.append(_part(part))
@@ -382,5 +384,4 @@ def _kind(mime: str | None) -> Literal["image", "audio", "video", "file"]:
 
 def _attachments(found: Found) -> list[Part]:
     """Files as version 4 has them."""
-    name = "experimental_attachments"
-    return [_media(one) for one in found.objects(name)] if isinstance(found.peek(name), list) else []
+    return [_media(one) for one in found.details("experimental_attachments")]

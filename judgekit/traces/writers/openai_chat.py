@@ -6,7 +6,8 @@ r"""Rows with the messages of OpenAI Chat Completions, and beside them what is k
 """
 
 import json
-from itertools import takewhile
+from collections import Counter
+from itertools import count, takewhile
 
 from pydantic import JsonValue
 
@@ -25,6 +26,7 @@ from judgekit.traces.message import (
     ToolMessage,
     Usage,
 )
+from judgekit.traces.pairing import pair_results
 from judgekit.traces.readers.openai_chat import OpenAIChatReader
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition
@@ -34,18 +36,52 @@ _KNOWN = set(References.__annotations__) - {"rival"}
 
 
 class OpenAIChatWriter:
-    """Rows that any tool for OpenAI's messages reads. What a message has beside (``extra``) is written as it came."""
+    """Rows of OpenAI's messages, with videos and the addresses of sounds as vLLM and OpenRouter take them.
+
+    What a message has beside (``extra``) is written as it came. Calls and results without an id get one.
+    """
 
     name = "openai-chat"
 
     def written(self, sample: Sample, index: int) -> Written:
         """The conversation, its tools and usage, and the sample's references."""
         reader = OpenAIChatReader()
+        sample, made = _identified(sample)
         written, faithful = read_back(sample, index, _row(sample, beside=True), reader)
-        if faithful:
-            return written
-        # What has the name of a field of this format would be taken for that field.
-        return read_back(sample, index, _row(sample, beside=False), reader)[0]
+        if not faithful:  # what has the name of a field of this format, or of another, would be taken for that field
+            written, _ = read_back(sample, index, _row(sample, beside=False), reader)
+        return Written(written.line, written.missing + made)
+
+
+def _identified(sample: Sample) -> tuple[Sample, Counter[str]]:
+    """A sample all of whose calls and results have ids, and how many had none: a result has that of its call."""
+    messages = sample.trace.messages
+    callers = pair_results(messages).calls
+    used = {call.id for one in messages if isinstance(one, AIMessage | HumanMessage) for call in one.tool_calls}
+    used |= {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
+    fresh = (name for number in count(1) if (name := f"call_{number}") not in used)
+    made = Counter[str]()
+    ids: dict[tuple[int, int], str] = {}
+    named: list[Message] = []
+    for index, message in enumerate(messages):
+        update: dict[str, object] = {}
+        if isinstance(message, AIMessage | HumanMessage):
+            for position, call in enumerate(message.tool_calls):
+                ids[index, position] = call.id or next(fresh)
+            if lacking := sum(call.id is None for call in message.tool_calls):
+                made["calls without an id"] += lacking
+                update["tool_calls"] = tuple(
+                    call.model_copy(update={"id": ids[index, position]})
+                    for position, call in enumerate(message.tool_calls)
+                )
+        elif isinstance(message, ToolMessage) and message.tool_call_id is None:
+            made["results without an id"] += 1
+            caller = callers.get(index)
+            update["tool_call_id"] = next(fresh) if caller is None else ids[caller.message, caller.position]
+        named.append(message.model_copy(update=update))
+    if not made:
+        return sample, made
+    return sample.model_copy(update={"trace": sample.trace.model_copy(update={"messages": tuple(named)})}), made
 
 
 def _row(sample: Sample, *, beside: bool) -> JsonObject:
@@ -102,7 +138,7 @@ def _content(message: Message, *, beside: bool) -> JsonObject:
     if len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
         return {**fields, "content": parts[0].text}
     written: list[JsonValue] = [one for part in parts if (one := _part(part, beside=beside)) is not None]
-    return {**fields, "content": written or None}
+    return {**fields, "content": written or (None if isinstance(message, AIMessage) else "")}
 
 
 def _is_thought(part: Part) -> bool:
@@ -140,9 +176,8 @@ def _media(part: MediaPart) -> JsonObject:
 
 def _call(call: ToolCall, *, beside: bool) -> JsonObject:
     arguments = json.dumps(call.args, ensure_ascii=False) if call.args_raw is None else call.args_raw
-    extra = call.extra if beside else {}
-    row = _merged({"type": "function", **extra}, {"function": {"name": call.name, "arguments": arguments}})
-    return row if call.id is None else {"id": call.id, **row}
+    own: JsonObject = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return _merged(call.extra, own) if beside else own
 
 
 def _definition(tool: ToolDefinition) -> JsonObject:

@@ -4,11 +4,15 @@
     {"name": "f", "args": {"a": 1}}]}], "reference": "...", "reference_tool_calls": [...], "reference_topics": [...]}
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from pydantic import JsonValue
 
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolCall, ToolMessage
+from judgekit.traces.pairing import pair_results
 from judgekit.traces.readers.ragas import RagasReader
 from judgekit.traces.sample import Sample
 from judgekit.traces.writers.writer import Written, read_back
@@ -36,13 +40,29 @@ class RagasWriter:
 
 
 def _fitting(messages: Sequence[Message]) -> Iterator[HumanMessage | AIMessage | ToolMessage]:
-    """The messages that ragas takes: results stand behind the agent's calls, or behind other results."""
+    """The messages that ragas takes: results stand behind the agent's calls, and are paired with them by their order.
+
+    So they are put in the order of the calls, and those behind a call without a result are left out.
+    """
+    callers = pair_results(messages).calls
+    waiting = deque[tuple[int, int]]()
     before: HumanMessage | AIMessage | ToolMessage | None = None
-    for message in messages:
-        fits = not isinstance(message, SystemMessage)
-        if isinstance(message, ToolMessage):
-            fits = isinstance(before, ToolMessage) or (isinstance(before, AIMessage) and bool(before.tool_calls))
-        if fits and not isinstance(message, SystemMessage):
+    kept = ((index, message) for index, message in enumerate(messages) if not isinstance(message, SystemMessage))
+    for are_results, run in groupby(kept, lambda one: isinstance(one[1], ToolMessage)):
+        if are_results:
+            fits = isinstance(before, AIMessage) and bool(before.tool_calls)
+            answers = ((callers[index][:2], message) for index, message in run if index in callers) if fits else ()
+            for place, message in sorted(answers, key=itemgetter(0)):
+                if waiting and place == waiting[0]:
+                    waiting.popleft()
+                    before = message
+                    yield message
+            continue
+        for index, message in run:
+            if isinstance(message, AIMessage):
+                if not isinstance(before, AIMessage):
+                    waiting.clear()
+                waiting += ((index, position) for position in range(len(message.tool_calls)))
             before = message
             yield message
 

@@ -3,14 +3,16 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.traces.detect import detect
 from judgekit.traces.files import parse_json
-from judgekit.traces.message import JsonObject, Part, RefusalPart, TextPart
+from judgekit.traces.message import CALLERS, AIMessage, HumanMessage, JsonObject, Message, Part, RefusalPart, TextPart
+from judgekit.traces.pairing import pair_results
 from judgekit.traces.readers.foreign import Reader
 from judgekit.traces.sample import Sample
 
@@ -45,20 +47,28 @@ class Writer(Protocol):
 
 
 def read_back(sample: Sample, index: int, row: JsonObject, reader: Reader) -> tuple[Written, bool]:
-    """A row as it is written, and whether it says nothing that the sample does not say.
+    """A row as it is written, and whether it says nothing that the sample does not say and shows which format it has.
 
     What is missing is what is not there when the row is read again, so that nothing can be forgotten here.
     """
     line = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
     try:
-        [record] = reader.records(parse_json(line.encode()))
+        value = parse_json(line.encode())
+        [record] = reader.records(value)
         found = _facts(reader.sample(record, index))
     except (TraceError, ValueError):
         return Written(None, Counter({"samples": 1})), False
     facts = _facts(sample)
     missing = Counter(kind for kind, _ in (facts - found).elements())
     new = {kind for kind, _ in found - facts if not kind.endswith(_MAY_DIFFER)}
-    return Written(line, missing), not new
+    return Written(line, missing), not new and _is_detected(value, reader)
+
+
+def _is_detected(value: JsonValue, reader: Reader) -> bool:
+    try:
+        return detect(value).name == reader.name
+    except TraceError:
+        return False
 
 
 def _facts(sample: Sample) -> Counter[tuple[str, str]]:
@@ -76,11 +86,27 @@ def _facts(sample: Sample) -> Counter[tuple[str, str]]:
         for name, value in fields.items():
             if name not in ("role", "content"):
                 facts.update(_values(value, f"{message.role}: {name}"))
+    facts.update(_pairs(sample.trace.messages))
     for name, value in trace.items():
         facts.update(_values(value, f"trace: {name}"))
     for name, value in row.items():
         facts.update(_values(value, name))
     return facts
+
+
+def _pairs(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+    """Which results answer which calls of one side, by the calls' numbers."""
+    callers = pair_results(messages).calls
+    numbers: dict[tuple[int, int], str] = {}
+    for side, kind in CALLERS.items():
+        made = ((at, place) for at, one in enumerate(messages) if isinstance(one, kind) for place in _places(one))
+        numbers |= {place: f"{side} {number}" for number, place in enumerate(made)}
+    for index, caller in callers.items():
+        yield "tool: pairing", f"{numbers[caller.message, caller.position]} {messages[index].text}"
+
+
+def _places(message: AIMessage | HumanMessage) -> range:
+    return range(len(message.tool_calls))
 
 
 def _beside_text(part: Part) -> JsonObject:

@@ -4,7 +4,7 @@ import pytest
 
 from judgekit.errors import TraceError
 from judgekit.traces.blocks.anthropic import is_anthropic, read_messages, read_system, read_tools, read_usage
-from judgekit.traces.blocks.anthropic_stream import assembled
+from judgekit.traces.blocks.anthropic_stream import read_events, responses
 from judgekit.traces.found import Found
 from judgekit.traces.message import (
     AIMessage,
@@ -288,7 +288,9 @@ def test_messages_are_told_from_those_of_others_by_their_blocks():
     assert is_anthropic([hi, assistant({"type": "thinking", "thinking": ""})])
     assert is_anthropic([hi, assistant(text("x"), type="message", model="claude", stop_reason="end_turn")])
     assert not is_anthropic([hi, assistant(text("x"))])
-    assert not is_anthropic([hi, assistant(call("f", "1"), tool_calls=[])])
+    assert is_anthropic([hi, assistant(call("f", "1"), tool_calls=[])])  # a column that others fill
+    assert not is_anthropic([hi, assistant(call("f", "1"), tool_calls=[{"name": "f"}])])
+    assert not is_anthropic([user({"type": "image_url", "image_url": "u"}), assistant(call("f", "1"))])
     assert not is_anthropic([assistant(call("f", "1")), {"role": "tool", "content": ""}])
     assert not is_anthropic([user({"type": "image"}), user({"type": "tool_use"})])
     assert not is_anthropic([[], None, 5])
@@ -332,23 +334,21 @@ def test_events_make_the_response_that_would_have_come_in_one_piece():
         START,
         delta(0, "text_delta", text="again"),
     ]
-    first, second = assembled(events)
-    assert first == {
-        "id": "m",
-        "type": "message",
-        "role": "assistant",
-        "content": [
-            {"type": "thinking", "thinking": "hm", "signature": "S"},
-            {"type": "text", "text": "Let me see", "citations": [{"url": "http://a"}]},
-            {"type": "tool_use", "id": "1", "name": "f", "input": '{"a": 1}'},
-            {"type": "tool_use", "id": "2", "name": "g", "input": {}},
-            {"type": "compaction", "content": "so far"},
-        ],
-        "stop_reason": "tool_use",
-        "usage": {"output_tokens": 9},
-        "events": [odd],
-    }
-    assert second["content"] == [{"type": "text", "text": "again"}]
-    [message] = read(first)
-    assert message.tool_calls == (ToolCall("f", {"a": 1}, id="1"), ToolCall("g", id="2"))
-    assert message.extra == {"events": [odd]}
+    warnings = []
+    first, second = [read_events(one, "", warnings) for one in responses(events)]
+    assert first == [
+        AIMessage(
+            [
+                ReasoningPart("hm", extra={"signature": "S"}),
+                TextPart("Let me see", extra={"citations": [{"url": "http://a"}]}),
+                OtherPart({"type": "compaction", "content": "so far"}),
+            ],
+            tool_calls=[ToolCall("f", '{"a": 1}', id="1"), ToolCall("g", id="2")],
+            id="m",
+            finish_reason="tool_use",
+            usage=Usage(output_tokens=9),
+            extra={"events": [odd]},
+        )
+    ]
+    assert [message.text for message in second] == ["again"]
+    assert [warning.found for warning in warnings] == ["the stream breaks off before the response ends"]

@@ -230,6 +230,27 @@ ITEMS = {
             ),
         ],
     ),
+    "a call to an MCP server that failed in texts": (
+        [
+            {
+                "type": "mcp_call",
+                "id": "1",
+                "name": "f",
+                "arguments": "{}",
+                "error": {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "down"}]},
+            }
+        ],
+        [
+            provided("f", {}, type="mcp_call"),
+            ToolMessage(
+                "down",
+                tool_call_id="1",
+                name="f",
+                is_error=True,
+                extra={"error": {"type": "mcp_tool_execution_error"}},
+            ),
+        ],
+    ),
     "a call to an MCP server that gave something before it failed": (
         [{"type": "mcp_call", "id": "1", "name": "f", "arguments": "{}", "output": "half", "error": "down"}],
         [
@@ -426,6 +447,12 @@ def test_what_an_item_does_not_say_is_told(item, told):
     assert read_items(found.objects("input")) == [AIMessage([OtherPart(item)])]
     [warning] = found.warnings
     assert (warning.found[: len(told)], warning.where) == (told, "input[0]")
+
+
+def test_what_makes_the_provider_compact_is_known():
+    found = Found({"input": [{"type": "compaction_trigger"}]})
+    assert read_items(found.objects("input")) == [AIMessage([OtherPart({"type": "compaction_trigger"})])]
+    assert found.warnings == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a reader makes of records that were damaged."""
+"""What a reader makes of records that were damaged, and what it tells of those that lack a question."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,6 +10,7 @@ from pydantic import JsonValue, ValidationError
 from judgekit.errors import TraceError
 from judgekit.traces.readers.foreign import Reader
 from judgekit.traces.sample import Sample
+from judgekit.traces.trace import TraceWarning
 
 JUNK: list[JsonValue] = [
     None,
@@ -28,6 +29,15 @@ JUNK: list[JsonValue] = [
     {"": {}},
     ["x"],
 ]
+
+
+@pytest.fixture(scope="session")
+def no_question() -> TraceWarning:
+    """What is told of a conversation in which the user says nothing."""
+    return TraceWarning(
+        "no message of the user; responses that were logged alone belong to their requests: "
+        '{"request": ..., "response": ...}'
+    )
 
 
 def places(value: JsonValue) -> Iterator[tuple[list | dict, int | str]]:

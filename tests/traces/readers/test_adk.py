@@ -99,6 +99,32 @@ def test_other_layouts_are_recognised(document):
         assert READER.sample(record, 0).trace.messages[0].role == "user"
 
 
+def test_events_in_lines_are_one_session_and_sessions_in_lines_one_each(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, SESSION["events"])))
+    assert [len(sample.trace.messages) for sample in read(path, on_error="raise")] == [4]
+    path.write_text("\n".join(map(json.dumps, [SESSION, {**SESSION, "id": "s2"}, SESSION["events"]])))
+    assert [sample.id for sample in read(path, on_error="raise")] == ["s1", "s2", "2"]
+
+
+def logged(instruction: str, *tools: str) -> dict:
+    declared = [{"function_declarations": [{"name": name} for name in tools]}]
+    return {"model_request": {"config": {"system_instruction": instruction, "tools": declared, "seed": 1}}}
+
+
+def test_the_instructions_are_those_of_the_first_request(forgotten):
+    logs = [logged("Be kind", "f"), logged("Be kind", "f"), logged("Find trees", "f", "g"), logged("Find trees")]
+    session = {**SESSION, "event_logs": logs}
+    trace = READER.sample(session, 0).trace
+    assert [message.text for message in trace.messages if message.role == "system"] == ["Be kind"]
+    assert [tool.name for tool in trace.tools] == ["f", "g"]
+    assert trace.extra["event_logs"][2]["model_request"]["config"]["system_instruction"] == "Find trees"
+    assert [warning.found for warning in trace.warnings] == [
+        "2 requests have other instructions than the first, which are kept in extra"
+    ]
+    assert forgotten(READER, session) == []
+
+
 def test_parts_of_a_streamed_message_are_not_doubled():
     parts = [event("shop", {"text": text}, partial=True) for text in ("An ", "oak")]
     session = {"events": [event("user", {"text": "x"}), *parts, event("shop", {"text": "An oak"}, partial=False)]}

@@ -66,6 +66,8 @@ DOCUMENTS = {
     "response": (RESPONSE, [[SAID]]),
     "pair": (PAIR, [[*ASKED, SAID]]),
     "pair with a streamed response": ({"request": REQUEST, "response": EVENTS}, [[*ASKED, SAID]]),
+    "pair with several streams": ({"request": REQUEST, "response": EVENTS * 2}, [[*ASKED, SAID, SAID]]),
+    "pair with an error": ({"request": REQUEST, "response": {"type": "error", "error": {"message": "x"}}}, [ASKED]),
     "messages": ([HI, CALLING, ANSWER], [ASKED[1:]]),
     "messages with a response among them": ([HI, RESPONSE], [[HumanMessage("Hi"), SAID]]),
     "row": ({"messages": [HI, CALLING, ANSWER]}, [ASKED[1:]]),
@@ -107,6 +109,9 @@ def test_parameters_and_tools_of_the_request_come_along():
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}], "id": "1"},
         {"error": "Error: 400"},
         {"messages": 5, "system": "x"},
+        {"messages": [HI], "system": "x"},
+        [{"messages": [HI, CALLING]}, {"messages": [CALLING, {"role": "tool", "content": "1", "tool_call_id": "1"}]}],
+        {"messages": [CALLING, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]}]},
         {"messages": [], "system": "x"},
         {"request": 5, "response": {"type": "message"}},
         [],
@@ -124,11 +129,65 @@ def test_a_request_without_messages_is_refused():
         READER.sample({"messages": [], "anthropic_version": "x"}, 0)
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_a_line_of_a_batch_is_named_by_its_custom_id():
+    lines = [
+        {"custom_id": "a", "params": REQUEST},
+        {"custom_id": "b", "result": {"type": "succeeded", "message": RESPONSE}},
+    ]
+    assert detect(lines[0]).name == detect(lines[1]).name == "anthropic"
+    samples = [READER.sample(record, index) for index, record in enumerate(READER.records(lines))]
+    assert [sample.id for sample in samples] == ["a", "b"]
+    assert [[*sample.trace.messages] for sample in samples] == [ASKED, [SAID]]
+    assert samples[1].trace.extra == {"batch": {"result": {"type": "succeeded"}}}
+
+
+def test_an_error_in_place_of_the_answer_is_told_and_kept():
+    trace = READER.sample({"request": REQUEST, "response": {"type": "error", "error": {"message": "x"}}}, 0).trace
+    assert [(one.found, one.where) for one in trace.warnings] == [("holds no answer: {'message': 'x'}", "response")]
+    assert trace.extra["response"] == {"type": "error", "error": {"message": "x"}}
+
+
+@pytest.mark.parametrize("tools", ["[]", ["x"]])
+def test_tools_that_are_none_are_kept(tools):
+    trace = READER.sample({**REQUEST, "tools": tools}, 0).trace
+    assert (trace.tools, trace.extra["tools"], [one.where for one in trace.warnings]) == ((), tools, ["tools"])
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        (EVENTS, []),
+        ([{"type": "ping"}, *EVENTS], []),
+        (EVENTS[:4], ["the stream breaks off before the response ends"]),
+        (
+            [*EVENTS[:4], {"type": "error", "error": {"type": "overloaded_error"}}],
+            [
+                "the stream tells an error: {'type': 'overloaded_error'}",
+                "the stream breaks off before the response ends",
+            ],
+        ),
+        (
+            [*EVENTS[:4], {"type": "text", "text": "failed.", "snapshot": "It failed."}, *EVENTS[4:]],
+            ["1 events of the SDK, which repeat those of the API, are left out"],
+        ),
+    ],
+    ids=["whole", "ping before", "broken off", "error", "of the SDK"],
+)
+def test_a_stream_that_is_not_whole_says_so(events, told, no_question):
+    assert AnthropicStreamReader().records([]) == []
+    [record] = AnthropicStreamReader().records(events)
+    streamed = AnthropicStreamReader().sample(record, 0).trace
+    paired = READER.sample({"request": REQUEST, "response": events}, 0).trace
+    for trace, unasked in ((streamed, [no_question.found]), (paired, [])):
+        assert trace.messages[-1].text == "It failed."
+        assert [warning.found for warning in trace.warnings] == [*told, *unasked]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "lists.jsonl", "lists.json"])
 def test_recorded_events_are_responses_one_after_another(tmp_path, name):
     path = tmp_path / name
-    both = [*EVENTS, *EVENTS]
-    path.write_text(json.dumps(both) if name == "a.json" else "\n".join(map(json.dumps, both)))
+    both = [EVENTS, EVENTS] if name.startswith("lists") else [*EVENTS, *EVENTS]
+    path.write_text(json.dumps(both) if name.endswith(".json") else "\n".join(map(json.dumps, both)))
     assert [sample.trace.messages for sample in read(path)] == [(SAID,), (SAID,)]
 
 
@@ -142,6 +201,7 @@ def test_nothing_is_forgotten(forgotten):
 SNAPSHOTS = {
     "anthropic": (
         "files 231",
+        "alone 114",
         "assistant 183",
         "system 16",
         "tool 17",
@@ -151,21 +211,43 @@ SNAPSHOTS = {
         "in 115112",
         "out 12693",
     ),
-    "bedrock-anthropic": ("files 21", "assistant 17", "tool 5", "user 15", "calls 7", "tools 4", "in 3586", "out 1106"),
-    "vertex-anthropic": ("files 20", "assistant 15", "tool 1", "user 14", "calls 3", "tools 2", "in 2137", "out 1082"),
+    "bedrock-anthropic": (
+        "files 21",
+        "alone 10",
+        "assistant 17",
+        "tool 5",
+        "user 15",
+        "calls 7",
+        "tools 4",
+        "in 3586",
+        "out 1106",
+    ),
+    "vertex-anthropic": (
+        "files 20",
+        "alone 10",
+        "assistant 15",
+        "tool 1",
+        "user 14",
+        "calls 3",
+        "tools 2",
+        "in 2137",
+        "out 1082",
+    ),
 }
 
 
 @pytest.mark.parametrize(("folder", "counts"), SNAPSHOTS.items())
-def test_the_snapshots_of_others_are_read_whole(shared_data, folder, counts):
+def test_the_snapshots_of_others_are_read_whole(shared_data, folder, counts, no_question):
     found = Counter()
     for path in sorted((shared_data / "traces/lingua/snapshots").glob(f"*/{folder}/*.json")):
         if path.name == "error.json":  # what the API said when it refused the request
             continue
         [trace] = [sample.trace for sample in read(path, on_error="raise")]
-        assert (trace.source.format, trace.warnings) == ("anthropic", ())
+        assert trace.source.format == "anthropic"
+        assert trace.warnings in ((), (no_question,))
         replies = [message for message in trace.messages if message.role == "assistant"]
         found["files"] += 1
+        found["alone"] += len(trace.warnings)
         found["tools"] += len(trace.tools)
         found.update(message.role for message in trace.messages)
         found["calls"] += sum(len(message.tool_calls) for message in replies)

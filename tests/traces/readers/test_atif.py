@@ -181,6 +181,12 @@ def test_what_stands_in_another_file_is_told():
     )
 
 
+def test_tools_of_another_kind_are_told():
+    agent = {**FILE["agent"], "tool_definitions": ["f"]}
+    trace = READER.sample({**FILE, "agent": agent}, 0).trace
+    assert "agent.tool_definitions" in [warning.where for warning in trace.warnings]
+
+
 def test_trajectories_of_one_name_stay_apart():
     """Without ids of their own, none can be said to be the one that is referred to."""
     child = steps(USER)

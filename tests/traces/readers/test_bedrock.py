@@ -84,11 +84,14 @@ USAGE = Usage(
     extra={"inputTokens": 3, "cacheReadInputTokens": 4, "totalTokens": 9},
 )
 SAID = AIMessage("It failed.", finish_reason="end_turn", usage=USAGE)
+ERROR = {"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {"RetryAttempts": 4}}
 PAIR = {"request": REQUEST, "response": RESPONSE}
 DOCUMENTS = {
     "request": (REQUEST, [ASKED]),
     "response": (RESPONSE, [[SAID]]),
     "pair": (PAIR, [[*ASKED, SAID.model_copy(update={"model": "us.anthropic.claude-x"})]]),
+    "both in one": ({**REQUEST, **RESPONSE}, [[*ASKED, SAID.model_copy(update={"model": "us.anthropic.claude-x"})]]),
+    "pair with an error": ({"request": REQUEST, "response": ERROR}, [ASKED]),
     "messages": (REQUEST["messages"], [ASKED[1:]]),
     "rows": ([{"messages": [HI]}, RESPONSE], [[HumanMessage("Hi")], [SAID]]),
 }
@@ -99,6 +102,20 @@ def test_requests_and_responses_are_read(document, conversations):
     assert detect(document).name == "bedrock"
     samples = [READER.sample(record, index) for index, record in enumerate(READER.records(document))]
     assert [[*sample.trace.messages] for sample in samples] == conversations
+
+
+def test_an_error_in_place_of_the_answer_is_told_and_kept():
+    trace = READER.sample({"request": REQUEST, "response": ERROR}, 0).trace
+    told = [(one.found, one.where) for one in trace.warnings]
+    assert told == [("holds no answer: {'Code': 'ThrottlingException'}", "response")]
+    assert trace.extra["response"] == ERROR
+
+
+@pytest.mark.parametrize("tools", ["[]", ["x"]])
+def test_tools_that_are_none_are_kept(tools):
+    trace = READER.sample({**REQUEST, "toolConfig": {"tools": tools}}, 0).trace
+    assert (trace.tools, [one.where for one in trace.warnings]) == ((), ["toolConfig.tools"])
+    assert trace.extra["toolConfig"] == {"tools": tools}
 
 
 def test_parameters_and_tools_of_the_request_come_along():
@@ -294,17 +311,33 @@ def test_the_messages_of_a_strands_session_are_one_conversation(tmp_path, name):
     assert (second.text, second.extra) == ("[redacted]", {"message": STORED[1]["message"]})
 
 
+def test_the_messages_of_a_strands_session_stand_in_the_order_of_their_numbers():
+    assert STRANDS.records(STORED[::-1]) == [STORED]
+    unnumbered = [STORED[1], {"message": HI}]
+    assert STRANDS.records(unnumbered) == [unnumbered]
+
+
+def test_one_message_of_a_strands_session_is_no_conversation(tmp_path):
+    path = tmp_path / "message_0.json"
+    path.write_text(json.dumps(STORED[0]))
+    with pytest.raises(TraceError, match=r"one message of a session; gather all in one file: jq -s"):
+        list(read(path, on_error="raise"))
+
+
 def test_nothing_is_forgotten(forgotten):
     assert forgotten(READER, PAIR) == []
+    assert forgotten(READER, {**REQUEST, **RESPONSE}) == []
     assert forgotten(READER, ALL_BLOCKS) == []
     assert forgotten(STRANDS, STORED) == []
 
 
-def test_the_snapshots_of_others_are_read_whole(shared_data):
+def test_the_snapshots_of_others_are_read_whole(shared_data, no_question):
     found = Counter()
     for path in sorted((shared_data / "traces/lingua/snapshots").glob("*/bedrock/*.json")):
         [trace] = [sample.trace for sample in read(path, on_error="raise")]
-        assert (trace.source.format, trace.warnings) == ("bedrock", ())
+        assert trace.source.format == "bedrock"
+        assert trace.warnings in ((), (no_question,))
+        found["alone"] += len(trace.warnings)
         replies = [message for message in trace.messages if message.role == "assistant"]
         found.update(message.role for message in trace.messages)
         found["calls"] += sum(len(message.tool_calls) for message in replies)
@@ -312,7 +345,8 @@ def test_the_snapshots_of_others_are_read_whole(shared_data):
         found["in"] += sum(message.usage.input_tokens for message in replies if message.usage)
         found["out"] += sum(message.usage.output_tokens for message in replies if message.usage)
     # Counted in the files themselves.
-    assert found == Counter({"assistant": 31, "user": 28, "tool": 5, "calls": 7, "tools": 4, "in": 5325, "out": 3671})
+    counts = {"assistant": 31, "user": 28, "tool": 5, "calls": 7, "tools": 4, "in": 5325, "out": 3671, "alone": 20}
+    assert found == Counter(counts)
 
 
 def test_damaged_records_are_read_or_refused(crashes):

@@ -117,6 +117,33 @@ def test_a_session_in_lines_is_one_conversation(tmp_path):
     assert warning.found == "9 events that repeat what items say, or count tokens, left out"
 
 
+@pytest.mark.parametrize(
+    ("rows", "counts", "told"),
+    [
+        ("user count reasoning call output count reply user count reply", [1, 2, 3], 0),
+        ("user reasoning call count output reply count", [1, 2], 0),
+        ("user call output count reply count", [1, 2], 0),
+        ("user count", [], 1),
+        ("user count count reply", [2], 1),
+    ],
+)
+def test_a_count_of_tokens_is_that_of_the_reply_beside_it(rows, counts, told):
+    """Older versions write it before the items of the reply, newer ones after its call or its result."""
+    known = {
+        "user": said("user", "a"),
+        "reply": said("assistant", "b"),
+        "reasoning": item(type="reasoning", summary=[{"type": "summary_text", "text": "hm"}]),
+        "call": item(type="function_call", name="shell", arguments="{}", call_id="c"),
+        "output": item(type="function_call_output", call_id="c", output="x"),
+    }
+    number = iter(range(1, 9))
+    made = trace(*(tokens(at := next(number), at) if one == "count" else known[one] for one in rows.split()))
+    replies = [message for message in made.messages if message.role == "assistant"]
+    assert [one.usage.input_tokens for one in replies] == counts
+    found = [warning.found for warning in made.warnings if "of no reply" in warning.found]
+    assert found == [f"{told} counts of tokens are those of no reply that stands here"] * bool(told)
+
+
 def test_nothing_but_repeating_events_is_forgotten(forgotten):
     events = tuple(f"[{place}]." for place, one in enumerate(SESSION) if one["type"] == "event_msg")
     assert [place for place in forgotten(READER, SESSION) if not place.startswith(events)] == []
@@ -139,6 +166,15 @@ def test_turns_that_the_user_took_back_are_left_out():
         "2 messages of 1 turns that the user took back, left out",
         "[4].payload",
     )
+
+
+@pytest.mark.parametrize(
+    ("turns", "left"), [([1], "ab"), ([2], "a"), ([1, 1], "a"), ([9], ""), ([0], "abc"), ([-1], "abc")]
+)
+def test_as_many_turns_are_left_out_as_were_taken_back(turns, left):
+    back = [row("event_msg", type="thread_rolled_back", num_turns=number) for number in turns]
+    made = trace(*(said("user", text) for text in "abc"), *back, said("user", "z"))
+    assert "".join(message.text for message in made.messages) == left + "z"
 
 
 def test_a_compacted_history_stays_whole_and_the_summary_is_kept():
@@ -200,6 +236,11 @@ def test_messages_that_codex_itself_wrote_are_told_from_those_that_only_begin_so
     assert (first.role, first.metadata) == ("developer", {"role": "user"})
     assert first.content == (TextPart("# AGENTS.md instructions for /w"), TextPart("<environment_context>"))
     assert second.role == "user"
+
+
+def test_tools_of_another_kind_are_told():
+    [warning] = trace(row("session_meta", id="x", dynamic_tools=[5]), said("user", "a")).warnings
+    assert warning.where == "[0].payload.dynamic_tools"
 
 
 def test_snapshots_of_the_files_are_no_messages():

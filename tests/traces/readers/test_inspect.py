@@ -240,6 +240,22 @@ def test_arguments_that_inspect_could_not_parse_say_why():
     assert (made.args, made.args_raw, made.args_error) == ({}, '{"add": "{bad"}', "not JSON")
 
 
+def test_an_agent_whose_turns_a_handoff_made_text_is_a_child_and_the_outermost_is_not():
+    flat = {"id": "h", "role": "assistant", "content": "add(x=1)"}
+    hand, submit = ({**CALL, "id": name, "function": name} for name in ("transfer", "submit"))
+    events = [
+        {"event": "span_begin", "id": "main", "type": "agent", "name": "main", "parent_id": None},
+        {"event": "span_begin", "id": "tool", "type": "tool", "name": "transfer", "parent_id": "main"},
+        {"event": "span_begin", "id": "sub", "type": "agent", "name": "sub", "parent_id": "tool"},
+        model_event({**REPLY, "tool_calls": [hand]}, "main", [ASKED]),
+        model_event({**flat, "content": "", "tool_calls": [CALL]}, "sub", [ASKED]),
+        model_event({**LAST, "tool_calls": [submit]}, "main", [ASKED]),
+    ]
+    record = {"id": 1, "messages": [ASKED, {**REPLY, "tool_calls": [hand]}, flat, LAST], "events": events}
+    [child] = READER.sample(record, 0).trace.children
+    assert (child.id, [call.call.name for call in child.tool_calls()]) == ("sub", ["add"])
+
+
 @pytest.mark.parametrize(
     ("change", "identity", "reference", "termination"),
     [

@@ -250,9 +250,10 @@ def test_other_kinds_of_messages():
 @pytest.mark.parametrize("shape", [SHAPES["model_dump"], SHAPES["messages_to_dict"]])
 def test_streamed_pieces_are_not_put_together_which_is_told(shape):
     pieces = [{"type": "AIMessageChunk", "content": text, "id": identity} for text, identity in ("a1", "b1", "c2")]
-    trace = READER.sample([shape(piece) for piece in pieces], 0).trace
-    assert len(trace.messages) == 3
-    assert [warning.where for warning in trace.warnings] == ["messages[1]"]
+    asked = {"type": "human", "content": "q"}
+    trace = READER.sample([shape(piece) for piece in (asked, *pieces)], 0).trace
+    assert len(trace.messages) == 4
+    assert [warning.where for warning in trace.warnings] == ["messages[2]"]
 
 
 def test_the_status_of_a_result_is_unknown_where_it_is_not_given():
@@ -276,6 +277,32 @@ def test_a_run_of_langsmith_is_what_was_asked_and_answered():
         "inputs": {"k": 1},
         "outputs": {"generations": [{"text": "Hello"}], "llm_output": {"model": "m"}},
     }
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "texts"),
+    [
+        ([HI], {"messages": [ai("Hello")]}, ["Hi", "Hello"]),
+        ([HI], {"messages": [HI, ai("Hello")]}, ["Hi", "Hello"]),
+        ([{**HI, "id": "h"}], {"messages": [{**HI, "id": "h", "content": "HI"}, ai("Hello")]}, ["HI", "Hello"]),
+        ([{**HI, "id": "h"}], {"messages": [{**HI, "id": "i"}]}, ["Hi", "Hi"]),
+        ([{"role": "user", "content": "Hi"}], {"messages": [SHAPES["dumpd"](HI), ai("Hello")]}, ["Hi", "Hello"]),
+        ([{"role": "user", "content": "Hi"}], {"messages": [ai("Hello")]}, ["Hi", "Hello"]),
+        ([HI], {"output": SHAPES["dumpd"](ai("Hello"))}, ["Hi", "Hello"]),
+        ([["user", "Hi"]], {"messages": [HI, ai("Hello")]}, ["Hi", "Hello"]),
+    ],
+)
+def test_what_a_run_was_asked_goes_before_what_it_answers_where_that_does_not_repeat_it(inputs, outputs, texts):
+    run = {"inputs": {"messages": inputs}, "outputs": outputs}
+    assert READER.recognises(run)
+    assert [message.text for message in READER.sample(run, 0).trace.messages] == texts
+
+
+def test_a_content_that_is_null_is_empty():
+    assert READER.sample([HI, {"type": "ai", "content": None, "tool_calls": [CALL]}], 0).trace.messages == (
+        HumanMessage("Hi"),
+        AIMessage(tool_calls=[ToolCall("add", {"a": 1}, id="c1")]),
+    )
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,20 @@ def test_requests_and_responses_of_every_provider_are_the_same_conversation(prov
     assert told(made) == [("system", "Be brief", []), ("user", "Hi", []), ("assistant", "", [("f", {"a": 1})])]
 
 
+def test_a_tool_that_is_defined_twice_is_one():
+    again = {"function": dict(reversed(TOOL["function"].items())), "type": "function"}
+    made = read(trace(span("CHAT_MODEL", "chat", {**CHAT_IN, "tools": [again]}, CHAT_OUT, id="a", chat__tools=[TOOL])))
+    assert [tool.name for tool in made.trace.tools] == ["f"]
+
+
+def test_of_several_choices_the_first_is_read():
+    other = {"index": 1, "finish_reason": "stop", "message": {"role": "assistant", "content": "B"}}
+    response = {**CHAT_OUT, "choices": [*CHAT_OUT["choices"], other]}
+    made = read(trace(span("CHAT_MODEL", "chat", CHAT_IN, response, id="a"))).trace
+    assert [text for _, text, _ in told(made)] == ["Be brief", "Hi", ""]
+    assert [one.found.partition(";")[0] for one in made.warnings] == ["2 choices"]
+
+
 def test_the_recording_of_others_is_read_whole(shared_data, forgotten):
     path = shared_data / "traces/mlflow/mlflow_trace.json"
     document = json.loads(path.read_text())

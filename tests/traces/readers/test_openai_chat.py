@@ -211,6 +211,10 @@ MESSAGES = {
             tool_calls=[ToolCall("f", {"a": 1}, id="1")],
         ),
     ),
+    "two calls of one id in the content": (
+        assistant(content=[{"type": "tool_use", "id": "1", "name": "f", "input": {"a": a}} for a in (1, 2)]),
+        AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="1"), ToolCall("f", {"a": 2}, id="1")]),
+    ),
     "custom call without a text": (
         assistant(tool_calls=[{"type": "custom", "custom": {"name": "sql", "input": {"q": 1}}}]),
         AIMessage(tool_calls=[ToolCall("sql", {"input": {"q": 1}}, extra={"type": "custom"})]),
@@ -324,10 +328,10 @@ def test_the_example_of_the_documentation(tmp_path):
 
 
 def test_legacy_functions_without_ids_are_paired_by_name():
-    messages = [assistant(function_call={"name": "f"}), {"role": "function", "name": "f", "content": "1"}]
+    messages = [HI, assistant(function_call={"name": "f"}), {"role": "function", "name": "f", "content": "1"}]
     trace = READER.sample(messages, 0).trace
     assert trace.warnings == ()
-    assert pair_results(trace.messages).calls[1].call is trace.messages[0].tool_calls[0]
+    assert pair_results(trace.messages).calls[2].call is trace.messages[1].tool_calls[0]
 
 
 def test_a_result_that_answers_no_call_stays_with_a_warning():
@@ -494,6 +498,13 @@ def test_the_predicted_output_of_a_request_is_no_prediction_of_a_sample():
             {"messages": [HI], "reference_tool_calls": [{"name": "f", "args": "oops"}]},
             "reference_tool_calls[0]: arguments of an expected call must be a JSON object, found 'oops'",
         ),
+        *(
+            (
+                {"messages": [{"role": "user", "content": [{"type": kind, "content": "x"}]}]},
+                "messages[0].content[0].type: expected a part of Chat Completions; try format=anthropic or vercel",
+            )
+            for kind in ("tool_result", "tool-call", "tool-result")
+        ),
         (5, "the record: expected an object, found 5"),
     ],
     ids=lambda value: repr(value)[:40],
@@ -556,29 +567,65 @@ def test_the_response_is_the_last_message_after_those_of_the_request():
             "m",
         ),
         ({"messages": [HI], "response": "text"}, [HumanMessage("Hi")], "0"),
+        ({"messages": [HI], "system": "s"}, [SystemMessage("s"), HumanMessage("Hi")], "0"),
+        ({"messages": [{"role": "system", "content": "t"}], "system": "s"}, [SystemMessage("t")], "0"),
+        ({"custom_id": "a", "url": "u", "body": {"messages": [HI]}}, [HumanMessage("Hi")], "a"),
+        ({"id": "b", "custom_id": "a", "response": {"status_code": 200, "body": RESPONSE}}, [REPLY], "a"),
         ({"messages": [HI], "choices": ["A", "B"]}, [HumanMessage("Hi")], "0"),
     ],
-    ids=["response", "flat", "messages", "no response", "error", "id of the message", "a text", "choices of a quiz"],
+    ids=[
+        "response",
+        "flat",
+        "messages",
+        "no response",
+        "error",
+        "id of the message",
+        "a text",
+        "system",
+        "system twice",
+        "batch",
+        "batch output",
+        "choices of a quiz",
+    ],
 )
 def test_a_request_and_its_response_may_be_written_in_many_ways(row, messages, identity):
     [sample] = samples_of(row)
     assert (sample.id, list(sample.trace.messages)) == (identity, messages)
 
 
-@pytest.mark.parametrize("wrapped", [False, True], ids=["response", "pair"])
+@pytest.mark.parametrize("wrapped", [None, "messages", "request"], ids=["response", "flat", "pair"])
 @pytest.mark.parametrize(("identity", "name"), [("x", "x"), (None, "[0-9a-f]{12}")])
 def test_each_choice_is_a_sample_of_one_group_and_usage_counts_once(forgotten, wrapped, identity, name):
     choices = [{"index": k, "message": assistant(content=f"say {k}"), "finish_reason": "stop"} for k in range(3)]
     document = {**RESPONSE, "id": identity, "choices": choices}
-    if wrapped:
+    if wrapped == "messages":
+        document = {"messages": [HI], **document}
+    elif wrapped:
         document = {"request": {"messages": [HI]}, "response": document}
     samples = samples_of(document)
     assert [sample.trace.response for sample in samples] == ["say 0", "say 1", "say 2"]
     assert [sample.trace.messages[-1].usage for sample in samples] == [REPLY.usage, None, None]
+    assert {len(sample.trace.messages) for sample in samples} == {2 if wrapped else 1}
+    assert {sample.trace.messages[-1].id for sample in samples} == {identity}
     [group] = {sample.group for sample in samples}
     assert re.fullmatch(name, group)
     assert [sample.id for sample in samples] == [f"{group}#{k}" for k in range(3)]
     assert forgotten(READER, document) == []
+
+
+@pytest.mark.parametrize("response", [{"error": {"code": 400}}, {"choices": [], "error": {"code": 400}}])
+def test_an_error_in_place_of_the_answer_is_told_and_kept(response):
+    [sample] = samples_of({"request": {"messages": [HI]}, "response": response})
+    assert sample.trace.messages == (HumanMessage("Hi"),)
+    assert sample.trace.extra == {"response": response}
+    told = [(one.found, one.where) for one in sample.trace.warnings]
+    assert told == [("holds no answer: {'code': 400}", "response")]
+
+
+def test_many_calls_in_the_content_take_time_in_proportion_to_their_number():
+    parts = [{"type": "tool_use", "id": str(number), "name": "f", "input": {}} for number in range(20_000)]
+    sample = READER.sample({"messages": [assistant(content=parts)]}, 0)
+    assert len(sample.trace.messages[0].tool_calls) == 20_000
 
 
 def chunk(delta: dict | None = None, identity: str | None = "a", **fields: object) -> dict:
@@ -687,6 +734,44 @@ def test_usage_that_is_told_again_in_each_chunk_counts_once_and_nothing_is_forgo
     for one in stream:  # the ids and lengths that hold a stream together are no values of their own
         del one["id"]
     assert [path for path in forgotten(CHUNKS, stream, most=60) if not path.endswith((".index", ".role"))] == []
+
+
+def test_a_stream_that_is_not_whole_says_so(no_question):
+    stream = [*STREAM[:-2], chunk(None, error={"message": "x"})]
+    expected = ["the stream breaks off before the response ends", "the response tells an error: {'message': 'x'}"]
+    pair = {"request": {"messages": [HI]}, "response": stream}
+    for document, reader, unasked in ((stream, CHUNKS, [no_question.found]), (pair, READER, [])):
+        [sample] = samples_of(document, reader)
+        assert [warning.found for warning in sample.trace.warnings] == [*expected, *unasked]
+        assert "breaks_off" not in str(sample.trace.extra)
+
+
+def thought(text: str) -> dict:
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "parts"),
+    [
+        (
+            [{"content": [thought("a ")]}, {"content": [thought("b")]}, {"content": "c "}, {"content": "d"}],
+            [("reasoning", "a b"), ("text", "c d")],
+        ),
+        (
+            [
+                *({"thinking_blocks": [{"type": "thinking", "thinking": text}]} for text in ("a ", "b")),
+                {"thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "s"}]},
+                {"thinking_blocks": [{"type": "thinking", "thinking": "c"}]},
+                {"content": "d"},
+            ],
+            [("reasoning", "a b"), ("reasoning", "c"), ("text", "d")],
+        ),
+    ],
+    ids=["as Mistral", "as litellm"],
+)
+def test_parts_that_are_streamed_piece_by_piece_are_joined(deltas, parts):
+    [sample] = samples_of([chunk(delta) for delta in deltas], CHUNKS)
+    assert [(part.type, part.text) for part in sample.trace.messages[0].content] == parts
 
 
 def test_long_streams_take_time_in_proportion_to_their_length():
@@ -815,14 +900,14 @@ def recorded(shared_data) -> list[tuple[dict, dict | None]]:
     return pairs
 
 
-def test_recorded_requests_and_responses_are_read_alone_and_as_pairs(recorded):
+def test_recorded_requests_and_responses_are_read_alone_and_as_pairs(recorded, no_question):
     counted = Counter()
     for request, response in recorded:
         documents = {"request": request, "response": response, "pair": {"request": request, "response": response}}
         for kind, document in documents.items():
             for sample in samples_of(document) if document else ():
                 trace = sample.trace
-                assert trace.warnings == ()
+                assert trace.warnings == ((no_question,) if kind == "response" else ())
                 counted[kind] += 1
                 counted.update(f"{kind}: {message.role}" for message in trace.messages)
                 counted[f"{kind}: call"] += len(trace.tool_calls())

@@ -118,24 +118,53 @@ def test_a_pair_is_one_conversation():
     }
 
 
-def test_a_request_that_failed_keeps_its_error_and_nobody_answers():
-    trace = sample({"request": REQUEST, "response": {"error": "Error: 400"}}).trace
+FAILED = {**RESPONSE, "status": "failed", "output": [], "error": {"code": "server_error"}}
+
+
+@pytest.mark.parametrize("response", [{"error": {"code": "server_error"}}, FAILED])
+def test_a_request_that_failed_keeps_its_error_and_nobody_answers(response):
+    trace = sample({"request": REQUEST, "response": response}).trace
     assert trace.messages[-1].role == "tool"
-    assert trace.extra["response"] == {"error": "Error: 400"}
+    assert trace.extra["response"]["error"] == {"code": "server_error"}
+    told = [(one.found, one.where) for one in trace.warnings]
+    assert told == [("holds no answer: {'code': 'server_error'}", "response")]
+    with pytest.raises(TraceError, match=r"holds no answer: {'code': 'server_error'}"):
+        sample(FAILED)
+
+
+def test_a_line_of_a_batch_is_named_by_its_custom_id():
+    lines = [
+        {"custom_id": "a", "method": "POST", "url": "/v1/responses", "body": REQUEST},
+        {"id": "batch_req_1", "custom_id": "b", "response": {"status_code": 200, "body": RESPONSE}, "error": None},
+    ]
+    first, second = (sample(record) for record in READER.records(lines))
+    assert detect(lines[1]).name == "openai-responses"
+    assert (first.id, second.id) == ("a", "b")
+    assert (len(first.trace.messages), second.trace.response) == (4, "Done")
+    assert second.trace.extra["batch"] == {"id": "batch_req_1", "response": {"status_code": 200}, "error": None}
+
+
+@pytest.mark.parametrize("tools", ["[]", ["x"]])
+def test_tools_that_are_none_are_kept(tools):
+    trace = sample({**REQUEST, "tools": tools}).trace
+    assert (trace.tools, trace.extra["tools"], [one.where for one in trace.warnings]) == ((), tools, ["tools"])
 
 
 @pytest.mark.parametrize(
-    ("record", "identity"),
+    ("record", "identity", "group"),
     [
-        ([HI, SAID], "0"),
-        (RESPONSE, "resp_1"),
-        ({"id": "row", "request": REQUEST, "response": RESPONSE}, "row"),
-        ({**REQUEST, "conversation": {"id": "conv_1"}}, "conv_1"),
-        ({**REQUEST, "conversation": "conv_1"}, "conv_1"),
+        ([HI, SAID], "0", None),
+        (RESPONSE, "resp_1", None),
+        ({"id": "row", "request": REQUEST, "response": RESPONSE}, "row", None),
+        ({**REQUEST, "conversation": {"id": "conv_1"}}, "0", "conv_1"),
+        ({**REQUEST, "conversation": "conv_1"}, "0", "conv_1"),
+        ({**RESPONSE, "conversation": {"id": "conv_1"}}, "resp_1", "conv_1"),
+        ({"request": REQUEST, "response": {**RESPONSE, "conversation": {"id": "conv_1"}}}, "resp_1", "conv_1"),
     ],
 )
-def test_a_conversation_is_named_by_its_source(record, identity):
-    assert sample(record).id == identity
+def test_a_response_is_named_by_its_source_and_those_of_a_conversation_are_a_group(record, identity, group):
+    made = sample(record)
+    assert (made.id, made.group) == (identity, group)
 
 
 @pytest.mark.parametrize("name", ["previous_response_id", "conversation", "prompt"])
@@ -153,21 +182,29 @@ def test_a_conversation_without_messages_is_refused(empty):
         sample(empty)
 
 
-def test_a_stream_in_lines_is_as_good_as_its_response(tmp_path):
+@pytest.mark.parametrize("lines", [EVENTS + EVENTS, [EVENTS, EVENTS], [{"type": "keepalive"}, *EVENTS, *EVENTS]])
+def test_a_stream_in_lines_is_as_good_as_its_response(tmp_path, lines, no_question):
     path = tmp_path / "stream.jsonl"
-    path.write_text("\n".join(map(json.dumps, EVENTS + EVENTS)))
+    path.write_text("\n".join(map(json.dumps, lines)))
     samples = list(read(path, on_error="raise"))
     expected = sample(RESPONSE).trace.messages
     assert [made.trace.messages for made in samples] == [expected, expected]
     assert samples[0].trace.source.format == "openai-responses-stream"
-    [warning] = samples[0].trace.warnings
-    assert warning.found == "4 streamed events, of which the finished items are kept"
+    told = [warning.found for warning in samples[-1].trace.warnings]
+    assert told == ["4 streamed events, of which the finished items are kept", no_question.found]
 
 
 def test_a_stream_that_breaks_off_keeps_what_was_finished():
     trace = STREAM.sample(EVENTS[:3], 0).trace
     assert trace.messages[-1].text == "Done"
     assert "the stream breaks off before the response ends" in trace.warnings[0].found
+    told = STREAM.sample([*EVENTS[:3], {"type": "error", "message": "x"}], 0).trace.warnings[0].found
+    assert "an error: {'type': 'error', 'message': 'x'}" in told
+
+
+@pytest.mark.parametrize("document", [EVENTS, [EVENTS[-1]], EVENTS[-1], [{"type": "keepalive"}, *EVENTS]])
+def test_events_are_not_taken_for_pairs(document):
+    assert detect(document).name == "openai-responses-stream"
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from([*SHAPES.values(), EVENTS]))
@@ -193,14 +230,14 @@ def replaced(value, odd, random):
 
 KINDS = {
     "request": {"files": 52, "user": 54, "system": 4, "assistant": 4, "calls": 4, "tool": 4},
-    "response": {"files": 49, "system": 2, "assistant": 49, "calls": 21},
+    "response": {"files": 49, "alone": 49, "system": 2, "assistant": 49, "calls": 21},
     "followup-request": {"files": 45, "user": 84, "system": 3, "assistant": 49, "calls": 25, "tool": 12},
-    "followup-response": {"files": 45, "system": 1, "assistant": 45, "calls": 5, "tool": 1},
+    "followup-response": {"files": 45, "alone": 45, "system": 1, "assistant": 45, "calls": 5, "tool": 1},
 }
 
 
 @pytest.mark.parametrize(("kind", "counts"), KINDS.items())
-def test_recordings_hold_what_was_counted_in_them(shared_data, kind, counts):
+def test_recordings_hold_what_was_counted_in_them(shared_data, kind, counts, no_question):
     """Counted in the raw files: items by role and type, those of the assistant that follow each other as one."""
     found: Counter[str] = Counter()
     for path in shared_data.glob(f"traces/lingua/snapshots/*/responses/{kind}.json"):
@@ -209,7 +246,8 @@ def test_recordings_hold_what_was_counted_in_them(shared_data, kind, counts):
         found["files"] += 1
         found.update("system" if message.role == "developer" else message.role for message in made.trace.messages)
         found["calls"] += len(made.trace.tool_calls())
-        told = [warning.found for warning in made.trace.warnings]
+        found["alone"] += made.trace.warnings.count(no_question)
+        told = [warning.found for warning in made.trace.warnings if warning != no_question]
         assert told == TOLD.get((path.parent.parent.name, kind), [])
     assert +found == counts
 

@@ -138,7 +138,8 @@ def test_recordings_of_others_are_read_whole(shared_data):
 
 def test_nothing_is_lost(shared_data, forgotten):
     documents = [json.loads(path.read_text()) for path in (shared_data / "traces/openinference").glob("*.json")]
-    for document in [*documents, [RICH], [*TEAM]]:
+    odd = llm([USER], [{"content": "A"}, {"content": "B"}], llm__tools="none")
+    for document in [*documents, [RICH], [*TEAM], [odd]]:
         assert not forgotten(READER, document, most=60)
 
 
@@ -313,6 +314,77 @@ def test_traces_of_a_session_are_one_conversation():
     sample = read(second, llm([USER], [{"role": "assistant", "content": "Hello"}], session__id="chat"))
     assert sample.id == "chat"
     assert [text for _, text, _ in told(sample.trace)] == ["Hi", "Hello", "And now?", "Now too"]
+
+
+def test_calls_without_a_session_are_one_conversation_if_they_repeat_each_other():
+    answer = {"role": "assistant", "content": "Hello"}
+    calls = [llm([USER], [answer]), llm([USER, answer, USER], [{"role": "assistant", "content": "Again?"}], start=4)]
+    calls[1]["context"] = {"trace_id": "t2", "span_id": "s2"}
+    assert [text for _, text, _ in told(read(*reversed(calls)).trace)] == ["Hi", "Hello", "Hi", "Again?"]
+
+
+def test_nodes_of_langgraph_are_no_agents_within_their_graph():
+    node = {"metadata": '{"langgraph_node": "agent"}'}
+    trace = read(
+        span("AGENT", "Weatherer", id="a", end=9),
+        span("AGENT", "agent", id="b", parent="a", **node),
+        llm([USER], [{"role": "assistant", **call("c1")}], id="c", parent="b"),
+        span("AGENT", "agent", id="d", parent="a", start=4, **node),
+        llm(
+            [USER, {"role": "assistant", **call("c1")}, {"role": "tool", "tool_call_id": "c1", "content": "done"}],
+            [{"role": "assistant", "content": "Bye"}],
+            id="e",
+            parent="d",
+            start=5,
+        ),
+    ).trace
+    assert [role for role, *_ in told(trace)] == ["user", "assistant", "tool", "assistant"]
+    assert [one.agent for one in trace.messages if one.role == "assistant"] == ["Weatherer", "Weatherer"]
+    assert not trace.children
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"data": "x"}, {"data": {"content": "12C", "tool_call_id": "c1", "status": "error"}}]
+)
+def test_results_in_langchain_s_wrapping_are_read(data):
+    output = json.dumps({"type": "tool", **data})
+    trace = read(
+        llm([USER], [{"role": "assistant", **call("c1")}], id="a"),
+        span("TOOL", "f", id="b", start=3, input__value='{"a": 1}', output__value=output),
+    ).trace
+    result = trace.messages[-1]
+    wrapped = isinstance(data.get("data"), dict)
+    assert (result.text, result.is_error) == (("12C", True) if wrapped else (output, None))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "answers", "expected"),
+    [
+        ("{}", [{"content": "A"}, {"content": "B"}], ["A"]),
+        ('{"n": 2}', [{"content": "A", **call("c1")}, call("c2")], ["A"]),
+        ('{"model": "m"}', [{"content": "A"}, call("c2")], ["A", ""]),
+    ],
+)
+def test_of_several_choices_the_first_is_read(parameters, answers, expected):
+    trace = read(llm([USER], answers, llm__invocation_parameters=parameters)).trace
+    assert [text for _, text, _ in told(trace)[1:]] == expected
+    assert [one.found.partition(";")[0] for one in trace.warnings] == ["2 choices"] * (2 - len(expected))
+
+
+def test_tools_and_feedback_that_are_malformed_are_kept_and_told():
+    made = llm([USER], [{"role": "assistant", "content": "Hello"}], llm__tools="none", annotations=[1])
+    trace = read(made).trace
+    assert (len(trace.messages), trace.tools, trace.labels) == (2, (), ())
+    (left,) = trace.extra["spans"]
+    assert (left["attributes"]["llm.tools"], left["attributes"]["annotations"]) == ("none", [1])
+    assert [one.where for one in trace.warnings] == ["spans[0].attributes.llm.tools", "spans[0].attributes.annotations"]
+
+
+def test_values_that_were_cut_off_are_told():
+    with pytest.raises(TraceError, match="OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"):
+        read(span("LLM", llm__input_messages='[{"message": {"ro'))
+    trace = read(span("LLM", input__value='{"messages": [{"ro', output__value="Hello")).trace
+    assert "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT" in trace.warnings[0].found
 
 
 def test_feedback_becomes_labels():

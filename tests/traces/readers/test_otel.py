@@ -17,7 +17,7 @@ from judgekit.traces.pairing import pair_results
 from judgekit.traces.readers.otel import OTelReader
 from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition, Trace
+from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceWarning
 
 READER = OTelReader()
 
@@ -62,7 +62,8 @@ CALLS = {
 RESULT = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "12C"}]}
 ASKED, DONE = text("user", "Weather?"), text("assistant", "12C")
 DEFINITION = {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}}
-CONTENT = {"input": "gen_ai.input.messages", "output": "gen_ai.output.messages"}
+TWO = [{**text("assistant", words), "finish_reason": "stop"} for words in ("A", "B")]
+CALLED = {**CALLS, "finish_reason": "stop"}
 CURRENT = [
     span("1", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "A", "gen_ai.conversation.id": "conv", "gen_ai.usage.input_tokens": 9}),
     span(
@@ -242,7 +243,9 @@ WRAPPED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("document", [CURRENT, *WRAPPED, *(document for document, _ in DIALECTS.values())])
+@pytest.mark.parametrize(
+    "document", [CURRENT, span("1", chat([ASKED], TWO)), *WRAPPED, *(document for document, _ in DIALECTS.values())]
+)
 def test_nothing_is_forgotten(forgotten, document: JsonValue) -> None:
     assert forgotten(READER, document, most=40) == []
 
@@ -265,7 +268,8 @@ def test_content_that_was_not_captured_is_an_error_that_says_so(document: JsonVa
 
 
 def test_messages_that_were_cut_off_are_refused_with_their_place() -> None:
-    with pytest.raises(TraceError, match=r"spans\[0\]\.attributes\.gen_ai\.input\.messages: expected a list"):
+    limit = "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+    with pytest.raises(TraceError, match=rf"spans\[0\]\.attributes\.gen_ai\.input\.messages: expected a list.*{limit}"):
         one([span("1", {"gen_ai.input.messages": '[{"role": "user", "par'})])
 
 
@@ -276,6 +280,54 @@ def test_traces_of_one_conversation_are_joined_in_the_order_of_time() -> None:
 
     made = one([turn("2", "later", "two"), turn("1", "early", "one")])
     assert (made.id, [message.text for message in made.messages]) == ("s", ["one", "one!", "two", "two!"])
+
+
+def test_calls_without_a_span_around_them_are_one_conversation_if_they_repeat_each_other() -> None:
+    def alone(identity: str, asked: list[dict], answered: list[dict], **beside: JsonValue) -> dict:
+        return {**span(identity, chat(asked, answered, **beside)), "trace_id": f"t{identity}"}
+
+    calls = [
+        alone("3", [ASKED, CALLS, RESULT, DONE, text("user", "Thanks")], [text("assistant", "Bye")]),
+        alone("1", [ASKED], [CALLS]),
+        alone("2", [ASKED, CALLS, RESULT], [DONE]),
+        alone("4", [ASKED], [text("assistant", "Another")]),
+        alone("5", [ASKED, text("assistant", "Another")], [DONE], **{"session.id": "s"}),
+    ]
+    made = [READER.sample(record, 0).trace for record in READER.records(calls)]
+    assert [(one.id, len(one.messages)) for one in made] == [("t1", 6), ("t4", 2), ("s", 3)]
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    {
+        "texts": (span("1", chat([ASKED], TWO)), ["user Weather?", "assistant A"]),
+        "calls": (span("1", chat([ASKED], [CALLS, CALLED], **{"gen_ai.request.choice.count": 2})), ["user Weather?", "assistant f"]),
+        "reasons": (span("1", chat([ASKED], [TWO[0], CALLED], **{"gen_ai.response.finish_reasons": ["a", "b"]})), ["user Weather?", "assistant A"]),
+        "one answer in pieces": (span("1", chat([ASKED], [TWO[0], CALLED])), ["user Weather?", "assistant A", "assistant f"]),
+        "events": (
+            [log("gen_ai.user.message", {"content": "Weather?"}), *(log("gen_ai.choice", {"index": n, "message": {"tool_calls": [OPENAI_CALL]}}) for n in range(2))],
+            ["user Weather?", "assistant f"],
+        ),
+        "traceloop": (
+            span("1", {"gen_ai.prompt.0.content": "Weather?", **{f"gen_ai.completion.{n}.{key}": value for n in range(2) for key, value in (("content", f"A{n}"), ("finish_reason", "stop"))}}),
+            ["user Weather?", "assistant A0"],
+        ),
+    }.values(),
+)  # fmt: skip
+def test_of_several_choices_the_first_is_read(document: JsonValue, expected: list[str]) -> None:
+    made = one(document)
+    calls = [",".join(call.name for call in getattr(message, "tool_calls", ())) for message in made.messages]
+    assert [f"{one.role} {one.text or call}" for one, call in zip(made.messages, calls, strict=True)] == expected
+    whole = len(expected) == 3
+    assert [one.found.partition(";")[0] for one in made.warnings] == ([] if whole else ["2 choices"])
+    assert len(made.messages[-1].extra.get("choices", [])) == (0 if whole else 1)
+
+
+def test_a_reason_that_is_no_text_is_kept_as_it_stands() -> None:
+    asked = {"name": "gen_ai.user.message", "attributes": {"content": "q"}}
+    event = {"name": "gen_ai.choice", "attributes": {"message": '[{"text": "hi"}]', "finish_reason": []}}
+    made = one(span("1", {"gen_ai.system": "x"}, events=(asked, event)))
+    assert (made.messages[1].text, len(made.warnings)) == ("hi", 1)
 
 
 def test_verdicts_in_events_are_labels() -> None:
@@ -344,7 +396,9 @@ RECORDED = {
 
 
 @pytest.mark.parametrize(("name", "expected"), RECORDED.items())
-def test_recordings_of_others_are_read_whole(shared_data: Path, forgotten, name: str, expected: tuple) -> None:
+def test_recordings_of_others_are_read_whole(
+    shared_data: Path, forgotten, no_question: TraceWarning, name: str, expected: tuple
+) -> None:
     document = json.loads((shared_data / "traces" / "otel" / name).read_text())
     made = one(document)
     messages = list(all_messages(made))
@@ -352,7 +406,7 @@ def test_recordings_of_others_are_read_whole(shared_data: Path, forgotten, name:
     errors = sum(message.is_error is True for message in messages if isinstance(message, ToolMessage))
     assert (Counter(message.role for message in messages), calls, errors, len(made.children)) == expected
     assert all(len(pair_results(one.messages).calls) == len(one.tool_calls()) for one in (made, *made.children))
-    assert made.warnings == ()
+    assert made.warnings == (() if "user" in expected[0] else (no_question,))
     assert forgotten(READER, document, most=60) == []
 
 

@@ -126,6 +126,24 @@ def test_an_output_tool_gives_the_answer_and_makes_no_call(name):
     assert trace.extra["messages"][1]["parts"] == [processed]
 
 
+@pytest.mark.parametrize("outcome", [None, "success"])
+def test_an_answer_that_was_not_used_is_neither_an_answer_nor_answered(outcome):
+    call = {**CALL, "tool_name": "final_result"}
+    first, second = ({**call, "args": {"city": city}, "tool_call_id": city} for city in "ab")
+    processed, unused = (
+        {**RETURN, "tool_name": "final_result", "tool_call_id": identity, "content": content, "outcome": outcome}
+        for identity, content in (("a", "Final result processed."), ("b", "Output tool not used - ..."))
+    )
+    trace = trace_of(response(first, second), request(processed, unused))
+    [message] = trace.messages
+    assert message.text == '{"city": "a"}'
+    assert message.content[1].data["tool_call_id"] == "b"
+    assert [part["content"] for part in trace.extra["messages"][1]["parts"]] == [
+        processed["content"],
+        unused["content"],
+    ]
+
+
 def test_an_answer_that_was_not_valid_is_answered_by_words():
     output = {**CALL, "tool_name": "final_result", "args": {"city": 1}}
     refused = {**RETURN, "tool_name": "final_result", "content": [{"msg": "no text"}], "outcome": "retried"}

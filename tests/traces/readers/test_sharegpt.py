@@ -32,6 +32,20 @@ ROW = {
 WEATHER = ToolCall("weather", {"city": "Rome"})
 
 
+def test_who_speaks_may_be_written_in_any_case():
+    turns = [{"from": "FUNCTION_CALL", "value": '{"name": "f", "arguments": {}}'}, {"from": "GPT", "value": "x"}]
+    assert READER.sample(turns, 0).trace.messages == (AIMessage(tool_calls=[ToolCall("f")]), AIMessage("x"))
+
+
+def test_of_two_answers_the_preferred_one_is_read_and_the_other_kept():
+    good, bad = ({"from": "gpt", "value": text} for text in ("yes", "no"))
+    row = {"conversations": [{"from": "human", "value": "well?"}], "chosen": good, "rejected": bad}
+    trace = READER.sample(row, 0).trace
+    assert trace.messages == (HumanMessage("well?"), AIMessage("yes"))
+    assert trace.extra == {"rejected": bad}
+    assert [warning.where for warning in trace.warnings] == ["rejected"]
+
+
 def test_a_conversation_with_calls_of_both_kinds_is_read():
     assert detect(ROW).name == "sharegpt"
     sample = READER.sample(READER.records(ROW)[0], 0)

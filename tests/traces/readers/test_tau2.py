@@ -8,6 +8,7 @@ from datetime import datetime
 import pytest
 
 from judgekit.errors import TraceError
+from judgekit.traces.detect import detect
 from judgekit.traces.message import AIMessage, HumanMessage, ReasoningPart, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.readers.tau2 import Tau2Reader
@@ -153,6 +154,24 @@ def test_a_simulation_becomes_a_sample():
 
 
 @pytest.mark.parametrize(
+    ("about", "identity"),
+    [(None, "0"), ({"task_id": "4", "trial": 2}, "4#2"), ({"task_id": "4"}, "4"), ({"id": "s"}, "s")],
+)
+@pytest.mark.parametrize("first", [0, 2], ids=["numbered", "requested"])
+def test_simulations_and_their_messages_alone_are_recognised(tmp_path, forgotten, about, identity, first):
+    messages = FILE["simulations"][0]["messages"][first:]
+    document = messages if about is None else {**about, "messages": messages}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(document))
+    [sample] = read(path, on_error="raise")
+    assert (sample.trace.source.format, sample.id, sample.group) == ("tau2", identity, (about or {}).get("task_id"))
+    assert [one.call.name for one in sample.trace.tool_calls("user")] == ["toggle"]
+    assert [message.is_error for message in sample.trace.messages if message.role == "tool"] == [False, True, None]
+    assert detect([document, document]).name == "tau2"
+    assert forgotten(READER, document) == []
+
+
+@pytest.mark.parametrize(
     ("simulation", "expected"),
     [
         ({"task_id": "4", "messages": HI}, ("4", "4", (), 3)),
@@ -223,8 +242,8 @@ def test_an_error_says_where_in_the_record_and_what_was_found(simulation, found)
 
 
 def test_a_document_that_is_no_object_is_an_error():
-    with pytest.raises(TraceError, match=r"^expected an object, found \[1\]$"):
-        READER.records([1])
+    with pytest.raises(TraceError, match=r"^the record: expected an object, found 1$"):
+        READER.sample(READER.records([1])[0], 0)
 
 
 def holds(action: dict, calls: list[ToolCall]) -> bool:

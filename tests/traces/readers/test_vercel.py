@@ -53,6 +53,7 @@ INVOCATION = {"state": "result", "toolCallId": "c", "toolName": "f", "args": {"a
 INVOKED = ToolCall("f", {"a": 1}, id="c", extra={"state": "result"})
 INVOKED_RESULT = ToolMessage('{"b": 2}', tool_call_id="c", name="f")
 CALL = {"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {"a": 1}}
+APPROVAL = {"type": "tool-approval-request", "approvalId": "a", "toolCallId": "c"}
 CALLED = ToolCall("f", {"a": 1}, id="c")
 
 
@@ -289,12 +290,12 @@ MESSAGES = {
     ),
     "an approval": (
         [
-            {"role": "assistant", "content": [CALL, {"type": "tool-approval-request", "approvalId": "a"}]},
+            {"role": "assistant", "content": [CALL, APPROVAL]},
             {"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "a", "approved": True}]},
             answered({"type": "text", "value": "x"}),
         ],
         [
-            AIMessage([OtherPart({"type": "tool-approval-request", "approvalId": "a"})], tool_calls=[CALLED]),
+            AIMessage([OtherPart(APPROVAL)], tool_calls=[CALLED]),
             HumanMessage([OtherPart({"type": "tool-approval-response", "approvalId": "a", "approved": True})]),
             answer("x", is_error=False),
         ],
@@ -327,12 +328,17 @@ def test_nothing_is_forgotten(found, forgotten):
     assert forgotten(READER, found) == []
 
 
+def test_tools_of_another_kind_are_told():
+    trace = READER.sample({"messages": [{"role": "user", "content": "x"}], "tools": {"f": {}}}, 0).trace
+    assert [warning.where for warning in trace.warnings] == ["tools"]
+
+
 def test_a_call_that_was_still_being_written_was_not_made():
     part = tool("input-streaming", input={"city": "Pa"})
-    trace = READER.sample([assistant(text("a"), part)], 0).trace
-    assert trace.messages == (AIMessage([TextPart("a"), OtherPart(part)]),)
+    trace = READER.sample([{"role": "user", "parts": [text("q")]}, assistant(text("a"), part)], 0).trace
+    assert trace.messages[1:] == (AIMessage([TextPart("a"), OtherPart(part)]),)
     [warning] = trace.warnings
-    assert (warning.found[:35], warning.where) == ("a call that was still being written", "messages[0].parts[1]")
+    assert (warning.found[:35], warning.where) == ("a call that was still being written", "messages[1].parts[1]")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def agent(name: str, **fields: object) -> dict:
     return {"kind": "agent", "agent": name, **fields}
 
 
-def trace(*described: dict) -> Trace:
+def trace(*described: dict, warnings: list | None = None) -> Trace:
     """What is made of steps: each begins a second after the other; ``under`` is the place of the one it is within."""
     rows: list[dict] = []
     for number, step in enumerate(described):
@@ -52,7 +52,7 @@ def trace(*described: dict) -> Trace:
                 "attributes": error,
             }
         )
-    spans = spans_of(Found({"spans": rows}))
+    spans = spans_of(Found({"spans": rows}, warnings=warnings))
     return Trace.model_validate(merged([Step(span, **step) for span, step in zip(spans, described, strict=True)]))
 
 
@@ -130,7 +130,7 @@ def test_an_agent_that_takes_over_goes_on_with_the_conversation() -> None:
     made = trace(
         agent("triage"), model(S, U, to=A, under=0), agent("billing"), model(handed, U, A, R, to=DONE, under=2)
     )
-    assert said(made.messages) == ["s:Be brief", "u:Weather?", "a:f", "s:You do billing", "t:12C", "a:12C"]
+    assert said(made.messages) == ["s:Be brief", "u:Weather?", "a:f", "t:12C", "s:You do billing", "a:12C"]
     assert [one.agent for one in made.messages if isinstance(one, AIMessage)] == ["triage", "billing"]
 
 
@@ -169,6 +169,19 @@ def test_an_outer_agent_that_says_nothing_gives_its_place_to_the_inner_one() -> 
     assert made.children == ()
 
 
+def test_agents_within_agents_go_on_with_the_conversation_that_they_are_given() -> None:
+    made = trace(
+        agent("graph", lasts=9),
+        agent("agent", under=0),
+        model(U, to=A, under=1),
+        tool(result="12C", under=0),
+        agent("agent", under=0),
+        model(U, A, R, to=DONE, under=4),
+    )
+    assert said(made.messages) == said([U, A, R, DONE])
+    assert made.children == ()
+
+
 def test_spans_of_tools_add_results_and_errors_that_messages_lack() -> None:
     calls = [ToolCall("f", {"n": n}, id=identity) for n, identity in enumerate(("c1", None, "c3"))]
     known = ToolMessage("Error: late", tool_call_id="c3")
@@ -193,12 +206,47 @@ def test_a_call_that_no_message_makes_stands_where_it_happened() -> None:
     assert [call.name for one in made.messages if isinstance(one, AIMessage) for call in one.tool_calls] == ["log"]
 
 
-def test_a_call_that_happened_before_all_answers_is_kept_beside() -> None:
-    made = trace(tool(ToolCall("log", {"x": "unique"}), "written"), model(U, to=DONE))
-    assert said(made.messages) == said([U, DONE])
-    assert made.metadata == {
-        "variants": [{"call": {"name": "log", "args": {"x": "unique"}}, "result": {"content": "written"}}]
-    }
+def test_a_call_before_all_answers_stands_before_the_first_one() -> None:
+    made = trace(tool(ToolCall("log"), "written"), model(S, U, to=DONE), tool(ToolCall("end"), "too"))
+    assert said(made.messages) == ["s:Be brief", "u:Weather?", "a:log", "t:written", "a:12C", "t:too"]
+    assert [one.call.name for one in made.tool_calls()] == ["log", "end"]
+    assert made.metadata == {}
+
+
+def test_calls_at_the_same_time_are_not_one_conversation() -> None:
+    made = trace(model(U, to=DONE, lasts=3), model(U2, to=DONE2), model(OK, to=A, lasts=9))
+    assert said(made.messages) == said([U2, DONE2, OK, A])
+    assert [said(child.messages) for child in made.children] == [said([U, DONE])]
+
+
+POLL = [AIMessage(tool_calls=[ToolCall("poll", id=f"c{n}")]) for n in range(3)]
+WAIT = [ToolMessage("pending", tool_call_id=f"c{n}") for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected", "warned"),
+    {
+        "the same call with another id": (
+            [model(U, to=POLL[0]), *(model(U, POLL[n], WAIT[n], to=POLL[n + 1]) for n in range(2))],
+            [U, POLL[0], WAIT[0], POLL[1], WAIT[1], POLL[2]],
+            None,
+        ),
+        "said again": ([model(U, to=DONE), model(OK, to=DONE2), model(U, to=DONE)], [U, DONE, OK, DONE2], 1),
+        "one tracer within another": ([model(U, to=DONE), model(U, to=DONE, under=0)], [U, DONE], None),
+    }.values(),
+)
+def test_what_may_be_a_repetition_is_told(steps: list, expected: list[Message], warned: int | None) -> None:
+    warnings: list = []
+    made = trace(*steps, warnings=warnings)
+    assert said(made.messages) == said(expected)
+    assert made.children == ()
+    assert [one.found.rpartition(": ")[2] for one in warnings] == ([] if warned is None else [str(warned)])
+
+
+def test_a_span_that_says_the_call_did_not_fail_says_it_of_the_result() -> None:
+    step = tool(result="12C") | {"result": ToolMessage("12C", is_error=False)}
+    made = trace(model(U, to=A), step, model(U, A, R, to=DONE))
+    assert [one.is_error for one in made.messages if isinstance(one, ToolMessage)] == [False]
 
 
 def test_an_id_that_is_used_twice_names_the_calls_in_their_order() -> None:
