@@ -1,7 +1,6 @@
 """``judgekit pair``: join two files of recordings of the same tasks."""
 
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +9,11 @@ import typer
 from judgekit.cli.app import app
 from judgekit.errors import ConfigError, TraceError, listed
 from judgekit.reports.terminal import console, printable, printable_lines
-from judgekit.traces.files import must_not_be_read
+from judgekit.traces.files import STREAM, must_not_be_read
 from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
+from judgekit.traces.writing import write
 
 _SHOWN = 5
 
@@ -59,8 +59,13 @@ def pair(
         console(stderr=True).print(printable(found), soft_wrap=True)
     if not paired:
         raise TraceError(f"nothing was written: no id stands once here and once in {rival}", path=file)
-    _write(output, (one.model_copy(update={"rival": rivals[one.id]}) for one in samples if one.id in paired))
-    console().print(printable(f"{output}: {len(paired):,} pairs written"), soft_wrap=True)
+    try:
+        write((one.model_copy(update={"rival": rivals[one.id]}) for one in samples if one.id in paired), output)
+    except BrokenPipeError:  # who reads the output has enough
+        raise
+    except OSError as error:
+        raise ConfigError(f"--output {output}: cannot be written: {error}") from error
+    console(stderr=output == STREAM).print(printable(f"{output}: {len(paired):,} pairs written"), soft_wrap=True)
     if problems or any(left_over.values()):
         raise typer.Exit(1)
 
@@ -80,11 +85,3 @@ def _show(left_over: dict[str, list[str]], problems: list[TraceError]) -> None:
     if problems:
         found = listed(map(str, problems), _SHOWN, "\n  ")
         err.print(printable_lines(f"{len(problems):,} records could not be read:\n  {found}"), soft_wrap=True)
-
-
-def _write(path: Path, pairs: Iterable[Sample]) -> None:
-    try:
-        with path.open("w", encoding="utf-8") as file:
-            file.writelines(f"{one.model_dump_json()}\n" for one in pairs)
-    except OSError as error:
-        raise ConfigError(f"--output {path}: cannot be written: {error}") from error

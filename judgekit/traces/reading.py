@@ -24,6 +24,7 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.tables import csv_rows, parquet_rows
 from judgekit.traces.trace import Source, TraceWarning
 
+_COMPARED = 10
 OnError: TypeAlias = Literal["warn", "raise"] | Callable[[TraceError], object]
 
 
@@ -168,24 +169,37 @@ def _required(file: File, names: Columns) -> Iterator[Record]:
 
 
 def _detected(file: File, records: Iterable[Record]) -> Reader:
-    """The format of the first hundred records: that which the first of them has that says more than a fallback."""
+    """The format of the first hundred records: that which the first of them has that says more than a fallback.
+
+    It must not refuse more of the first ten than the fallback does.
+    """
     failures: list[TraceError] = []
     fallback: Reader | None = None
-    for line, value, _ in islice(records, ROWS_LOOKED_AT):
+    seen: list[JsonValue] = []
+    for line, found, _ in islice(records, ROWS_LOOKED_AT):
         try:
-            reader = _recognised(_value(value))
+            reader = _recognised(value := _value(found))
         except TraceError as error:
-            found = error.found
-            if found.startswith("not JSON: EOF"):
-                found += ". (A file that holds one JSON document is named .json)"
-            failures.append(TraceError(found, path=file.path, line=line))
+            said = error.found
+            if said.startswith("not JSON: EOF"):
+                said += ". (A file that holds one JSON document is named .json)"
+            failures.append(TraceError(said, path=file.path, line=line))
             continue
-        if reader.name not in FALLBACKS:
+        seen = [*seen[: _COMPARED - 1], value]
+        if reader.name in FALLBACKS:
+            fallback = min(fallback or reader, reader, key=lambda one: FALLBACKS.index(one.name))
+        elif fallback is None or reader.gathers:
             return reader
-        fallback = fallback or reader
+        else:
+            return min(reader, fallback, key=lambda one: sum(not _reads(one, value) for value in seen))
     if fallback is None:
         raise failures[0]
     return fallback
+
+
+def _reads(reader: Reader, value: JsonValue) -> bool:
+    made = _converted([Record(None, value)], _Place(reader, Path(), 0))
+    return not any(isinstance(one, TraceError) for one in made)
 
 
 def _of_document(file: File, value: JsonValue) -> Reader:
@@ -221,7 +235,11 @@ def _from_records(file: File, names: Columns, reader: Reader, before: int) -> It
         yield from _from_own_lines(file, reader, before)
         return
     records = _required(file, names)
-    yield from _converted(_gathered(records) if reader.gathers else records, _Place(reader, file.path, before))
+    found = _converted(_gathered(records) if reader.gathers else records, _Place(reader, file.path, before))
+    if (first := next(found, None)) is None:
+        raise TraceError("holds no conversations", path=file.path)
+    yield first
+    yield from found
 
 
 def _gathered(records: Iterable[Record]) -> Iterator[Record]:

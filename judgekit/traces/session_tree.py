@@ -100,8 +100,8 @@ def kept_rows(rows: Sequence[SessionRow]) -> set[int]:
             ends[tree] = place
     start = _start(rows)
     path: set[int] = set()
-    for (root, thread), end in ends.items():
-        if thread is None and root < start:
+    for (_, thread), end in ends.items():
+        if thread is None and end < start:
             continue
         step: int | None = end
         while step is not None and step not in path and (rows[step].thread == thread or not rows[step].is_message):

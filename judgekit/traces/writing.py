@@ -2,10 +2,11 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, nullcontext
 from itertools import chain, islice
 from pathlib import Path
+from typing import IO
 
 from judgekit.errors import ConfigError
 from judgekit.traces.files import STREAM
@@ -18,7 +19,7 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
     """Writes samples as JSON Lines, one at a time.
 
     Args:
-        samples: What to write. The file is made when the first is there.
+        samples: What to write. The file is made, or replaced, when all are there.
         path: The file, which is packed if its name ends in ``.gz`` or ``.zst``; ``-`` is standard output.
         format: ``judgekit``, which loses nothing; ``openai-chat`` or ``ragas``.
 
@@ -36,10 +37,27 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
     missing = Counter[str]()
     samples = iter(samples)
     samples = chain(list(islice(samples, 1)), samples)
-    with nullcontext(sys.stdout.buffer) if Path(path) == STREAM else packed(Path(path)) as file:
+    with nullcontext(sys.stdout.buffer) if Path(path) == STREAM else _replaced(Path(path)) as file:
         for index, sample in enumerate(samples):
             line, left_out = writer.written(sample, index)
             missing.update(left_out)
             if line is not None:
                 file.write(f"{line}\n".encode())
     return dict(missing.most_common())
+
+
+@contextmanager
+def _replaced(path: Path) -> Generator[IO[bytes]]:
+    """A file that takes the place of another at the end, for that one may be read meanwhile."""
+    if path.exists() and not path.is_file():  # a pipe, a device
+        with packed(path) as file:
+            yield file
+        return
+    path = path.resolve()
+    part = path.with_name(f".part-{path.name}")
+    try:
+        with packed(part) as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -257,3 +257,15 @@ def test_arguments_that_are_no_text_are_written_as_they_can_be(cli):
     (found,) = read(PAIRS)
     (before,) = read(files[0])
     assert (found.trace, found.rival.messages) == (before.trace, before.trace.messages)
+
+
+def test_pairs_may_be_written_packed_or_to_standard_output(cli, monkeypatch):
+    first, second = write("a.jsonl", samples("a", "x")), write("b.jsonl", samples("b", "x"))
+    assert cli(first, second, "-o", "pairs.jsonl.gz").code == 0
+    line = gzip.decompress(Path("pairs.jsonl.gz").read_bytes())
+    assert Sample.model_validate_json(line).rival is not None
+    with io.TextIOWrapper(io.BytesIO()) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert cli(first, second, "-o", "-").err == "-: 1 pairs written\n"
+        assert out.buffer.getvalue() == line
+    assert not Path("-").exists()

@@ -549,3 +549,35 @@ def test_the_format_is_that_of_the_first_record_which_says_it(write, name, first
         "anthropic",
         ["user", "assistant", "tool"],
     )
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_a_format_of_which_there_is_nothing_is_an_error(write, name):
+    path = write(name, GOOD)
+    with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: holds no conversations$"):
+        list(read(path, format="otel"))
+
+
+def test_one_odd_row_does_not_make_a_file_of_chats_another_format(write):
+    called = {
+        "messages": [
+            {"role": "user", "content": "Weather?"},
+            {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "weather", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "a", "content": "12 C"},
+        ]
+    }
+    odd = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    path = write("a.jsonl", "\n".join(map(json.dumps, [called, called, odd, called])))
+    made = list(read(path, on_error="raise"))
+    assert [sample.trace.source.format for sample in made] == ["openai-chat"] * 4
+
+
+def test_the_answers_of_a_batch_are_read_though_the_first_failed(write):
+    failed = {"id": "b", "custom_id": "k", "response": None, "error": {"code": 1}}
+    body = {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}
+    good = {"custom_id": "l", "response": {"status_code": 200, "body": body}, "reference": "Hi"}
+    problems: list[TraceError] = []
+    path = write("a.jsonl", "\n".join(map(json.dumps, [failed, good])))
+    (made,) = read(path, on_error=problems.append)
+    assert (made.id, made.trace.response, made.reference) == ("l", "Hello", "Hi")
+    assert [one.index for one in problems] == [0]

@@ -286,6 +286,16 @@ def test_a_span_belongs_to_the_conversation_of_the_outermost_span_that_names_one
     assert names == {"first": ["all", "chat1", "run1"], "second": ["chat2", "run2"], "ring": ["ring"]}
 
 
+def test_a_span_is_within_one_of_its_own_trace_though_another_trace_has_the_same_ids() -> None:
+    rows: list[JsonValue] = [
+        {"trace_id": trace, "span_id": identity, "parent_span_id": parent, "name": "x"}
+        for trace in ("t", "u")
+        for identity, parent in (("1", None), ("2", "1"))
+    ]
+    parents = [span.parent for span in spans_of(Found({"spans": rows}))]
+    assert [parent and parent.trace_id for parent in parents] == [None, "t", None, "u"]
+
+
 def test_an_event_without_a_name_of_its_own_has_that_of_its_attribute() -> None:
     log = {"trace_id": "t", "span_id": "s", "event_name": "", "attributes": {"event.name": "gen_ai.choice"}}
     assert [event.name for span in read([log]) for event in span.events] == ["gen_ai.choice"]

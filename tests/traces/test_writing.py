@@ -283,6 +283,26 @@ def test_for_openai_calls_and_results_without_ids_get_them_by_their_pairs(tmp_pa
     assert said["tool_calls"][2]["more"] == 1
 
 
+def test_for_openai_a_call_without_an_id_does_not_get_that_of_a_result_of_another(tmp_path):
+    path = tmp_path / "a.jsonl"
+    messages = [ToolMessage("of nothing", tool_call_id="call_1"), AIMessage(tool_calls=[ToolCall("a")])]
+    write([Sample(id="a", trace=Trace(messages=messages))], path, "openai-chat")
+    [row] = map(json.loads, path.read_text().splitlines())
+    assert [call["id"] for call in row["messages"][1]["tool_calls"]] == ["call_2"]
+
+
+def test_for_openai_media_say_of_what_type_they_are_and_arguments_are_as_they_came(tmp_path):
+    path = tmp_path / "a.jsonl"
+    image = MediaPart(kind="image", data="AA==", mime_type="image/png")
+    broken = ToolCall("f", id="1", args_raw='{"a": ', args_error="not JSON")
+    messages = [HumanMessage([image]), AIMessage(tool_calls=[broken])]
+    write([Sample(id="a", trace=Trace(messages=messages))], path, "openai-chat")
+    [row] = map(json.loads, path.read_text().splitlines())
+    asked, said = row["messages"]
+    assert asked["content"] == [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]
+    assert said["tool_calls"][0]["function"]["arguments"] == '{"a": '
+
+
 def test_content_that_openai_cannot_hold_is_an_empty_text(tmp_path):
     path = tmp_path / "a.jsonl"
     nothing = [MediaPart(kind="image", name="x")]
@@ -311,3 +331,25 @@ def test_recordings_of_others_are_the_same_when_they_are_written_and_read(tmp_pa
     assert not {f"{role}: {one}" for role in ("user", "assistant", "tool") for one in core} & missing.keys()
     assert {detect(json.loads(line)).name for line in chat.read_text(encoding="utf-8").splitlines()} == {"openai-chat"}
     assert [*map(heard, read(chat, on_error="raise"))] == [*map(heard, samples)]
+
+
+def test_a_file_may_be_written_over_while_it_is_read(tmp_path):
+    path = tmp_path / "same.jsonl"
+    samples = [Sample.of([HumanMessage(f"Hi {number}")], id=str(number)) for number in range(5)]
+    write(samples, path)
+    write(read(path), path)
+    assert list(read(path)) == samples
+    assert [one.name for one in tmp_path.iterdir()] == ["same.jsonl"]
+
+
+def test_what_stops_the_writing_leaves_the_file_that_was_there(tmp_path):
+    def broken():
+        yield Sample.of([HumanMessage("Hi")])
+        raise ValueError("stopped")
+
+    path = tmp_path / "a.jsonl"
+    path.write_text("kept")
+    with pytest.raises(ValueError, match="stopped"):
+        write(broken(), path)
+    assert path.read_text() == "kept"
+    assert [one.name for one in tmp_path.iterdir()] == ["a.jsonl"]

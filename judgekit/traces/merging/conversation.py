@@ -51,6 +51,12 @@ def merged(steps: Sequence[Step]) -> dict[str, object]:
     if unsure := threads.unsure:
         found = f"calls of a model that say the same as one before, left out as if recorded twice: {len(unsure)}"
         unsure[0].span.found.warnings.append(TraceWarning(found))
+    if apart := threads.apart:
+        found = (
+            f"calls of a model that repeat nothing of what was said before: {len(apart)}; "
+            "if they are conversations of their own, give each a session.id"
+        )
+        apart[0].span.found.warnings.append(TraceWarning(found))
     metadata = {"variants": variants.found} if variants.found else {}
     return {**_assembled(threads.found, levels, call_ids), "metadata": metadata}
 

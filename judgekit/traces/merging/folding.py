@@ -35,7 +35,8 @@ def folded(records: Iterable[JsonValue], steps_of: Callable[[Sequence[Span]], Se
         if whole is not None:
             cast("list[JsonValue]", whole["spans"]).extend(cast("list[JsonValue]", record["spans"]))
             gone.add(id(record))
-        open_ends[passed[-1]] = whole or record
+        if passed:
+            open_ends[passed[-1]] = whole or record
     return [record for record in found if id(record) not in gone]
 
 

@@ -40,11 +40,13 @@ class Threads:
     Attributes:
         found: The threads, in the order in which they began.
         unsure: Calls of models that say the same as one before, and may have been made for that: they are left out.
+        apart: Calls of models that share nothing with what their agent said before.
     """
 
     def __init__(self, levels: Levels, variants: Variants) -> None:
         self.found: list[Thread] = []
         self.unsure: list[Step] = []
+        self.apart: list[Step] = []
         self._levels = levels
         self._variants = variants
         self._passed: dict[tuple[Level, int], tuple[Thread, Span]] = {}
@@ -64,7 +66,10 @@ class Threads:
                 self._variants.repeated([*systems, *rest[: last + 1]])
                 self._append(thread, step, (), rest[last + 1 :], answered)
                 return
-            if not rest or (atoms(rest[:1]) != thread.first and _follows(step.span, thread.steps[-1].span)):
+            apart = bool(rest) and atoms(rest[:1]) != thread.first
+            if apart and step.kind == "model" and not isinstance(rest[0], ToolMessage):
+                self.apart.append(step)
+            if not rest or (apart and _follows(step.span, thread.steps[-1].span)):
                 self._variants.repeated(systems)
                 self._append(thread, step, (), rest, answered)
                 return

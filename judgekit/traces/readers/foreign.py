@@ -84,7 +84,7 @@ def answer_of(row: Found) -> Found | None:
 
 def unbatched(record: JsonValue) -> JsonValue:
     """A line of a batch's input or output as the request or response in it, named by its ``custom_id``."""
-    if not isinstance(record, dict) or "custom_id" not in record:
+    if not isinstance(record, dict) or "custom_id" not in record or "messages" in record:
         return record
     left = dict(record)
     made: JsonObject = {"id": left.pop("custom_id")}
@@ -95,7 +95,8 @@ def unbatched(record: JsonValue) -> JsonValue:
     for name in ("body", "params"):
         if isinstance(left.get(name), dict):
             made["request"] = left.pop(name)
-    return {**made, "batch": left} if len(made) > 1 else record
+    beside: JsonObject = {name: left.pop(name) for name in KNOWN & left.keys()}
+    return {**beside, **made, "batch": left} if len(made) > 1 else record
 
 
 def unpaired(messages: Sequence[Message]) -> list[TraceWarning]:

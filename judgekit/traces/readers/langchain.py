@@ -53,9 +53,10 @@ def _row(record: JsonValue) -> JsonObject:
         if isinstance(outputs, dict) and are_messages(answer):
             row = {**row, "outputs": _without(outputs, name)}
             asked = [_as_message(one) for one in given] if isinstance(given, list) else []
-            if not isinstance(inputs, dict) or not are_messages(asked) or _begins(answer, asked):
+            place = next((at for at, one in enumerate(asked) if _is_same(one, answer[0])), len(asked))
+            if not isinstance(inputs, dict) or not are_messages(asked) or not place:
                 return {**row, "messages": answer}
-            return {**row, "inputs": _without(inputs, "messages"), "messages": [*asked, *answer]}
+            return {**row, "inputs": _without(inputs, "messages"), "messages": [*asked[:place], *answer]}
     if not isinstance(inputs, dict) or not isinstance(given, list):
         return row
     generations = _only(outputs.get("generations")) if isinstance(outputs, dict) else None
@@ -72,15 +73,14 @@ def _as_message(value: JsonValue) -> JsonValue:
     return {"type": "chat", **value} if isinstance(value, dict) and "role" in value else value
 
 
-def _begins(messages: list[JsonValue], given: list[JsonValue]) -> bool:
-    """Whether these messages are the first of those: they have the same ids or else say the same."""
-    return len(given) <= len(messages) and all(map(_is_same, messages, given))
-
-
 def _is_same(one: JsonValue, other: JsonValue) -> bool:
     first, second = _fields(one), _fields(other)
     ids = first.get("id"), second.get("id")
-    return ids[0] == ids[1] if None not in ids else first.get("content") == second.get("content")
+    return (
+        ids[0] == ids[1]
+        if None not in ids
+        else bool(first.get("content")) and first.get("content") == second.get("content")
+    )
 
 
 def _fields(message: JsonValue) -> JsonObject:

@@ -58,6 +58,12 @@ class OpenAIChatReader:
         if (response := _response(row)) is not None:
             messages.append(_reply(response))
             identity = messages[-1].id
+        elif (said := row.peek("response")) and (
+            "request" in row or (messages[-1:] and messages[-1].role != "assistant")
+        ):
+            row.warn(
+                f"holds no answer: {shortened((isinstance(said, dict) and said.get('error')) or said)}", "response"
+            )
         if not messages:
             raise TraceError("holds no messages")
         trace = {
@@ -128,8 +134,6 @@ def _response(row: Found) -> Found | None:
     response = row.peek("response")
     if isinstance(response, dict) and response.get("choices"):
         return row.object("response")
-    if isinstance(response, dict):
-        row.warn(f"holds no answer: {shortened(response.get('error') or response)}", "response")
     return row if _hold_messages(row.peek("choices")) else None
 
 

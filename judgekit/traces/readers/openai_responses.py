@@ -64,8 +64,10 @@ class OpenAIResponsesReader:
         """One row; its id names it, or else the response's. Those of one conversation are a group."""
         row = Found.of({"input": record} if isinstance(record, list) else record)
         if _are_events(row.peek("response")):
-            response, warning = _assembled(row.take("response"), "response")
-            row = Found({**row.leftover(), "response": response}, warnings=[warning])
+            whole = [_assembled(one, "response") for one in _by_response(row.take("response"))]
+            output: JsonValue = [item for response, _ in whole for item in items(response["output"])]
+            response: JsonValue = {**whole[-1][0], "output": output}
+            row = Found({**row.leftover(), "response": response}, warnings=[warning for _, warning in whole])
         return _sample(row, index)
 
 
@@ -82,12 +84,7 @@ class OpenAIResponsesStreamReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """The events of each response."""
-        responses: list[list[JsonValue]] = [[]]
-        for event in (event for row in items(document) for event in items(row)):
-            if _kind(event) == "response.created" and _are_events(responses[-1]):
-                responses.append([])
-            responses[-1].append(event)
-        return [one for one in responses if one]
+        return [*_by_response([event for row in items(document) for event in items(row)])]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One response."""
@@ -152,6 +149,15 @@ def _kind(event: JsonValue) -> str:
 
 def _are_events(value: JsonValue) -> bool:
     return isinstance(value, list) and any(_kind(event).startswith("response.") for event in value[:50])
+
+
+def _by_response(events: JsonValue) -> list[list[JsonValue]]:
+    responses: list[list[JsonValue]] = [[]]
+    for event in items(events):
+        if _kind(event) == "response.created" and _are_events(responses[-1]):
+            responses.append([])
+        responses[-1].append(event)
+    return [one for one in responses if one]
 
 
 def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceWarning]:

@@ -219,9 +219,9 @@ def _recorded_events(attributes: Found) -> Said:
         if isinstance(value, list) and all(isinstance(one, dict) and "event.name" in one for one in value):
             for found in attributes.objects(name):
                 event = found.peek("event.name")
-                if event in _EVENTS or event == "gen_ai.choice":
+                if isinstance(event, str) and (event in _EVENTS or event == "gen_ai.choice"):
                     found.take("event.name")
-                    (answered if event == "gen_ai.choice" else asked).extend(_event(str(event), found))
+                    (answered if event == "gen_ai.choice" else asked).extend(_event(event, found))
     return Said(asked, answered)
 
 
@@ -267,10 +267,17 @@ def _unpacked(value: JsonValue) -> JsonValue:
     return value
 
 
+def _unpack(attributes: Found, *names: str) -> None:
+    attributes.unpack(*names)
+    for name in names:
+        if isinstance(value := attributes.peek(name), str) and value.lstrip()[:1] in ("[", "{"):
+            raise attributes.unfit(name, f"JSON ({CUT_OFF})")
+
+
 def _adk(attributes: Found) -> Said:
     """Google's ADK writes Gemini's requests and responses, and an empty object where it must not capture them."""
     request, response = "gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"
-    attributes.unpack(request, response)
+    _unpack(attributes, request, response)
     asked: list[Message] = []
     tools: list[ToolDefinition] = []
     if (
@@ -291,7 +298,7 @@ def _adk(attributes: Found) -> Said:
 
 def _ai_sdk(attributes: Found) -> Said:
     """Vercel's AI SDK writes what it sends to models in its own words, and the parts of an answer one by one."""
-    attributes.unpack("ai.prompt.messages", "ai.prompt", "ai.response.toolCalls")
+    _unpack(attributes, "ai.prompt.messages", "ai.prompt", "ai.response.toolCalls")
     asked: list[JsonValue] = []
     if (prompt := attributes.take("ai.prompt.messages", "ai.prompt")) is not None:
         whole = prompt if isinstance(prompt, dict) else {"messages" if isinstance(prompt, list) else "prompt": prompt}

@@ -74,9 +74,9 @@ class Tau2Reader:
         about = {"policy": environment.text("policy"), "agent": info.take("agent_info")}
         reward = simulation.object("reward_info")
         identity = simulation.identity("id")
-        name = task_id or identity or str(index)
-        if task_id is not None and trial is not None:
-            name = f"{task_id}#{trial}"
+        name = identity or task_id or str(index)
+        if task_id is not None and (trial is not None or simulation is not row):
+            name = task_id if trial is None else f"{task_id}#{trial}"
         trace = {
             "id": identity or name,
             "messages": messages,
@@ -103,8 +103,12 @@ def _is_file(value: JsonValue) -> bool:
 
 
 def _is_simulation(value: JsonValue) -> bool:
+    if isinstance(value, dict) and not {"system", "tools"}.isdisjoint(value):
+        return False
     messages = value.get("messages") if isinstance(value, dict) else value
-    return isinstance(messages, list) and any(map(_is_telling, messages[:50]))
+    first = messages[:50] if isinstance(messages, list) else []
+    of_others = any(isinstance(one, dict) and one.get("tool_call_id") is not None for one in first)
+    return not of_others and any(map(_is_telling, first))
 
 
 def _is_telling(message: JsonValue) -> bool:

@@ -352,3 +352,15 @@ def test_events_make_the_response_that_would_have_come_in_one_piece():
     ]
     assert [message.text for message in second] == ["again"]
     assert [warning.found for warning in warnings] == ["the stream breaks off before the response ends"]
+
+
+def test_blocks_of_a_stream_stand_in_the_order_of_their_numbers():
+    [message] = read_events([START, *(block(n, "tool_use", id=str(n), name="f", input={}) for n in range(11))], "", [])
+    assert [one.id for one in message.tool_calls] == [str(n) for n in range(11)]
+
+
+def test_the_last_counts_of_a_stream_hold():
+    began = {**START, "message": {**START["message"], "usage": {"input_tokens": 3, "output_tokens": 1}}}
+    ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}
+    [message] = read_events([began, ended], "", [])
+    assert (message.usage.input_tokens, message.usage.output_tokens) == (3, 9)

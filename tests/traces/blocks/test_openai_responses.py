@@ -499,6 +499,20 @@ def test_tools_that_are_defined_on_the_way_are_found():
 
 
 @pytest.mark.parametrize(
+    ("outcomes", "is_error"),
+    [
+        ([{"type": "exit", "exit_code": 0}, {"type": "timeout"}], True),
+        ([{"type": "exit", "exit_code": 0}, {"type": "exit", "exit_code": 0}], False),
+        ([], None),
+    ],
+)
+def test_a_shell_failed_if_one_of_its_commands_did_or_took_too_long(outcomes, is_error):
+    output = [{"stdout": "", "stderr": "", "outcome": outcome} for outcome in outcomes]
+    [result] = read({"type": "shell_call_output", "call_id": "1", "output": output})
+    assert result.is_error is is_error
+
+
+@pytest.mark.parametrize(
     ("items", "are"),
     [
         ([SAID], True),

@@ -157,3 +157,8 @@ def test_all_counts_of_tokens_are_taken_and_unknown_ones_kept() -> None:
     assert attributes.leftover() == {"x": 1}
     assert read_usage(Found({"ai.usage.promptTokens": 5})) == Usage(input_tokens=5)
     assert read_usage(Found({"x": 1})) is None
+
+
+def test_a_call_that_pydantic_ai_marks_as_built_in_was_run_by_the_provider() -> None:
+    [said] = read_message(Found(message("assistant", {**CALL, "builtin": True})))
+    assert said.tool_calls[0].metadata == {"executor": "provider"}

@@ -10,7 +10,7 @@ from judgekit.traces.found import Found
 from judgekit.traces.merging import Step, merged
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.spans import spans_of
-from judgekit.traces.trace import Trace
+from judgekit.traces.trace import Trace, TraceWarning
 
 S, U, U2 = SystemMessage("Be brief"), HumanMessage("Weather?"), HumanMessage("And tomorrow?")
 CALL = ToolCall("f", {"city": "Paris"}, id="c1")
@@ -44,7 +44,7 @@ def trace(*described: dict, warnings: list | None = None) -> Trace:
         error = {"error.type": step.pop("error")} if "error" in step else {}
         rows.append(
             {
-                "trace_id": "t",
+                "trace_id": step.pop("trace_id", "t"),
                 "span_id": f"s{number}",
                 "parent_span_id": None if under is None else f"s{under}",
                 "start_time": 1_767_225_600 + number,
@@ -163,6 +163,24 @@ def test_two_calls_at_once_do_not_say_whose_agent_it_was() -> None:
     assert [(len(child.messages), child.metadata) for child in made.children] == [(3, {})]
 
 
+def test_an_agent_of_another_trace_did_not_run_within_a_call_that_lasted_at_that_time() -> None:
+    calling = [agent("outer", lasts=9), model(U, to=A, under=0), tool(result="12C", under=0, lasts=3)]
+    made = trace(*calling, agent("other", trace_id="u"), {**INNER[0], "under": 3, "trace_id": "u"})
+    assert [child.metadata for child in made.children if len(child.messages) == 3] == [{}]
+
+
+def test_a_message_that_names_its_agent_is_of_that_one_and_not_of_the_agent_around_it() -> None:
+    made = trace(agent("team"), model(U, to=AIMessage("12C", agent="writer"), under=0))
+    assert made.messages[-1] == AIMessage("12C", agent="writer", timestamp=made.messages[-1].timestamp)
+
+
+def test_arguments_in_another_order_are_the_same_call() -> None:
+    first, again = (AIMessage(tool_calls=[ToolCall("f", args)]) for args in ({"a": 1, "b": 2}, {"b": 2, "a": 1}))
+    made = trace(model(U, to=first), model(U, again, ToolMessage("x"), to=DONE))
+    assert said(made.messages) == ["u:Weather?", "a:f", "t:x", "a:12C"]
+    assert made.children == ()
+
+
 def test_an_outer_agent_that_says_nothing_gives_its_place_to_the_inner_one() -> None:
     made = trace(agent("wrapper"), agent("inner", under=0), model(U, to=DONE, under=1))
     assert said(made.messages) == said([U, DONE])
@@ -240,13 +258,29 @@ def test_what_may_be_a_repetition_is_told(steps: list, expected: list[Message], 
     made = trace(*steps, warnings=warnings)
     assert said(made.messages) == said(expected)
     assert made.children == ()
-    assert [one.found.rpartition(": ")[2] for one in warnings] == ([] if warned is None else [str(warned)])
+    told = [one.found for one in warnings if "say the same" in one.found]
+    assert [one.rpartition(": ")[2] for one in told] == ([] if warned is None else [str(warned)])
 
 
 def test_a_span_that_says_the_call_did_not_fail_says_it_of_the_result() -> None:
     step = tool(result="12C") | {"result": ToolMessage("12C", is_error=False)}
     made = trace(model(U, to=A), step, model(U, A, R, to=DONE))
     assert [one.is_error for one in made.messages if isinstance(one, ToolMessage)] == [False]
+
+
+def test_a_span_that_ended_well_does_not_hide_an_error_that_the_messages_tell() -> None:
+    failed = ToolMessage("12C", tool_call_id="c1", is_error=True)
+    made = trace(
+        model(U, to=A), tool() | {"result": failed.model_copy(update={"is_error": False})}, model(U, A, failed, to=DONE)
+    )
+    assert [one.is_error for one in made.messages if isinstance(one, ToolMessage)] == [True]
+
+
+def test_a_call_that_one_span_is_about_is_not_that_of_another_which_does_not_say_its_id() -> None:
+    calls = [ToolCall("f", {"n": 1}, id=identity) for identity in ("c1", "c2")]
+    made = trace(model(U, to=AIMessage(tool_calls=calls)), tool(calls[0], "one"), tool(ToolCall("f", {"n": 1}), "two"))
+    results = [(one.text, one.tool_call_id) for one in made.messages if isinstance(one, ToolMessage)]
+    assert results == [("one", "c1"), ("two", "c2")]
 
 
 def test_an_id_that_is_used_twice_names_the_calls_in_their_order() -> None:
@@ -294,3 +328,15 @@ def test_any_conversation_is_got_back_from_calls_that_repeat_it(words: list[str]
         steps.append(model(*messages, to=answer))
         messages.append(answer)
     assert said(trace(*steps).messages) == said(messages)
+
+
+def test_calls_that_have_nothing_in_common_are_told():
+    warnings: list[TraceWarning] = []
+    made = trace(model(U, to=DONE), model(U2, to=DONE2), model(U, DONE, to=OK), warnings=warnings)
+    assert said(made.messages)[:4] == ["u:Weather?", "a:12C", "u:And tomorrow?", "a:13C"]
+    assert [one.found.split(";")[0] for one in warnings] == [
+        "calls of a model that repeat nothing of what was said before: 1"
+    ]
+    warnings.clear()
+    trace(model(U, to=A), model(U, A, R, to=DONE), model(R, to=DONE2), warnings=warnings)
+    assert warnings == []

@@ -236,3 +236,11 @@ def test_recorded_sessions_are_read_without_a_loss(name, shared_data, forgotten,
 def test_a_recorded_session_without_events_is_an_error(shared_data):
     with pytest.raises(TraceError, match="the session holds no messages"):
         list(read(shared_data / "traces/adk/trip_planner_agent_initial.session.json", on_error="raise"))
+
+
+def test_a_time_of_0_is_none():
+    [record] = READER.records(
+        {**SESSION, "events": [event("user", {"text": "Hi"}, timestamp=0)], "last_update_time": 0}
+    )
+    trace = READER.sample(record, 0).trace
+    assert (trace.messages[0].timestamp, trace.ended_at) == (None, None)

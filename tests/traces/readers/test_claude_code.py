@@ -103,6 +103,13 @@ def test_rows_without_a_reply_id_go_by_their_request_or_stand_alone():
     assert [message.text for message in trace.messages] == ["a\nb", "c", "d"]
 
 
+def test_replies_to_different_prompts_are_different_though_they_have_one_id():
+    trace = trace_of(
+        user("u1", None, "a"), says("a1", "u1", "m", text("b")), user("u2", "a1", "c"), says("a2", "u2", "m", text("d"))
+    )
+    assert [message.text for message in trace.messages] == ["a", "b", "c", "d"]
+
+
 def test_parallel_calls_fork_the_tree_and_nothing_of_them_is_left_out():
     """Each result follows the row of its own call; only one of them leads on."""
     trace = trace_of(
@@ -231,6 +238,17 @@ def test_sub_agents_are_children_named_by_the_call_that_started_them(agents):
         ("c1", [("user", "look"), ("assistant", "", "d1"), ("tool", "ok", "d1")]),
     ]
     assert [child.id for child in trace.children] == ([second, first] if first else ["B1", "A1"])
+
+
+def test_a_sub_agent_that_was_not_told_the_prompt_as_it_stands_is_that_of_the_result_which_names_it():
+    trace = trace_of(
+        user("u1", None, "go"),
+        says("a1", "u1", "m1", call("c1", "Task", prompt="look"), call("c2", "Task", prompt="find")),
+        side("A", "A1", None, user(None, None, "You are asked to find")),
+        answers("r1", "a1", "c1", "seen", toolUseResult={"agentId": "B"}),
+        answers("r2", "r1", "c2", "found", toolUseResult={"agentId": "A"}),
+    )
+    assert [(child.id, child.metadata) for child in trace.children] == [("A", {"call_id": "c2"})]
 
 
 def test_the_side_chain_of_a_file_of_one_sub_agent_is_told():
@@ -421,3 +439,22 @@ def test_the_sessions_of_others_are_read_whole(shared_data, name, conversations)
         found["errors"] = sum(message.role == "tool" and message.is_error is True for message in messages)
         found["out"] = sum(message.usage.output_tokens for message in replies if message.usage)
         assert +found == Counter({what: int(number) for what, number in map(str.split, counts)})
+
+
+def test_a_side_row_without_a_parent_does_not_take_the_place_of_the_conversation():
+    def reply(text: str, uuid: str, parent: str) -> dict:
+        return row("assistant", uuid, parent, {"id": uuid, "role": "assistant", "content": text})
+
+    def asked(text: str, uuid: str, parent: str | None) -> dict:
+        return row("user", uuid, parent, {"role": "user", "content": text})
+
+    rows = [
+        asked("q1", "1", None),
+        reply("a1", "2", "1"),
+        asked("<bash-input>ls</bash-input>", "3", None),
+        asked("q2", "4", "2"),
+        reply("a2", "5", "4"),
+    ]
+    (record,) = READER.records(rows)
+    texts = [message.text for message in READER.sample(record, 0).trace.messages]
+    assert [text for text in texts if "bash" not in text] == ["q1", "a1", "q2", "a2"]

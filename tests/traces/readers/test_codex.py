@@ -243,6 +243,17 @@ def test_tools_of_another_kind_are_told():
     assert warning.where == "[0].payload.dynamic_tools"
 
 
+@pytest.mark.parametrize(("code", "is_error"), [(0, False), (127, True), (-1, True)])
+def test_a_command_failed_if_it_ended_with_any_code_but_0(code, is_error):
+    made = trace(
+        said("user", "a"),
+        item(type="function_call", name="shell", arguments="{}", call_id="1"),
+        row("event_msg", type="exec_command_end", call_id="1", exit_code=code),
+        item(type="function_call_output", call_id="1", output="x"),
+    )
+    assert made.messages[-1].is_error is is_error
+
+
 def test_snapshots_of_the_files_are_no_messages():
     made = trace(said("user", "a"), item(type="ghost_snapshot", ghost_commit={"id": "x"}))
     assert len(made.messages) == 1

@@ -259,6 +259,15 @@ def test_contents_are_read_as_our_messages(contents, messages):
         assert READER.sample(record, 0).trace.messages == tuple(messages)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "is_error"),
+    [("OUTCOME_DEADLINE_EXCEEDED", True), ("OUTCOME_UNSPECIFIED", None)],
+)
+def test_code_that_took_too_long_failed_and_of_an_outcome_without_a_name_nothing_is_known(outcome, is_error):
+    result = {"codeExecutionResult": {"outcome": outcome, "output": ""}}
+    assert READER.sample(model(CODE, result), 0).trace.messages[-1].is_error is is_error
+
+
 @pytest.mark.parametrize("document", [REQUEST, snake(REQUEST)], ids=["camelCase", "snake_case"])
 def test_a_request_is_read_whole(document):
     trace = READER.sample(document, 0).trace

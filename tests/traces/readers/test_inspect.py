@@ -161,6 +161,21 @@ def test_what_a_log_knows_of_a_sample_comes_along():
     assert extra["sample"]["output"] == {"time": 0.5}
 
 
+def test_an_input_that_was_counted_with_what_came_from_the_cache_is_not_added_to():
+    counts = {"input_tokens": 30, "output_tokens": 1, "total_tokens": 31, "input_tokens_cache_read": 20}
+    [record] = READER.records({**HEADER, "samples": [{**SAMPLE, "model_usage": {"p/m": counts}}]})
+    usage = READER.sample(record, 0).trace.usage
+    assert (usage.input_tokens, usage.cached_tokens) == (30, 20)
+
+
+def test_of_several_models_no_usage_is_that_of_the_whole_and_all_are_kept():
+    models = {name: {"input_tokens": 3, "output_tokens": 1, "total_cost": 0.5} for name in ("p/m", "q/n")}
+    [record] = READER.records({**HEADER, "samples": [{**SAMPLE, "model_usage": models}]})
+    trace = READER.sample(record, 0).trace
+    assert (trace.usage, trace.cost_usd) == (None, None)
+    assert trace.extra["sample"]["model_usage"] == models
+
+
 def test_an_agent_whose_messages_stand_in_events_alone_is_a_child():
     [record] = READER.records(LOG)
     [child] = READER.sample(record, 0).trace.children

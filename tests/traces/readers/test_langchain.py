@@ -373,3 +373,12 @@ def test_recorded_conversations(shared_data, forgotten, name):
     assert trace.response == "3"
     assert trace.warnings == ()
     assert forgotten(READER, document) == []
+
+
+def test_outputs_that_begin_within_the_inputs_do_not_double_them():
+    asked = [{"type": "human", "content": text, "id": text} for text in ("q1", "q2")]
+    record = {
+        "inputs": {"messages": asked},
+        "outputs": {"messages": [asked[1], {"type": "ai", "content": "a", "id": "a"}]},
+    }
+    assert [message.text for message in READER.sample(record, 0).trace.messages] == ["q1", "q2", "a"]

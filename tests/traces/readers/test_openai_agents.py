@@ -131,6 +131,16 @@ def test_another_run_in_the_same_trace_goes_on_where_its_history_says():
     assert texts[5:] == ["Rain", "Weather?", "Rain", "Something else", "Rain"]
 
 
+def test_what_one_of_several_runs_used_is_not_what_all_did():
+    made = only([*SPOKEN, span("r2", None, 10, 11, type="custom", name="task", data=TASK)]).trace
+    assert made.usage is None
+
+
+def test_an_error_of_the_run_is_how_it_ended():
+    run = span("r", None, 0, 9, {"message": "Max turns exceeded"}, type="custom", name="task", data=TASK)
+    assert only([run if row["id"] == "r" else row for row in SPOKEN]).trace.termination == "Max turns exceeded"
+
+
 def test_an_agent_that_is_called_as_a_tool_is_a_child():
     inner = {"role": "user", "content": "1"}
     nested = [

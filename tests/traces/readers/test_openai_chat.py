@@ -724,6 +724,15 @@ def test_streamed_choices_are_samples_of_one_group():
     ]
 
 
+def test_many_streamed_choices_are_in_the_order_of_their_numbers():
+    stream = [chunk({"content": str(number)}) for number in range(11)]
+    for number, one in enumerate(stream):
+        one["choices"][0]["index"] = number
+    assert [(sample.id, sample.trace.response) for sample in samples_of(stream, CHUNKS)] == [
+        (f"a#{number}", str(number)) for number in range(11)
+    ]
+
+
 def test_usage_that_is_told_again_in_each_chunk_counts_once_and_nothing_is_forgotten(forgotten):
     stream = [
         {**one, "usage": {"prompt_tokens": 3, "completion_tokens": number}, "obfuscation": "x" * number}
@@ -939,3 +948,19 @@ def test_texts_and_calls_are_those_of_the_recording(recorded):
 def test_nothing_of_a_recording_is_forgotten(recorded, forgotten):
     for request, response in Random().sample(recorded, 10):  # noqa: S311 - no secret
         assert forgotten(READER, {"request": request, "response": response}, most=20) == []
+
+
+@pytest.mark.parametrize("response", ["Yo", {"error": {"message": "boom"}}, [{"type": "ping"}]])
+def test_an_answer_that_cannot_be_read_is_told(response):
+    asked = [{"role": "user", "content": "Hi"}]
+    for row in ({"request": {"messages": asked}, "response": response}, {"messages": asked, "response": response}):
+        (warning,) = READER.sample(row, 0).trace.warnings
+        assert (warning.found[:15], warning.where) == ("holds no answer", "response")
+    answered = [*asked, {"role": "assistant", "content": "Hello"}]
+    assert not READER.sample({"messages": answered, "response": {"latency": 1}}, 0).trace.warnings
+
+
+def test_a_custom_id_beside_messages_is_no_batch():
+    row = {"custom_id": "k", "messages": [{"role": "user", "content": "Hi"}], "params": {"temperature": 0}}
+    (record,) = READER.records(row)
+    assert [message.text for message in READER.sample(record, 0).trace.messages] == ["Hi"]

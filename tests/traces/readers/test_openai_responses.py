@@ -302,3 +302,17 @@ def test_the_list_of_the_agents_sdk(shared_data, lost):
     assert made.trace.warnings == ()
     gone = lost({"input": json.loads(path.read_text())}, made)
     assert {place.rpartition(".")[2] for place in gone} <= {"type", "arguments"}
+
+
+def test_the_events_of_several_responses_in_a_pair_are_all_read():
+    def events(text: str) -> list[dict]:
+        message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+        whole = {"id": text, "object": "response", "status": "completed", "output": [message]}
+        return [
+            {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}},
+            {"type": "response.completed", "response": whole},
+        ]
+
+    made = sample({"request": {"model": "m", "input": "q"}, "response": [*events("one"), *events("two")]})
+    assert made.trace.messages[0].text == "q"
+    assert made.trace.response == "one\ntwo"

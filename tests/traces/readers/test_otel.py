@@ -330,6 +330,13 @@ def test_a_reason_that_is_no_text_is_kept_as_it_stands() -> None:
     assert (made.messages[1].text, len(made.warnings)) == ("hi", 1)
 
 
+def test_of_several_reasons_none_is_that_of_a_single_answer() -> None:
+    reasons: JsonValue = ["length", "stop"]
+    made = one([span("1", chat([ASKED], [DONE], **{"gen_ai.response.finish_reasons": reasons}))])
+    assert made.messages[-1] == AIMessage("12C", timestamp=made.messages[-1].timestamp)
+    assert "gen_ai.response.finish_reasons" in str(made.extra)
+
+
 def test_verdicts_in_events_are_labels() -> None:
     def verdict(**fields: JsonValue) -> dict:
         attributes = {f"gen_ai.evaluation.{name.replace('__', '.')}": value for name, value in fields.items()}
@@ -454,3 +461,31 @@ def test_a_damaged_document_is_read_or_refused(data) -> None:
             assert isinstance(READER.sample(record, number), Sample)
         except TraceError:
             continue
+
+
+def test_calls_that_hold_nothing_but_system_messages_are_not_folded():
+    def call(trace: str, role: str) -> dict:
+        said = [{"role": role, "parts": [{"type": "text", "content": "x"}]}]
+        attributes = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": said, "gen_ai.output.messages": said}
+        return {"trace_id": trace, "span_id": "1", "attributes": attributes}
+
+    assert len(list(READER.records([call("a", "system"), call("b", "user")]))) == 2
+
+
+@pytest.mark.parametrize("name", ["ai.prompt.messages", "gcp.vertex.agent.llm_request", "gen_ai.input.messages"])
+def test_an_attribute_that_was_cut_off_is_refused_with_the_reason(name):
+    other = {"gen_ai.input.messages": "gen_ai.operation.name", "ai.prompt.messages": "ai.operationId"}
+    attributes = {
+        name: '[{"role": "us',
+        other.get(name, "gcp.vertex.agent.llm_response"): "{}" if "gcp" in name else "ai.generateText.doGenerate",
+    }
+    (record,) = READER.records([{"trace_id": "a", "span_id": "1", "attributes": attributes}])
+    with pytest.raises(TraceError, match="OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"):
+        READER.sample(record, 0)
+
+
+def test_an_event_whose_name_is_no_text_is_no_event():
+    events = json.dumps([{"event.name": ["x"]}, {"event.name": "gen_ai.user.message", "content": "Hi"}])
+    attributes = {"gen_ai.operation.name": "chat", "events": events}
+    (record,) = READER.records([{"trace_id": "a", "span_id": "1", "attributes": attributes}])
+    assert [message.text for message in READER.sample(record, 0).trace.messages] == ["Hi"]

@@ -171,6 +171,17 @@ def test_simulations_and_their_messages_alone_are_recognised(tmp_path, forgotten
     assert forgotten(READER, document) == []
 
 
+def test_what_the_benchmark_says_goes_before_what_stands_beside():
+    sample = sample_of({**FILE, "group": "x", "domain": "y", "label": "z"})
+    assert (sample.group, sample.domain, sample.label) == ("4", "airline", "z")
+
+
+def test_the_id_of_a_task_may_be_a_number():
+    [simulation] = FILE["simulations"]
+    sample = sample_of({**FILE, "simulations": [{**simulation, "task_id": 4}]})
+    assert (sample.group, len(sample.reference_tool_calls)) == ("4", 3)
+
+
 @pytest.mark.parametrize(
     ("simulation", "expected"),
     [
@@ -336,3 +347,11 @@ def test_nothing_of_a_recording_is_lost_and_every_result_is_paired(recorded, los
         errors = [message["error"] for message in simulation["messages"] if message["role"] == "tool"]
         assert [messages[index].is_error for index in results] == errors
         assert Sample.model_validate_json(sample.model_dump_json()) == sample
+
+
+def test_chats_with_numbered_turns_are_not_of_tau2():
+    said = {"role": "user", "content": "Hi", "turn_idx": 0}
+    result = {"role": "tool", "tool_call_id": "c", "content": "1", "turn_idx": 1}
+    assert READER.recognises([said, said])
+    for row in ([said, result], {"task_id": "t", "messages": [said], "system": "S"}):
+        assert not READER.recognises(row)
