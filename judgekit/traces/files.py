@@ -37,6 +37,7 @@ _SUFFIXES: dict[str, Container] = {
     ".tsv": "csv",
     ".parquet": "parquet",
     ".eval": "archive",
+    ".traj": "document",  # of SWE-agent
     ".txt": "document",
     ".log": "document",
 }

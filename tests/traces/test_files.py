@@ -223,7 +223,7 @@ def test_a_name_may_end_in_capital_letters(tmp_path, name):
     assert [sample.trace.response for sample in read(path, on_error="raise")] == ["a", "b"]
 
 
-KNOWN = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet, .eval, .txt, .log, all also with .gz or .zst"
+KNOWN = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet, .eval, .traj, .txt, .log, all also with .gz or .zst"
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.csv.zip", "a.xlsx.gz", "a.xlsx.zst"])

@@ -1,3 +1,4 @@
+import json
 import re
 from datetime import UTC, datetime
 
@@ -16,6 +17,7 @@ from judgekit.traces.message import (
     Usage,
 )
 from judgekit.traces.readers.swe_agent import SWEAgentReader
+from judgekit.traces.reading import read
 from judgekit.traces.trace import TraceWarning
 
 READER = SWEAgentReader()
@@ -157,3 +159,11 @@ def test_records_of_other_formats_are_not_recognised(other):
 def test_nothing_is_forgotten_and_nothing_crashes(document, forgotten, crashes):
     assert forgotten(READER, document) == []
     assert crashes(READER, document) == []
+
+
+def test_files_of_the_agent_are_read_by_name_and_in_folders(tmp_path):
+    path = tmp_path / "django.traj"
+    path.write_text(json.dumps(FILE), encoding="utf-8")
+    (named,), (found,) = read(path), read(tmp_path)
+    assert named == found
+    assert named.trace.source.format == "swe-agent"
