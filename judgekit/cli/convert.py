@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.app import app
-from judgekit.cli.run import columns_of
+from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.errors import ConfigError
 from judgekit.reports.terminal import console, printable_lines
 from judgekit.traces.files import must_not_be_read
@@ -19,12 +19,7 @@ from judgekit.traces.writing import write
 
 @app.command()
 def convert(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="A file of recordings, a folder, a pattern such as 'logs/*.json', or - for standard input."
-        ),
-    ],
+    file: Recorded,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="The file to write, as JSONL; also .gz or .zst; - is standard output."),
@@ -32,14 +27,9 @@ def convert(
     to: Annotated[
         str, typer.Option(help="The format to write: judgekit, which loses nothing, openai-chat or ragas.")
     ] = "judgekit",
-    format: Annotated[str | None, typer.Option(help="The file's format, found out by itself if not given.")] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="A column under another name, as THEIRS=OURS (question=input); may be repeated."),
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="The file's encoding, if it is neither UTF-8 nor GB18030.")
-    ] = None,
+    format: Format = None,
+    column: Column = None,
+    encoding: Encoding = None,
 ) -> None:
     """Write recordings in one format, and say what it has no place for."""
     must_not_be_read(output, file)

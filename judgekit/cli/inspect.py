@@ -2,13 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from judgekit.cli.app import app
-from judgekit.cli.run import columns_of
+from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.reports.terminal import console, printable, printable_lines
 from judgekit.traces.inspection import Inspection
 from judgekit.traces.reading import Recordings
@@ -20,20 +18,10 @@ _CONVERSATION_TOKENS = 2_000
 
 @app.command()
 def inspect(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="A file of recordings, a folder, a pattern such as 'logs/*.json', or - for standard input."
-        ),
-    ],
-    format: Annotated[str | None, typer.Option(help="The file's format, found out by itself if not given.")] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="A column under another name, as THEIRS=OURS (question=input); may be repeated."),
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="The file's encoding, if it is neither UTF-8 nor GB18030.")
-    ] = None,
+    file: Recorded,
+    format: Format = None,
+    column: Column = None,
+    encoding: Encoding = None,
 ) -> None:
     """Say what is in a file: how it was read, what was found, what was left out and why."""
     recordings = Recordings(file, format, columns=columns_of(column or ()), encoding=encoding)

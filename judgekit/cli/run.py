@@ -16,6 +16,7 @@ import typer
 import judgekit
 from judgekit.cli.app import app
 from judgekit.cli.interrupts import Interrupts
+from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.config import Config, ScorerSpec
 from judgekit.errors import BudgetError, ConfigError, TraceError
 from judgekit.judges.judge import Judge
@@ -57,13 +58,7 @@ def demo() -> None:
 
 @app.command()
 def run(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Recorded conversations or dataset rows: a file (.jsonl, .json, .csv, .tsv, .parquet, .eval; or with .gz "
-            "or .zst), a folder, a pattern such as 'logs/*.json', or - for standard input."
-        ),
-    ],
+    file: Recorded,
     scorer: Annotated[
         list[str] | None,
         typer.Option(help="A scorer, as NAME or NAME:option=value,...; may be repeated. See judgekit scorers."),
@@ -71,14 +66,9 @@ def run(
     judge: Annotated[
         str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
     ] = None,
-    format: Annotated[str | None, typer.Option(help="The file's format, found out by itself if not given.")] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="A column under another name, as THEIRS=OURS (question=input); may be repeated."),
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="The file's encoding, if it is neither UTF-8 nor GB18030.")
-    ] = None,
+    format: Format = None,
+    column: Column = None,
+    encoding: Encoding = None,
     references: Annotated[
         Path | None,
         typer.Option(help="File of references for traces that carry none, joined by id, input or metadata key."),
@@ -134,19 +124,6 @@ def run(
     )
     if recordings.failed:
         raise typer.Exit(1)
-
-
-def columns_of(texts: Sequence[str]) -> dict[str, str]:
-    """What other names columns have, from texts such as ``question=input``."""
-    columns: dict[str, str] = {}
-    for text in texts:
-        theirs, equals, ours = text.rpartition("=")
-        if not (theirs and equals and ours):
-            raise ConfigError(f"--column {text}: expected THEIRS=OURS, such as question=input")
-        if theirs in columns:
-            raise ConfigError(f"--column {text}: {theirs!r} is given twice")
-        columns[theirs] = ours
-    return columns
 
 
 def _plan(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> None:
