@@ -2,8 +2,8 @@
 
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -92,17 +92,19 @@ class Recordings:
         file = File.at(path, encoding) if paths == [Path(path)] else None
         if references is not None:
             known = File.at(references, encoding)
-            self._joiner = Joiner(known.path, _records(known, self._names))
+            with closing(_records(known, self._names)) as rows:
+                self._joiner = Joiner(known.path, rows)
             self._notices = [known.notice, self._joiner.notice]
         self._found = self._of_all(Path(path), paths) if file is None else self._of_one(self._of(file, 0))
 
     def samples(self, on_error: OnError) -> Iterator[Sample]:
         """The samples, once; see `read`."""
-        for found in chain(filter(None, self._notices), self._found):
-            if isinstance(found, TraceError):
-                _report(found, on_error)
-            else:
-                yield found if self._joiner is None else self._joiner.join(found)
+        with closing(self._found):  # an error that is raised would else hold the file open for as long as it lives
+            for found in chain(filter(None, self._notices), self._found):
+                if isinstance(found, TraceError):
+                    _report(found, on_error)
+                else:
+                    yield found if self._joiner is None else self._joiner.join(found)
         for problem in self._joiner.misfits() if self._joiner else ():
             _report(problem, on_error)
 
@@ -111,12 +113,12 @@ class Recordings:
         if file.container == "document":
             samples, name = _from_document(file, self._names, self._named, before)
         else:
-            reader = self._named or _detected(file, _required(file, self._names))
+            reader = self._named or _detected_in(file, self._names)
             samples, name = _from_records(file, self._names, reader, before), reader.name
         self.formats[file.path] = name
         return samples if file.notice is None else chain([file.notice], samples)
 
-    def _of_one(self, found: Iterator[Sample | TraceError]) -> Iterator[Sample | TraceError]:
+    def _of_one(self, found: Iterator[Sample | TraceError]) -> Generator[Sample | TraceError]:
         """What is in a single file. Where it breaks off, what was read before stays."""
         any_read = False
         try:
@@ -129,7 +131,7 @@ class Recordings:
             self.failed.append(error)
             yield error
 
-    def _of_all(self, path: Path, paths: Sequence[Path]) -> Iterator[Sample | TraceError]:
+    def _of_all(self, path: Path, paths: Sequence[Path]) -> Generator[Sample | TraceError]:
         before = 0
         for file in paths:
             try:
@@ -148,11 +150,13 @@ class Recordings:
             yield error
 
 
-def _records(file: File, names: Columns) -> Iterator[Record]:
+def _records(file: File, names: Columns) -> Generator[Record]:
     if file.container == "csv":
-        return csv_rows(file, names)
+        yield from csv_rows(file, names)
+        return
     if file.container == "parquet":
-        return parquet_rows(file, names)
+        yield from parquet_rows(file, names)
+        return
     document = file.document() if file.container == "document" else None
     if document is None:
         records = file.records()
@@ -160,12 +164,17 @@ def _records(file: File, names: Columns) -> Iterator[Record]:
         records = (Record(None, row, document.clean) for row in rows)
     else:
         raise TraceError("holds no rows", path=file.path)
-    return names.rows(records) if names.names else records
+    yield from names.rows(records) if names.names else records
 
 
-def _required(file: File, names: Columns) -> Iterator[Record]:
+def _required(file: File, names: Columns) -> Generator[Record]:
     records = _records(file, names)
-    return names.required(file.path, records) if names.names else records
+    yield from names.required(file.path, records) if names.names else records
+
+
+def _detected_in(file: File, names: Columns) -> Reader:
+    with closing(_required(file, names)) as records:
+        return _detected(file, records)
 
 
 def _detected(file: File, records: Iterable[Record]) -> Reader:
@@ -271,7 +280,7 @@ def _from_document(
     document = file.document()
     if document is None:
         objects = replace(file, container="objects")
-        reader = named or _detected(objects, _required(objects, names))
+        reader = named or _detected_in(objects, names)
         return _from_records(objects, names, reader, before), reader.name
     try:
         value = _value(document.value)
