@@ -1,0 +1,76 @@
+"""The units of a set of values: single values, or groups of them such as trials of one task. Units are independent."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Groups: TypeAlias = Sequence[Hashable] | NDArray[np.integer]
+"""The group of each value: integers, or anything that can be a key, in which ``None`` stands for a value alone."""
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Values, and the number of the group that each belongs to, from 0; ``None`` where no group has a second value."""
+
+    values: NDArray[np.float64]
+    codes: NDArray[np.intp] | None
+
+    @classmethod
+    def of(cls, values: ArrayLike, groups: Groups | None = None) -> Self:
+        """Reads values and the group of each.
+
+        Raises:
+            ValueError: The values are no list of finite numbers, or there is not one group for each.
+        """
+        found = np.asarray(values, dtype=np.float64)
+        if found.ndim != 1 or not np.isfinite(found).all():
+            raise ValueError(f"expected a list of finite numbers, found {found!r}")
+        if groups is None:
+            return cls(found, None)
+        if len(groups) != len(found):
+            raise ValueError(f"expected one group for each of {len(found):,} values, found {len(groups):,}")
+        codes = _codes(groups)
+        return cls(found, None if np.bincount(codes).max(initial=0) < 2 else codes)
+
+    def __len__(self) -> int:
+        return len(self.values) if self.codes is None else int(self.codes.max()) + 1
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of ``values``, which stand for `values`, in each unit."""
+        return values if self.codes is None else np.asarray(np.bincount(self.codes, weights=values), np.float64)
+
+    def standard_error(self) -> float | None:
+        """The standard error of the mean of all values; ``None`` where there are fewer than two units.
+
+        se**2 = G / (G - 1) * sum over the G units of (sum of the unit's deviations from the mean)**2 / n**2: the sandwich
+        estimator for a constant (Liang and Zeger 1986, https://doi.org/10.1093/biomet/73.1.13) with the factor called
+        CR1, G / (G - 1) * (n - 1) / (n - K) where K = 1 (Cameron and Miller 2015, https://doi.org/10.3368/jhr.50.2.317).
+        With this factor groups of one value give s / sqrt(n), the ordinary standard error. Assumes that units are
+        independent; within a group, values may depend on each other in any way. It is too small on average where groups
+        are few, say under 20, or of very different sizes.
+
+        What is left by rounding is no spread: up to 1e-12, or that part of the greatest value, is exactly 0.
+        """
+        units = len(self)
+        if units < 2:
+            return None
+        sums = self.sums(self.values - self.values.mean())
+        error = float(np.sqrt(units / (units - 1) * np.square(sums).sum()) / len(self.values))
+        return error if error > _ROUNDING * max(1.0, float(np.abs(self.values).max())) else 0.0
+
+
+def _codes(groups: Groups) -> NDArray[np.intp]:
+    if isinstance(groups, np.ndarray) and np.issubdtype(groups.dtype, np.integer):
+        return np.unique(groups, return_inverse=True)[1]
+    known: dict[Hashable, int] = {}
+    codes = np.fromiter(
+        (-1 if group is None else known.setdefault(group, len(known)) for group in groups), np.intp, len(groups)
+    )
+    alone = codes < 0
+    codes[alone] = np.arange(len(known), len(known) + alone.sum())
+    return codes

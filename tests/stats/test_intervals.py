@@ -1,0 +1,168 @@
+"""Intervals, held against scipy, statsmodels, published numbers, and how often they cover what they should."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.regression.linear_model import OLS
+
+from judgekit.stats.intervals import bootstrap, clustered, mean_interval, t_interval, wilson
+
+EIGHTHS = st.integers(0, 8).map(lambda eighth: eighth / 8)
+BINARY = st.integers(0, 1).map(float)
+GROUPED = st.lists(st.tuples(BINARY, st.sampled_from("abcdef"))) | st.lists(
+    st.tuples(EIGHTHS, st.sampled_from("abcdef"))
+)
+
+
+def bounds(interval):
+    return pytest.approx((interval.low, interval.high), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilson_gives_the_published_intervals(successes, n, low, high):
+    # Newcombe 1998, https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E, method 3
+    assert wilson(successes, n)[:2] == pytest.approx((low, high), abs=5e-5)
+
+
+@given(st.data(), st.integers(1, 5_000), st.sampled_from([0.8, 0.95, 0.99]))
+def test_wilson_is_that_of_scipy(data, n, level):
+    successes = data.draw(st.integers(0, n))
+    found = wilson(successes, n, level=level)
+    assert found[:2] == bounds(scipy.stats.binomtest(successes, n).proportion_ci(level, "wilson"))
+    assert 0 <= found.low <= successes / n <= found.high <= 1
+
+
+def test_there_is_no_share_of_nothing_and_none_over_all():
+    assert wilson(0, 0) is None
+    with pytest.raises(ValueError, match="expected 0 to 3 successes, found 4"):
+        wilson(4, 3)
+
+
+@given(
+    st.lists(st.floats(-1e3, 1e3), min_size=2).filter(lambda values: np.ptp(values) > 1e-3),
+    st.sampled_from([0.8, 0.95]),
+)
+def test_t_is_that_of_scipy(values, level):
+    found = t_interval(values, level=level)
+    assert found[:2] == bounds(scipy.stats.ttest_1samp(values, 0).confidence_interval(level))
+    assert clustered(values, range(len(values)), level=level) == found
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 12), st.integers(0, 40), st.integers(0, 999), st.floats(0.1, 9), st.floats(-9, 9))
+def test_clustered_is_that_of_statsmodels(count, more, seed, scale, shift):
+    random = np.random.default_rng(seed)
+    groups = random.permutation(np.concatenate([np.arange(count), random.integers(0, count, more)]))
+    values = random.random(count)[groups] + random.normal(0, 0.5, len(groups))
+    found = clustered(values, groups)
+    theirs = OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
+    assert found[:2] == pytest.approx(tuple(theirs.conf_int()[0]))
+    moved = clustered(scale * values + shift, groups)
+    assert moved[:2] == pytest.approx((scale * found.low + shift, scale * found.high + shift))
+
+
+@pytest.mark.parametrize(
+    ("values", "groups", "method"),
+    [
+        ([0, 1, 1], None, "Wilson"),
+        ([True, True], ["a", "b"], "Wilson"),
+        ([1], None, "Wilson"),
+        ([0, 1, 0.5], [None, "a", "b"], "t"),
+        ([0.5, 0.5], None, "Wilson, all values alike"),
+        ([0, 1, 1], list("aab"), "cluster-robust t, 2 groups"),
+        ([0.2, 0.4, 0.1], list("aab"), "cluster-robust t, 2 groups"),
+        ([1, 1, 1], list("aab"), "Wilson, all 2 groups alike"),
+        ([0, 1, 1, 0], list("aabb"), "Wilson, all 2 groups alike"),
+    ],
+)
+def test_the_interval_of_a_mean_says_how_it_was_found(values, groups, method):
+    assert mean_interval(values, groups).method == method
+
+
+@pytest.mark.parametrize(("values", "groups"), [([], None), ([], []), ([0.5], None), ([0, 1], "aa"), ([1, 1], "aa")])
+def test_where_nothing_can_be_said_there_is_no_interval(values, groups):
+    assert mean_interval(values, groups) is None
+    assert bootstrap(values, groups) is None
+    assert t_interval(values[:1]) is None
+
+
+def test_units_that_do_not_differ_leave_room_for_those_that_were_not_drawn():
+    share = 0.4345  # at most, of all units, where none of 5 differs: z**2 / (5 + z**2) with z = 1.96
+    assert mean_interval([0.25] * 5)[:2] == pytest.approx((0.25 - share * 0.25, 0.25 + share * 0.75), abs=1e-4)
+    assert t_interval([0.25] * 5) is None
+    assert mean_interval([1] * 10, [*range(5)] * 2)[:2] == bounds(wilson(5, 5))
+    assert mean_interval([0, 1] * 5, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4])[:2] == pytest.approx((0.283, 0.717), abs=1e-3)
+
+
+@given(GROUPED, st.randoms())
+def test_an_interval_of_a_mean_covers_it_within_0_and_1_in_any_order_and_from_either_end(pairs, random):
+    values, groups = [value for value, _ in pairs], [group for _, group in pairs]
+    for chosen in (groups, None):
+        found = mean_interval(values, chosen)
+        if found is None:
+            continue
+        order = random.sample(range(len(values)), len(values))
+        shuffled = mean_interval([values[one] for one in order], chosen and [groups[one] for one in order])
+        assert shuffled[:2] == bounds(found)
+        mirrored = mean_interval([1 - value for value in values], chosen)
+        assert (1 - mirrored.high, 1 - mirrored.low) == bounds(found)
+        assert 0 <= found.low <= np.mean(values) + 1e-12
+        assert np.mean(values) - 1e-12 <= found.high <= 1
+        assert found.high > found.low
+
+
+def test_a_value_that_is_no_score_is_refused():
+    with pytest.raises(ValueError, match=r"expected values in \[0, 1\], found 1\.5"):
+        mean_interval([0.5, 1.5])
+
+
+def test_with_trials_of_tasks_only_the_clustered_interval_covers_the_mean_as_often_as_it_says():
+    random = np.random.default_rng(20)
+    runs, tasks, trials = 500, 40, 5
+    hard = random.beta(1, 1, (runs, tasks, 1))  # the variance between tasks is 1/3 of the whole
+    passed = (random.random((runs, tasks, trials)) < hard).astype(float).reshape(runs, -1)
+    groups = np.repeat(np.arange(tasks), trials)
+
+    def coverage(groups):
+        found = [mean_interval(values, groups) for values in passed]
+        return np.mean([one.low <= 0.5 <= one.high for one in found])
+
+    assert coverage(groups) == pytest.approx(0.95, abs=0.03)  # three standard errors of 500 runs
+    assert coverage(None) < 0.85
+
+
+def test_bootstrap_is_that_of_scipy():
+    random = np.random.default_rng(5)
+    values = random.beta(2, 1, 60)
+    for statistic in (np.mean, np.median):
+        theirs = scipy.stats.bootstrap([values], statistic, method="percentile").confidence_interval
+        ours = bootstrap(values, statistic=statistic)
+        width = theirs.high - theirs.low
+        assert ours[:2] == pytest.approx(tuple(theirs), abs=0.06 * width)  # six times the error of 10,000 draws
+
+
+def test_bootstrap_draws_groups_whole():
+    random = np.random.default_rng(6)
+    groups = random.integers(0, 25, 120)
+    values = np.clip(random.random(25)[groups] + random.normal(0, 0.1, 120), 0, 1)
+    parts = np.bincount(groups, weights=values), np.bincount(groups)
+
+    def mean(sums, sizes, axis):
+        return sums.sum(axis) / sizes.sum(axis)
+
+    theirs = scipy.stats.bootstrap(parts, mean, paired=True, method="percentile").confidence_interval
+    found = bootstrap(values, [f"task {group}" for group in groups])
+    assert found[:2] == pytest.approx(tuple(theirs), abs=0.06 * (theirs.high - theirs.low))
+    assert found.method == "bootstrap, 25 groups"
+
+
+def test_bootstrap_is_repeated_by_its_seed_and_says_nothing_of_what_does_not_vary():
+    values = [0.1, 0.4, 0.9, 0.3]
+    assert bootstrap(values, draws=50, seed=3) == bootstrap(values, draws=50, seed=3) != bootstrap(values, draws=50)
+    assert bootstrap([1, 1, 1]) is None
+    assert bootstrap(values, statistic=lambda sample: float("nan"), draws=3) is None
