@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from judgekit.judges.price import Price as Price
     from judgekit.judges.prompt import load_prompt as load_prompt
     from judgekit.judges.scripted import ScriptedJudge as ScriptedJudge
-    from judgekit.runs.results import Row as Row
+    from judgekit.reports.compare import Comparison as Comparison
+    from judgekit.reports.compare import compare as compare
+    from judgekit.reports.export import report as report
+    from judgekit.reports.gates import check_gates as check_gates
     from judgekit.runs.results import Run as Run
+    from judgekit.runs.rows import Row as Row
     from judgekit.runs.runner import arun as arun
     from judgekit.runs.runner import run as run
     from judgekit.score import Score as Score
@@ -108,6 +112,7 @@ _HOMES = {
     "CHRF": "scorers.text.translation",
     "Classification": "scorers.classification.labels",
     "CollaborationEfficiency": "scorers.generalization",
+    "Comparison": "reports.compare",
     "Count": "scorers.tool_calls.constraints",
     "ERR": "scorers.ranking.graded",
     "ExactMatch": "scorers.text.matches",
@@ -144,7 +149,7 @@ _HOMES = {
     "Regex": "scorers.text.matches",
     "Repeat": "scorers.repeat",
     "Require": "scorers.tool_calls.constraints",
-    "Row": "runs.results",
+    "Row": "runs.rows",
     "Run": "runs.results",
     "Sample": "traces.sample",
     "SchemaValid": "scorers.tool_calls.constraints",
@@ -171,6 +176,8 @@ _HOMES = {
     "arun": "runs.runner",
     "attempt": "scoring",
     "between": "scorers.tool_calls.matchers",
+    "check_gates": "reports.gates",
+    "compare": "reports.compare",
     "contains": "scorers.tool_calls.matchers",
     "load_prompt": "judges.prompt",
     "near": "scorers.tool_calls.matchers",
@@ -178,6 +185,7 @@ _HOMES = {
     "one_of": "scorers.tool_calls.matchers",
     "read": "traces.reading",
     "regex": "scorers.tool_calls.matchers",
+    "report": "reports.export",
     "run": "runs.runner",
     "scorer": "scoring",
     "similar": "scorers.tool_calls.matchers",

@@ -1,6 +1,8 @@
 """Config: TOML, the environment and the command line become judges and scorers. Nothing below reads any of them.
 
 store_text = true               # false: scores and hashes are written, and no word of a conversation
+gate = ["tool_call_f1 >= 0.9", "failed <= 1%"]
+min_coverage = 0.9              # of fewer samples, no number meets a gate
 [judges.default]
 model = "openai/gpt-4.1-mini"
 fallback = ["other"]            # names of judges
@@ -99,7 +101,7 @@ class ScorerSpec(Record):
 
     name: str
     argument: JsonValue = None
-    alias: str | None = Field(default=None, validation_alias="as")
+    alias: str | None = Field(default=None, alias="as")
     options: JsonObject
 
     @classmethod
@@ -169,6 +171,8 @@ def _value(text: str) -> tuple[JsonValue, str]:
 
 class _File(Record):
     store_text: bool = True
+    gate: Many[str] = ()
+    min_coverage: float = Field(default=0, ge=0, le=1)
     judges: dict[str, Judge] = Field(default_factory=dict[str, Judge])
     scorers: Many[JsonObject] = ()
 
@@ -197,6 +201,8 @@ class Config:
         found = path or (Path(FILE) if Path(FILE).is_file() else None)
         file, fallbacks = (_File(), dict[str, Sequence[str]]()) if found is None else _load(found)
         self.store_text = file.store_text
+        self.gates = tuple(file.gate)
+        self.min_coverage = file.min_coverage
         self._switches = switches if file.store_text else {**switches, "store_text": False}
         self.judges: dict[str, Judge] = {}
         self._link(file.judges, fallbacks)

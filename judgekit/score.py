@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import GetSetDescriptorType
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, Field, JsonValue, model_validator
 
@@ -44,11 +44,18 @@ _UNCHARGED = {
 """Errors of requests that no model answered. Answers that are refused, filtered or cut off are paid for like others."""
 
 
+class Exchange(Record):
+    """What a judge was sent, as pairs of role and text, and the reply as it came; ``None`` if none came."""
+
+    messages: Many[tuple[str, str]]
+    reply: str | None = None
+
+
 class JudgeCall(Record):
     """One request to a judge, also one that failed.
 
     ``prompt`` is the prompt with its version. ``cost_usd`` is ``None`` where the price is unknown. ``cached`` replies
-    cost nothing; their usage is what they once cost.
+    cost nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run keeps it apart.
     """
 
     judge: str
@@ -58,6 +65,7 @@ class JudgeCall(Record):
     cost_usd: float | None = None
     seconds: float = 0.0
     error: str | None = None
+    exchange: Exchange | None = Field(default=None, exclude=True, repr=False)
 
     @property
     def tokens_paid(self) -> int | None:
@@ -185,6 +193,13 @@ class Score(_Explained):
         )
         if explain is not None:
             score._explain_with(explain)
+        return score
+
+    @classmethod
+    def kept(cls, explain: Explain, **fields: Any) -> "Score":
+        """A score as it was kept: its fields are not looked at again, and reason and details only when asked for."""
+        score = cls.model_construct(None, reason="", details={}, **fields)
+        score._explain_with(explain)  # noqa: SLF001 - it is one of its own
         return score
 
     def diff(self) -> Diff:

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import PurePath
 from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import STOPS_RUN, ConfigError
 from judgekit.score import Score, ledger
@@ -175,7 +175,16 @@ def signature(scorer: Scorer) -> str:
         ConfigError: A field holds something that cannot be told from another of its kind, such as a function without
             a ``version``.
     """
-    return hashlib.sha256(json.dumps(_identity(scorer), sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(identity(scorer), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def identity(scorer: Scorer) -> JsonValue:
+    """What a `signature` is the hash of, as JSON, to tell in what two scorers differ.
+
+    Raises:
+        ConfigError: As `signature`.
+    """
+    return cast("JsonValue", _identity(scorer))
 
 
 def _identity(value: object) -> object:

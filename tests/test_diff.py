@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.runs.results import Row
+from judgekit.runs.rows import Row
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.traces.message import AIMessage, ToolCall

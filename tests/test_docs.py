@@ -307,7 +307,7 @@ def test_what_other_tools_call_it_names_presets_that_there_are():
 
 
 @pytest.mark.usefixtures("workplace")
-@pytest.mark.parametrize("name", ["texts", "ranking", "conduct", "datasets", "from-ragas"])
+@pytest.mark.parametrize("name", ["texts", "ranking", "conduct", "datasets", "from-ragas", "comparing", "runs"])
 def test_what_the_snippets_on_the_other_scorers_and_on_datasets_assert_is_so(name):
     """Each may use the names of those before it."""
     text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")

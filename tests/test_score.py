@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from judgekit.diff import DiffLine
-from judgekit.runs.results import Row
+from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score, current_draw, drawing, ledger, record
 from judgekit.traces.message import Usage
 

@@ -4,6 +4,7 @@ Exit codes: 0 all is well; 1 something was not scored that should have been; 2 n
 """
 
 from judgekit.cli import cache as cache
+from judgekit.cli import compare as compare
 from judgekit.cli import convert as convert
 from judgekit.cli import doctor as doctor
 from judgekit.cli import inspect as inspect
@@ -11,4 +12,5 @@ from judgekit.cli import lists as lists
 from judgekit.cli import pair as pair
 from judgekit.cli import probe as probe
 from judgekit.cli import run as run
+from judgekit.cli import runs as runs
 from judgekit.cli.app import main as main

@@ -8,7 +8,7 @@ import typer
 from judgekit.cli.app import app
 from judgekit.config import scorer_descriptions
 from judgekit.reports.terminal import console
-from judgekit.runs.results import Row
+from judgekit.runs.rows import Row
 from judgekit.traces.message import Record
 from judgekit.traces.readers import READERS
 from judgekit.traces.sample import Sample

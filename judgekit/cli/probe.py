@@ -17,11 +17,13 @@ from judgekit.cli.interrupts import Interrupts
 from judgekit.config import Config
 from judgekit.errors import BudgetError, ConfigError
 from judgekit.judges.judge import Judge
+from judgekit.judges.rate_limit import requests_under_way
 from judgekit.probes.outcome import RESULTS, Outcome, outcomes, verdict
 from judgekit.probes.suite import samples
-from judgekit.reports.terminal import console, printable_lines, progress, show_plan, table
-from judgekit.runs.results import Row
-from judgekit.runs.runner import score_each
+from judgekit.reports.progress import Tally, progress
+from judgekit.reports.terminal import console, printable_lines, show_plan, table
+from judgekit.runs.rows import Row
+from judgekit.runs.runner import score_each, tasks
 from judgekit.runs.summary import Line, Summary
 from judgekit.score import Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
@@ -61,7 +63,7 @@ def probe(
     rows, stopped, exit_code = _ask(asked)
     summary = Summary()
     for row in rows:
-        summary.add(row.score)
+        summary.add(row)
     if dry_run:
         show_plan(summary, console())
         return
@@ -84,13 +86,14 @@ def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
     """The rows, and where it ended before all were there, why, and an exit code that says so."""
     rows: list[Row] = []
     interrupts, scorer = Interrupts(), AgentGoalAccuracyWithoutReference(judge)
-    with progress(len(samples()), console(stderr=True)) as advance:
+    tally = Tally(len(samples()), under_way=requests_under_way)
+    with progress(tally, console(stderr=True)):
 
         def emit(row: Row) -> None:
             rows.append(row)
-            advance()
+            tally.add(row)
 
-        work = score_each(interrupts.until(samples()), [scorer], emit, concurrency=judge.concurrency)
+        work = score_each(interrupts.until(tasks(samples(), [scorer])), emit, concurrency=judge.concurrency)
         try:
             asyncio.run(interrupts.heed(work))
         except KeyboardInterrupt:

@@ -1,38 +1,65 @@
-"""``judgekit run`` and ``judgekit demo``: score recorded conversations."""
+"""``judgekit run``, ``resume``, ``score`` and ``demo``: score recorded conversations."""
 
 import asyncio
 import os
-import random
 import signal
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
 import judgekit
 from judgekit.cli.app import app
+from judgekit.cli.asked import Asked, Problems
 from judgekit.cli.interrupts import Interrupts
+from judgekit.cli.outcome import conclude, show_problems, show_run
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
-from judgekit.config import Config, ScorerSpec
-from judgekit.errors import BudgetError, ConfigError, TraceError
+from judgekit.cli.work import Errand, Processes
+from judgekit.config import JUDGE_VARIABLE, Config, ScorerSpec
+from judgekit.errors import BudgetError, ConfigError, TraceError, listed
 from judgekit.judges.judge import Judge
-from judgekit.reports.export import RowWriter
-from judgekit.reports.terminal import Highlights, console, printable, printable_lines, progress, show_plan, show_summary
-from judgekit.runs.conduct import Efforts
-from judgekit.runs.results import Row
-from judgekit.runs.runner import must_differ, score_each
+from judgekit.judges.rate_limit import requests_under_way
+from judgekit.reports.export import must_be_writable
+from judgekit.reports.gates import Gate
+from judgekit.reports.progress import Tally, progress
+from judgekit.reports.terminal import console, show_plan
+from judgekit.runs.results import Run
+from judgekit.runs.rows import RunRecord, ScorerRecord, differences
+from judgekit.runs.runner import must_differ, score_each, score_into, tasks
+from judgekit.runs.store import RUNS, Store, now
 from judgekit.runs.summary import Summary
+from judgekit.score import Status
 from judgekit.scoring import Scorer
 from judgekit.shipped import shipped
-from judgekit.traces.files import must_not_be_read
-from judgekit.traces.reading import Recordings, read
+from judgekit.traces.files import STREAM, must_not_be_read
+from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 
-_PROBLEMS_SHOWN = 5
+_DIFFERENCES_SHOWN = 5
+_DIGITS = 18
+
+Kept: TypeAlias = Annotated[Path, typer.Option("--store", help="The file in which runs are kept.")]
+Output: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write the run to a file, as its name says: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
+    ),
+]
+Gates: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--gate", help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9'; may be repeated."),
+]
+Show: TypeAlias = Annotated[int, typer.Option(min=0, help="Show the reasons of the N lowest scores of each scorer.")]
+Workers: TypeAlias = Annotated[
+    int, typer.Option(min=1, help="Processes for the scorers that ask no judge; 1 is this one.")
+]
+Number: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
 
 
 @app.command()
@@ -50,7 +77,7 @@ def demo() -> None:
         judgekit.AgentGoalAccuracyWithReference(judge),
         judgekit.AgentGoalAccuracyWithoutReference(judge),
     ]
-    _score(read(folder / "conversations.jsonl", on_error="raise"), scorers, show=3)
+    show_run(judgekit.run(read(folder / "conversations.jsonl", on_error="raise"), scorers, concurrency=1), show=3)
     typer.echo(
         "\nNext: judgekit run FILE --scorer tool_call_f1 on conversations of your own; judgekit scorers lists the rest."
     )
@@ -77,9 +104,12 @@ def run(
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")] = None,
     sample: Annotated[int | None, typer.Option(min=1, help="Score N samples drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="For --sample: which N.")] = 0,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write every score, as JSONL.")] = None,
-    show: Annotated[int, typer.Option(min=0, help="Show the reasons of the N lowest scores of each scorer.")] = 0,
+    output: Output = None,
+    gate: Gates = None,
+    show: Show = 0,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")] = False,
+    workers: Workers = 1,
+    store: Kept = RUNS,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say how many requests, tokens and dollars it would take, and send nothing."),
@@ -89,163 +119,243 @@ def run(
     ] = False,
 ) -> None:
     """Score recorded conversations."""
-    settings = Config(config, judge, os.environ, offline=offline, dry_run=dry_run)
-    specs = [ScorerSpec.parse(text) for text in scorer or ()] or settings.scorers
-    if not specs:
+    asked = Asked(
+        file=str(file),
+        format=format,
+        columns=columns_of(column or ()),
+        encoding=encoding,
+        references=None if references is None else str(references),
+        config=None if config is None else str(config),
+        judge=judge or os.environ.get(JUDGE_VARIABLE) or None,
+        scorers=[ScorerSpec.parse(text) for text in scorer or ()],
+        limit=limit,
+        sample=sample,
+        seed=seed,
+        gates=gate or (),
+        strict=strict,
+        offline=offline,
+    )
+    settings = asked.settings(dict(os.environ), dry_run=dry_run)
+    said = {"scorers": tuple(asked.scorers or settings.scorers), "gates": (*settings.gates, *asked.gates)}
+    asked = asked.model_copy(update=said)
+    if not asked.scorers:
         raise ConfigError(
             "name what to score with: --scorer NAME, or [[scorers]] in a config file; judgekit scorers lists them"
         )
-    scorers = [settings.build(spec) for spec in specs]
-    must_differ(scorers)
-    for judge_used in settings.judges_used.values():
-        judge_used.check()
-    problems: list[TraceError] = []
-    recordings = Recordings(file, format, references, columns_of(column or ()), encoding)
-    samples = recordings.samples("raise" if strict else problems.append)
-    if output is not None:
-        must_not_be_read(output, file, references, config)
-    if limit is not None:
-        samples = islice(samples, limit)
-    if sample is not None:
-        samples = _drawn(samples, sample, random.Random(seed))  # noqa: S311 - a draw, not a secret
+    scorers = _built(settings, asked.scorers)
+    for text in asked.gates:
+        Gate.parse(text, [one.name for one in scorers])
+    outputs = writable(output)
+    for one in outputs:
+        must_not_be_read(one, file, references, config)
+    problems = Problems()
     if dry_run:
-        _plan(samples, scorers)
-        _show_problems(problems, ())
+        _plan((one for _, one in asked.samples(problems)), scorers)
+        show_problems(problems, ())
         return
-    _score(
-        samples,
-        scorers,
-        show=show,
-        output=output,
-        text=settings.store_text,
-        total=_total(file, limit, sample),
-        problems=problems,
-        concurrency=max((one.concurrency for one in settings.judges_used.values()), default=1),
+    record = RunRecord(
+        started_at=now(),
+        inputs=asked.inputs(),
+        scorers=[ScorerRecord.of(one) for one in scorers],
+        asked=asked.model_dump(mode="json", by_alias=True),
+        version=version("judgekit"),
+        keeps_text=settings.store_text,
     )
-    if recordings.failed:
-        raise typer.Exit(1)
+    kept = Store(store)
+    record = kept.begin(record)
+    errand = Errand(store, record, range(len(scorers)))
+    _score(kept, errand, scorers, settings, workers, asked.gates, show, outputs)
+
+
+@app.command()
+def resume(
+    run: Number = "last",
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed scores again.")] = False,
+    output: Output = None,
+    show: Show = 0,
+    workers: Workers = 1,
+    store: Kept = RUNS,
+) -> None:
+    """Go on with a run that broke off or was stopped."""
+    outputs = writable(output)
+    kept = Store(store)
+    record = kept.record(numbered(run))
+    asked = Asked.of(record)
+    settings = asked.settings(dict(os.environ))
+    scorers = _built(settings, asked.scorers)
+    _must_be_as_before(record, scorers)
+    again: tuple[Status, ...] = ("failed",) if retry_failed else ()
+    from_store = _has_its_samples(kept, record, asked)
+    record = kept.change(record.model_copy(update={"ended_at": None, "stopped": ""}))
+    errand = Errand(store, record, range(len(scorers)), again, from_store)
+    _score(kept, errand, scorers, settings, workers, asked.gates, show, outputs)
+
+
+@app.command()
+def score(
+    run: Number,
+    scorer: Annotated[list[str], typer.Option(help="A scorer; may be repeated. See judgekit scorers.")],
+    output: Output = None,
+    show: Show = 0,
+    workers: Workers = 1,
+    store: Kept = RUNS,
+) -> None:
+    """Add scorers to a finished run. What was scored before stays as it is."""
+    outputs = writable(output)
+    kept = Store(store)
+    record = kept.record(numbered(run))
+    asked = Asked.of(record)
+    if not record.read_to_end:
+        raise ConfigError(f"run {record.number} is not finished; judgekit resume {record.number} goes on with it")
+    settings = asked.settings(dict(os.environ))
+    specs = [ScorerSpec.parse(text) for text in scorer]
+    scorers = _built(settings, specs)
+    must_differ([*(one.name for one in record.scorers), *(one.name for one in scorers)])
+    from_store = _has_its_samples(kept, record, asked)
+    places = range(len(record.scorers), len(record.scorers) + len(scorers))
+    asked = asked.model_copy(update={"scorers": (*asked.scorers, *specs)})
+    record = record.model_copy(
+        update={
+            "scorers": (*record.scorers, *map(ScorerRecord.of, scorers)),
+            "asked": asked.model_dump(mode="json", by_alias=True),
+            "ended_at": None,
+        }
+    )
+    errand = Errand(store, kept.change(record), places, kept=from_store)
+    _score(kept, errand, scorers, settings, workers, asked.gates, show, outputs)
+
+
+def numbered(run: str) -> int | None:
+    """The number of a run, as it is named on the command line; ``None`` for the last one."""
+    if run == "last":
+        return None
+    if not run.isdecimal() or len(run) > _DIGITS:
+        raise ConfigError(f"{run!r}: a run is named by its number, or last; judgekit runs lists them")
+    return int(run)
+
+
+def writable(outputs: Sequence[Path] | None) -> Sequence[Path]:
+    """The files to be written, which can be."""
+    for path in outputs or ():
+        must_be_writable(path)
+    return outputs or ()
+
+
+def _built(settings: Config, specs: Sequence[ScorerSpec]) -> list[Scorer]:
+    """The scorers, whose judges can be asked."""
+    scorers = [settings.build(spec) for spec in specs]
+    must_differ([one.name for one in scorers])
+    for judge in settings.judges_used.values():
+        judge.check()
+    return scorers
+
+
+def _must_be_as_before(record: RunRecord, scorers: Sequence[Scorer]) -> None:
+    """Checks that scores made now belong to those that were made before."""
+    for before, now_is in zip(record.scorers, map(ScorerRecord.of, scorers), strict=True):
+        if before.signature is None or before.signature != now_is.signature:
+            differs = listed(differences(before.identity, now_is.identity), _DIFFERENCES_SHOWN, "; ")
+            raise ConfigError(
+                f"run {record.number} cannot go on: {before.name} is not what it was: "
+                f"{differs or 'its code cannot be told from another'}; begin a new run with judgekit run"
+            )
+
+
+def _has_its_samples(store: Store, record: RunRecord, asked: Asked) -> bool:
+    """Whether all samples of a run are kept with it.
+
+    Raises:
+        ConfigError: They are not, and the recordings are not those that were read before.
+    """
+    if record.read_to_end and store.keeps_all(record.number):
+        return True
+    if Path(asked.file) == STREAM:
+        raise ConfigError(f"run {record.number} read standard input, which is gone; begin a new run with judgekit run")
+    before = {one.path: one.sha256 for one in record.inputs}
+    found = {one.path: one.sha256 for one in asked.inputs()}
+    changed = sorted(path for path in before.keys() | found.keys() if before.get(path) != found.get(path))
+    if changed:
+        raise ConfigError(
+            f"run {record.number} cannot go on: {listed(changed, _DIFFERENCES_SHOWN, ', ')} "
+            "changed, came or went since it began; begin a new run with judgekit run"
+        )
+    return False
 
 
 def _plan(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> None:
     """Says what a run would ask for."""
     summary = Summary()
-    asyncio.run(score_each(samples, scorers, lambda row: summary.add(row.score), concurrency=1))
+    asyncio.run(score_each(tasks(samples, scorers), summary.add, concurrency=1))
     show_plan(summary, console())
 
 
 def _score(
-    samples: Iterable[Sample],
+    store: Store,
+    errand: Errand,
     scorers: Sequence[Scorer],
-    *,
+    settings: Config,
+    workers: int,
+    gates: Sequence[str],
     show: int,
-    output: Path | None = None,
-    text: bool = True,
-    total: int | None = None,
-    problems: Sequence[TraceError] = (),
-    concurrency: int = 1,
+    outputs: Sequence[Path],
 ) -> None:
     """Scores, shows, and ends with an exit code that says how it went."""
-    summary, highlights, ids, interrupts = Summary(), Highlights(show), Counter[str](), Interrupts()
-    efforts = Efforts()
+    record, interrupts, problems = errand.record, Interrupts(), Problems()
     stopped = ""
+    judged = [place for place in errand.places if record.scorers[place].judged]
+    shared = [place for place in errand.places if workers > 1 and place not in judged]
+    own = [(place, one) for place, one in zip(errand.places, scorers, strict=True) if place not in shared]
+    concurrency = max((one.concurrency for one in settings.judges_used.values()), default=1)
     with ExitStack() as stack:
-        write = stack.enter_context(_rows_to(output, len(scorers))) if output else None
-        advance = stack.enter_context(progress(total, console(stderr=True)))
+        tally = _tally(store, errand)
+        processes = stack.enter_context(Processes(replace(errand, places=shared), workers)) if shared else None
+        if processes is not None:
+            tally.elsewhere = lambda: (processes.scored, processes.failed)
+        stack.enter_context(progress(tally, console(stderr=True)))
 
-        def emit(row: Row) -> None:
-            summary.add(row.score)
-            highlights.add(row)
-            if write is not None:
-                write(row if text else row.without_text())
+        async def work() -> None:
+            nonlocal stopped
+            others = asyncio.ensure_future(
+                processes.finish(lambda: interrupts.signal is not None, problems) if processes else asyncio.sleep(0)
+            )
+            mine = replace(errand, places=[place for place, _ in own])
+            todo = interrupts.until(mine.tasks(store, [one for _, one in own], problems)) if own else ()
+            try:
+                await score_into(store, record, todo, concurrency=concurrency, emit=tally.add)
+            except BudgetError as error:
+                stopped = f"stopped: {error}"
+            await others
 
-        def done(sample: Sample) -> None:
-            ids[sample.id] += 1
-            efforts.add(sample)
-            advance()
-
-        work = score_each(interrupts.until(samples), scorers, emit, done=done, concurrency=concurrency)
         try:
-            asyncio.run(interrupts.heed(work))
+            asyncio.run(interrupts.heed(work()))
         except KeyboardInterrupt:
             interrupts.signal = signal.SIGINT
-        except BudgetError as error:
-            stopped = f"stopped: {error}"
     if interrupts.signal is not None:
         stopped = "interrupted"
-    unread = [problem for problem in problems if problem.index is not None]
-    if unread and not ids and not stopped:
-        raise TraceError(f"none of the {len(unread)} records could be read; the first: {unread[0]}")
-    if efforts.conversations:
-        console().print(str(efforts), soft_wrap=True)
-    show_summary(summary, highlights, console())
-    _show_problems(problems, [name for name, times in ids.items() if times > 1])
-    if stopped:
-        goes_on = "; the same command goes on from here, since all answers are cached" if summary.asked else ""
-        said = f"{stopped}\n{ids.total()} samples were scored{goes_on}"
-        console(stderr=True).print(printable_lines(said), soft_wrap=True)
-    if interrupts.signal is not None:
-        raise typer.Exit(128 + interrupts.signal)
-    if stopped or unread or any(line.counts["failed"] for line in summary):
-        raise typer.Exit(1)
+    if problems.unread and not store.count(record.number) and not stopped:
+        raise TraceError(f"none of the {len(problems.unread)} records could be read; the first: {problems.unread[0]}")
+    changed = [one.path for one in record.inputs if one.is_changed] if not errand.kept else []
+    notes = [f"{len(problems.unread)} records could not be read"] if problems.unread else []
+    notes += [f"{path} was written while it was read" for path in changed]
+    ended = {
+        "ended_at": now(),
+        "stopped": stopped,
+        "read_to_end": record.read_to_end or not stopped,
+        "notes": record.notes if errand.kept else tuple(notes),
+    }
+    run = Run(store, store.change(record.model_copy(update=ended)))
+    if (code := conclude(run, problems, gates, settings.min_coverage, show=show, outputs=outputs)) or interrupts.signal:
+        raise typer.Exit(code if interrupts.signal is None else 128 + interrupts.signal)
 
 
-@contextmanager
-def _rows_to(path: Path, scorers: int) -> Generator[Callable[[Row], None]]:
-    """Writes rows to a file, which is left as it was if there are none: a run that cannot begin destroys nothing."""
-    was_there = path.exists()
-    written = False
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            writer = RowWriter(file, scorers)
-
-            def write(row: Row) -> None:
-                nonlocal written
-                if not written and path.is_file():
-                    file.truncate(0)
-                written = True
-                writer.add(row)
-
-            try:
-                yield write
-            finally:
-                writer.flush()
-    except OSError as error:
-        raise ConfigError(f"--output {path}: cannot be written: {error}") from error
-    finally:
-        if not was_there and not written:
-            path.unlink(missing_ok=True)
-
-
-def _show_problems(problems: Sequence[TraceError], repeated: Sequence[str]) -> None:
-    err = console(stderr=True)
-    unread = sum(problem.index is not None for problem in problems)
-    if unread:
-        err.print(f"\n{unread} records could not be read:")
-    for problem in problems[:_PROBLEMS_SHOWN]:
-        err.print(f"  {printable_lines(str(problem))}", soft_wrap=True)
-    if len(problems) > _PROBLEMS_SHOWN:
-        err.print(f"  and {len(problems) - _PROBLEMS_SHOWN} more")
-    if repeated:
-        shown = ", ".join(map(repr, repeated[:_PROBLEMS_SHOWN]))
-        err.print(f"\n{len(repeated)} ids belong to more than one sample: {printable(shown)}", soft_wrap=True)
-
-
-def _drawn(samples: Iterable[Sample], size: int, draw: random.Random) -> Iterator[Sample]:
-    """A random sample in the order of the file, drawn while reading (Vitter 1985, algorithm R)."""
-    kept: list[tuple[int, Sample]] = []
-    for index, sample in enumerate(samples):
-        if index < size:
-            kept.append((index, sample))
-        elif (place := draw.randrange(index + 1)) < size:
-            kept[place] = (index, sample)
-    yield from (sample for _, sample in sorted(kept, key=lambda pair: pair[0]))
-
-
-def _total(path: Path, limit: int | None, sample: int | None) -> int | None:
-    """How many samples there will be, where that is quickly known: a plain JSONL file has one a line."""
-    lines = None
-    if path.suffix == ".jsonl" and path.is_file():
-        with path.open("rb") as file:
-            lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
-    known = [number for number in (lines, limit, sample) if number is not None]
-    return min(known, default=None)
+def _tally(store: Store, errand: Errand) -> Tally:
+    """What is there already of all that is to be there in the end."""
+    record, there = errand.record, store.counts(errand.record.number)
+    samples = there.samples if record.read_to_end else Asked.of(record).expected()
+    again = there.failed if errand.again else 0
+    return Tally(
+        total=None if samples is None else samples * len(errand.places),
+        done=there.scores - again if 0 in errand.places else 0,  # scorers that were added have none yet
+        failed=there.failed - again if 0 in errand.places else 0,
+        under_way=requests_under_way,
+    )

@@ -97,6 +97,8 @@ class Cache:
             self.replies.release(request.key)
         else:
             self.replies.put(request, kept)
+            if request.mends is not None:  # the question that is answered now is that one, also the next time
+                self.replies.put(request.mends, kept)
         return reply
 
     def _renew_later(self) -> None:
@@ -152,5 +154,14 @@ def _remembered(request: Request, reply: Reply) -> Reply:
         request.accept(reply.text)
     except ValueError as error:
         raise ReplyError(f"the reply that is kept for this request cannot be used: {error}", text=reply.text) from error
-    record(JudgeCall(judge=request.judge, prompt=request.prompt, cached=True, usage=reply.usage, cost_usd=0.0))
+    record(
+        JudgeCall(
+            judge=request.judge,
+            prompt=request.prompt,
+            cached=True,
+            usage=reply.usage,
+            cost_usd=0.0,
+            exchange=request.exchange(reply.text),
+        )
+    )
     return reply

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import JsonValue
 
+from judgekit.score import Exchange
 from judgekit.traces.message import JsonObject, Many, Record, Usage
 from judgekit.traces.rendering import cut_middle
 from judgekit.traces.shortening import BYTES_A_TOKEN
@@ -44,6 +45,7 @@ class Request:
         prompt: The prompt with its version. Not part of the key, which holds all its words.
         accept: Raises ``ValueError`` on a reply that is not what was asked for. Not part of the key.
         omitted: How many characters of the recording are not in the messages. Not part of the key.
+        mends: The request whose reply could not be used, where this one asks for a better one. Not part of the key.
     """
 
     provider: str
@@ -58,6 +60,7 @@ class Request:
     omitted: int = 0
     draw: int = 0
     step: Step = "json_schema"
+    mends: "Request | None" = None
 
     @property
     def judge(self) -> str:
@@ -102,11 +105,15 @@ class Request:
         said = sum(len(content.encode(errors="replace")) for _, content in self.messages)
         return (said + len(json.dumps(self.schema))) // BYTES_A_TOKEN
 
+    def exchange(self, reply: "str | None") -> Exchange:
+        """What is sent, with what comes back."""
+        return Exchange(messages=self.messages, reply=reply)
+
     def repaired(self, text: str, problem: str) -> "Request":
         """The request that shows the judge its own reply and what is wrong with it."""
         complaint = f"That reply cannot be used: {problem}\nAnswer the question again, with one JSON object."
         shown = (Turn("assistant", cut_middle(text, _REPLY_SHOWN)),) if text else ()
-        return replace(self, messages=(*self.messages, *shown, Turn("user", complaint)))
+        return replace(self, messages=(*self.messages, *shown, Turn("user", complaint)), mends=self)
 
     def roomier(self) -> "Request | None":
         """The request with twice the room for its reply, or ``None`` where the parameters set no limit to it."""

@@ -94,6 +94,7 @@ class Ladder:
                     cost_usd=reply.cost_usd if reply else None,
                     seconds=perf_counter() - started,
                     error=problem,
+                    exchange=request.exchange(reply.text if reply else None),
                 )
             )
 

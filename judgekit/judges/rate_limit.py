@@ -1,6 +1,7 @@
 """The layer that holds back, for all judges of an account together."""
 
 import asyncio
+import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -105,14 +106,22 @@ def _slower(pace: Pace | None, a_minute: int | None) -> Pace | None:
 
 # Judges of one account find each other here, in each event loop apart; it is gone with the last of them.
 _accounts: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[object, Account]] = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 def account_named(name: object, concurrency: int) -> Account:
     """The account of this name in the running event loop."""
-    accounts = _accounts.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-    if (known := accounts.get(name)) is None:
-        known = accounts[name] = Account(Concurrency(concurrency))
-    return known
+    with _lock:
+        accounts = _accounts.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+        if (known := accounts.get(name)) is None:
+            known = accounts[name] = Account(Concurrency(concurrency))
+        return known
+
+
+def requests_under_way() -> int:
+    """How many requests are with providers now, of all accounts. Any thread may ask."""
+    with _lock:
+        return sum(account.concurrency.under_way for accounts in _accounts.values() for account in accounts.values())
 
 
 @dataclass(frozen=True)

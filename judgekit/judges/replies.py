@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from pydantic import AwareDatetime, Field, ValidationError
 
+from judgekit.database import BARRED, CORRUPT, code, connect, make_folder, schema_version, share
 from judgekit.errors import StoreError
 from judgekit.judges.client import Reply, Request
 from judgekit.traces.message import Record
@@ -49,9 +50,7 @@ _CLAIM = (
 _SWEEP = "DELETE FROM claims WHERE "
 _ENDED = "NOT (until > :now AND until <= :latest)"
 
-_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _DATABASES = {".sqlite", ".sqlite3", ".db"}
-_BARRED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
 _ADVICE = {
     sqlite3.SQLITE_FULL: "make room on the disk and do the same again, what was answered is kept",
     sqlite3.SQLITE_BUSY: "another program is writing in it, do the same again when it is done",
@@ -120,10 +119,8 @@ class CachedReplies:
         with self._explained():
             if self._path.is_dir():
                 raise StoreError(f"{path}: cannot be used as a cache: it is a folder; name a file in it")
-            if not read_only and not self._path.parent.exists():
-                self._path.parent.mkdir(parents=True, exist_ok=True)  # another process may be making it
-                if self._path.parent.name == ".judgekit":  # ours; a folder of the user's own is theirs to commit
-                    (self._path.parent / ".gitignore").write_text("*\n")
+            if not read_only:
+                make_folder(self._path)
             try:
                 self._open()
             except sqlite3.DatabaseError as error:
@@ -131,13 +128,7 @@ class CachedReplies:
                 self._open()
 
     def _open(self) -> None:
-        mode = "rwc"
-        if self._read_only:
-            # To read what is in a WAL, SQLite makes an index of it; where nobody writes, it need not look for one.
-            in_use = any(Path(f"{self._path}{ending}").exists() for ending in ("-wal", "-journal"))
-            mode = "ro" if in_use else "ro&immutable=1"
-        uri = f"{self._path.as_uri()}?mode={mode}"
-        self._db = sqlite3.connect(uri, uri=True, timeout=10, isolation_level=None)
+        self._db = connect(self._path, read_only=self._read_only)
         self._db.text_factory = bytes  # a damaged row need not be text
         try:
             self._inode = self._path.stat().st_ino
@@ -148,21 +139,13 @@ class CachedReplies:
 
     def _prepare(self) -> None:
         self._db.execute("BEGIN")
-        (application,), (version,), (tables,) = (
-            self._db.execute(sql).fetchone()
-            for sql in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_schema")
-        )
+        version = schema_version(self._db, self._path, _APPLICATION_ID, _SCHEMA_VERSION)
         self._db.execute("COMMIT")
-        if application != _APPLICATION_ID and (application or version or tables):
-            raise StoreError(f"{self._path}: is a database of another program; name another file")
-        if version > _SCHEMA_VERSION:
-            found = f"written by a newer judgekit (schema {version})"
-            raise StoreError(f"{self._path}: {found}; update, or use another file")
         if self._read_only:
             if not version:  # a new file, which is to stay as it is
                 self._db.execute(f"CREATE TEMPORARY {_REPLIES}")
             return
-        unshared = self._share()
+        unshared = share(self._db)
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("BEGIN IMMEDIATE")
         for sql in _SCHEMA if not version else ():
@@ -175,22 +158,13 @@ class CachedReplies:
                 " works, but slowly, and only one machine should use it"
             )
 
-    def _share(self) -> str | None:
-        """Lets processes read while one writes. Returns what stands in the way."""
-        try:
-            (mode,) = self._db.execute("PRAGMA journal_mode = WAL").fetchone()
-        except sqlite3.OperationalError as error:
-            # Who writes just now did this before, or will do it when opening the file the next time.
-            return None if _code(error) == sqlite3.SQLITE_BUSY else str(error)
-        return None if mode == b"wal" else f"journal_mode is {mode.decode()}"
-
     def _set_aside(self, error: sqlite3.Error) -> None:
         """Renames a corrupt file, so that a new one can take its place.
 
         Raises:
             StoreError: It is not corrupt, or by its name not a database, or may not be changed.
         """
-        if _code(error) not in _CORRUPT or self._read_only or self._path.suffix.lower() not in _DATABASES:
+        if code(error) not in CORRUPT or self._read_only or self._path.suffix.lower() not in _DATABASES:
             raise self._unusable(error) from error
         self._db.close()
         path = self._path.resolve()
@@ -205,8 +179,8 @@ class CachedReplies:
             _log.warning("%s: is corrupt (%s); it was renamed to %s, and a new cache is begun", path, error, aside)
 
     def _unusable(self, error: Exception) -> StoreError:
-        advice = _ADVICE.get(_code(error), "name another file")
-        if _code(error) in _BARRED:
+        advice = _ADVICE.get(code(error), "name another file")
+        if code(error) in BARRED:
             advice = "it and its folder must be writable; cache_mode='replay' only reads"
             if self._read_only:
                 advice = "it must be readable, with the -wal and -shm files that SQLite may have left beside it"
@@ -345,11 +319,6 @@ class CachedReplies:
     def close(self) -> None:
         """Closes the file."""
         self._db.close()
-
-
-def _code(error: Exception) -> int:
-    """SQLite's primary result code."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _lease() -> dict[str, float]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from judgekit.probes.suite import Attack, Pair, Verdict, pairs
-from judgekit.runs.results import Row
+from judgekit.runs.rows import Row
 from judgekit.score import Score
 from judgekit.traces.message import Record
 

@@ -1,37 +1,85 @@
-"""Rows as files that other tools read."""
+"""A run as a file that other tools read, of the kind that its name says."""
 
-from typing import TextIO
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TypeAlias
 
-from judgekit.runs.results import Row
+from judgekit.errors import ConfigError
+from judgekit.reports.csv import csv_lines
+from judgekit.reports.gates import GateResults
+from judgekit.reports.html import html_report
+from judgekit.reports.junit import junit_report
+from judgekit.reports.markdown import markdown_report
+from judgekit.reports.parquet import write_parquet
+from judgekit.runs.results import Run
+from judgekit.traces.writing import replaced
+
+_Text: TypeAlias = Callable[[Run, GateResults], Iterator[str]]
+_Write: TypeAlias = Callable[[Run, GateResults, IO[bytes]], None]
 
 
-class RowWriter:
-    """Writes rows as JSONL in the order of the samples, each as soon as those before it are there.
+def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None:
+    """Writes a run to a file, which is replaced when all of the new one is there.
+
+    The name says what is written: ``.jsonl`` every score with all that is known of it, ``.csv`` and ``.parquet`` a line a
+    score (see `columns_of`), ``.xml`` JUnit's test cases, ``.md`` a summary, ``.html`` a report to look around in.
 
     Args:
-        file: Where to.
-        scorers: Rows a sample has.
+        run: What is written.
+        path: The file.
+        gates: What came of its gates, for a summary and for test cases to say.
+
+    Raises:
+        ConfigError: The name says nothing, or the file cannot be written.
     """
+    path = Path(path)
+    must_be_writable(path)
+    try:
+        with replaced(path) as file:
+            _KINDS[path.suffix.lower()](run, gates or GateResults(), file)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error}") from error
 
-    def __init__(self, file: TextIO, scorers: int) -> None:
-        self._file = file
-        self._scorers = scorers
-        self._next = 0
-        self._waiting: dict[int, list[Row]] = {}
 
-    def add(self, row: Row) -> None:
-        """Takes a row; rows of one sample come in the order of the scorers."""
-        self._waiting.setdefault(row.index, []).append(row)
-        while len(self._waiting.get(self._next, ())) == self._scorers:
-            self._write(self._waiting.pop(self._next))
-            self._next += 1
+def must_be_writable(path: Path) -> None:
+    """Checks, before anything is scored, that a run can be written to a file.
 
-    def flush(self) -> None:
-        """Writes what still waits for a sample that did not come."""
-        for index in sorted(self._waiting):
-            self._write(self._waiting.pop(index))
+    Raises:
+        ConfigError: It cannot.
+    """
+    if path.suffix.lower() not in _KINDS:
+        raise ConfigError(f"{path}: its name must end in one of {', '.join(_KINDS)}, which says what is written")
+    if path.is_dir():
+        raise ConfigError(f"{path}: is a folder; name a file in it")
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f"{path}: there is no folder {path.parent}; make it first")
+    if not os.access(path if path.exists() and not path.is_file() else path.absolute().parent, os.W_OK):
+        raise ConfigError(f"{path}: nothing may be written there; name another file")
+    if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+        raise ConfigError(f"{path}: writing Parquet needs pyarrow: pip install 'judgekit[parquet]'")
 
-    def _write(self, rows: list[Row]) -> None:
-        for row in rows:
-            self._file.write(row.model_dump_json() + "\n")
-        self._file.flush()
+
+def _as_text(lines: _Text) -> _Write:
+    def write(run: Run, gates: GateResults, file: IO[bytes]) -> None:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        text.writelines(lines(run, gates))
+        text.detach()
+
+    return write
+
+
+def _json_lines(run: Run, _: GateResults) -> Iterator[str]:
+    return (f"{row.model_dump_json()}\n" for row in run)
+
+
+_KINDS: Mapping[str, _Write] = {
+    ".html": _as_text(lambda run, _: html_report(run)),
+    ".jsonl": _as_text(_json_lines),
+    ".csv": _as_text(lambda run, _: csv_lines(run)),
+    ".parquet": lambda run, _, file: write_parquet(run, file),
+    ".xml": _as_text(junit_report),
+    ".md": _as_text(markdown_report),
+}

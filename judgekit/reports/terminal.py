@@ -1,30 +1,38 @@
-"""What a run shows on a terminal: progress, a line a scorer, reasons. All that comes from a recording is made harmless."""
+"""What a run shows on a terminal: a line a scorer, reasons. All that comes from a recording is made harmless."""
 
 import heapq
-import time
+import re
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.measure import Measurement
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from judgekit.diff import Diff, DiffLine
-from judgekit.runs.results import Row
+from judgekit.errors import listed
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
 from judgekit.runs.summary import OTHERS, Line, Summary, counted
 from judgekit.score import Status
 
-_SECONDS_BETWEEN_LINES = 10
+if TYPE_CHECKING:
+    from judgekit.stats.intervals import Interval
+
 _REASONS_SHOWN = 3
 _REASONS_COUNTED = 100
 _CALLS_SHOWN = 12
 _CLASSES_SHOWN = 12
 _LABEL_SHOWN = 40
+_SLICINGS_SHOWN = 4
+_SLICES_SHOWN = 12
+_USUAL_INTERVALS = {"Wilson", "t"}
 _STYLES = {"=": "dim", "~": "yellow", "-": "red", "+": "green", "<>": "cyan"}
 _JOINERS = "\u200c\u200d"
 
@@ -49,6 +57,17 @@ class Highlights:
     show: int = 0
     _lowest: dict[str, list[tuple[float, int, Row]]] = field(default_factory=dict[str, list[tuple[float, int, Row]]])
     _reasons: dict[tuple[str, Status], Counter[str]] = field(default_factory=dict[tuple[str, Status], Counter[str]])
+
+    @classmethod
+    def of(cls, run: Run, show: int = 0) -> "Highlights":
+        """Those of a run."""
+        found = cls(show)
+        for row in run.rows(statuses=OTHERS):
+            found.add(row)
+        for scorer in run.scorers if show else ():
+            for row in run.lowest(scorer.name, show):
+                found.add(row)
+        return found
 
     def add(self, row: Row) -> None:
         """Looks at one row."""
@@ -79,33 +98,28 @@ def console(*, stderr: bool = False) -> Console:
     return made
 
 
-@contextmanager
-def progress(total: int | None, on: Console) -> Generator[Callable[[], None]]:
-    """Gives a function to be called after each sample: a bar on a terminal, now and then a line elsewhere."""
-    if on.is_terminal:
-        columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=on, transient=True) as bar:
-            task = bar.add_task("", total=total)
-            yield lambda: bar.advance(task)
-        return
-    started = last = time.monotonic()
-    done = 0
+def show_summary(
+    summary: Summary,
+    highlights: Highlights,
+    on: Console,
+    *,
+    thin: Mapping[str, str] = {},
+    seed: int | None = None,
+) -> None:
+    """A table with a line a scorer, and what judges took; below, what there is to say of each, slices, the lowest ones.
 
-    def count() -> None:
-        nonlocal done, last
-        done += 1
-        if (now := time.monotonic()) - last >= _SECONDS_BETWEEN_LINES:
-            last = now
-            on.print(f"scored {done}{'' if total is None else f' of {total}'} samples in {now - started:.0f} s")
-
-    yield count
-
-
-def show_summary(summary: Summary, highlights: Highlights, on: Console) -> None:
-    """A table with a line a scorer; below it, how often each label came, why samples were not scored, the lowest ones."""
-    on.print(_table(summary))
+    ``thin`` says by scorer why its number is of too few samples. With a ``seed``, intervals are those of the bootstrap.
+    """
+    intervals = {line.scorer: line.interval if seed is None else line.bootstrap(seed) for line in summary}
+    on.print(_numbers(summary, intervals, thin))
+    if summary.asked:
+        on.print(_spent(summary))
+    for told in _unusual(intervals):
+        on.print(_text(told))
     for line in summary:
-        for told in line.told():
+        if line.scorer in thin:
+            on.print(_hanging(f"{line.scorer}: ! ", thin[line.scorer]), style="yellow")
+        for told in (*line.told(), *_trials(line)):
             on.print(_hanging(f"{line.scorer}: ", told))
         if (overall := line.overall) and overall.table:
             on.print(Padding(_counts(overall.table), (0, 0, 0, 2)))
@@ -119,6 +133,7 @@ def show_summary(summary: Summary, highlights: Highlights, on: Console) -> None:
                 on.print(_text(f"{line.scorer}: {more} {status} for other reasons"))
         if len(line.judges) > 1:
             on.print(_text(f"{line.scorer}: more than one judge answered: {counted(line.judges)}"))
+    _show_slices(summary, on)
     for line in summary:
         if rows := highlights.lowest(line.scorer):
             on.print(f"\n{printable(line.scorer)}, the lowest {len(rows)}:")
@@ -143,6 +158,25 @@ def show_plan(summary: Summary, on: Console) -> None:
     on.print("dry run: nothing was sent. A reply that has to be mended takes one more request.")
 
 
+class _Words:
+    """Words and names; where there is no room, they break behind a space, an underscore, a dot or a slash."""
+
+    def __init__(self, text: str) -> None:
+        self._parts = re.findall(r"[^ _./]*[ _./]+|[^ _./]+", printable(text))
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        widths = [cell_len(part) for part in self._parts]
+        return Measurement(max(widths, default=0), sum(widths)).with_maximum(options.max_width)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        lines = [""]
+        for part in self._parts:
+            if lines[-1] and cell_len(lines[-1] + part.rstrip(" ")) > options.max_width:
+                lines.append("")
+            lines[-1] += part
+        yield Text("\n".join(line.rstrip(" ") for line in lines), overflow="fold")
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> RenderableType:
     """Rows of texts under their heads; the first ``words`` columns hold words, the others numbers."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
@@ -152,28 +186,92 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int =
         else:
             made.add_column(column, justify="right", no_wrap=True)
     for row in rows:
-        made.add_row(*map(_text, row))
+        made.add_row(*map(_Words, row[:words]), *map(_text, row[words:]))
     return made
 
 
-def _table(summary: Summary) -> RenderableType:
+def _numbers(summary: Summary, intervals: "Mapping[str, Interval | None]", thin: Mapping[str, str]) -> RenderableType:
     abstained = any(line.counts["abstained"] for line in summary)
-    columns = ["scorer", "mean" if all(_is_mean(line) for line in summary) else "score", "n", "skipped", "failed"]
-    columns += ["abstained"] if abstained else []
-    columns += ["requests", "cached", "tokens", "cost"] if summary.asked else []
+    number = "mean" if all(_is_mean(line) for line in summary) else "score"
+    columns = ["scorer", number, "95 % interval", "n", "skipped", "failed", *(["abstained"] if abstained else [])]
     rows: list[list[str]] = []
     for line in summary:
-        row = [
-            line.scorer,
-            "-" if (value := line.value) is None else f"{value:.3f}",
-            f"{line.counts['scored']} of {line.total}",
-            str(line.counts["skipped"]),
-            str(line.counts["failed"]),
-        ]
-        row += [str(line.counts["abstained"])] if abstained else []
-        row += _asked(line) if summary.asked else []
-        rows.append(row)
+        interval, others = intervals[line.scorer], OTHERS if abstained else OTHERS[:2]
+        rows.append(
+            [
+                line.scorer,
+                f"{'! ' if line.scorer in thin else ''}{_rounded(line.value)}",
+                "-" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}",
+                f"{line.counts['scored']:,} of {line.total:,}",
+                *(f"{line.counts[status]:,}" for status in others),
+            ]
+        )
     return table(columns, rows)
+
+
+def _spent(summary: Summary) -> RenderableType:
+    rows = ((line.scorer, *_asked(line)) for line in summary if line.requests + line.cached)
+    return table(("asked a judge", "requests", "cached", "tokens", "cost"), rows)
+
+
+def _rounded(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
+    """How intervals were found where it is not as it mostly is: by Wilson's method or by Student's t."""
+    scorers: dict[str, list[str]] = {}
+    for scorer, interval in intervals.items():
+        if interval is not None:
+            scorers.setdefault(interval.method, []).append(scorer)
+    for method, names in scorers.items():
+        if method not in _USUAL_INTERVALS:
+            of = f"{', '.join(names)}: " if len(scorers) > 1 else ""
+            yield f"{of}95 % interval by {method}"
+
+
+def _trials(line: Line) -> Iterator[str]:
+    """What repeated trials come to, if there are any."""
+    if trials := line.trials:
+        most = trials[-1]
+        both = (("pass^k", [one.all.value for one in trials]), ("pass@k", [one.any.value for one in trials]))
+        figures = "; ".join(f"{name} {', '.join(map(_rounded, values))}" for name, values in both)
+        fewer = f"; {most.all.too_few:,} of them have fewer than {most.k}" if most.all.too_few else ""
+        yield f"{trials[0].all.tasks:,} tasks, k = 1 to {most.k} trials of each: {figures}{fewer}"
+
+
+def _show_slices(summary: Summary, on: Console) -> None:
+    """For each name by which samples differ, such as their domain, a table of the number, and of how many it is."""
+    samples = max((line.total for line in summary), default=0)
+    slicings = {name: values for name, values in summary.slices.items() if 2 * len(values) <= samples}
+    for name, values in list(slicings.items())[:_SLICINGS_SHOWN]:
+        by = _cut([f"by {name}"])[0]
+        by_size = sorted(values.items(), key=lambda one: -max(line.total for line in one[1]))
+        shown = by_size[:_SLICES_SHOWN]
+        scorers = [line.scorer for line in summary]
+        made = {scorer: [_slice(part.lines.get(scorer)) for _, part in shown] for scorer in scorers}
+        width = max(12, *(len(cell) for cells in made.values() for cell in cells))
+        at_once = max(1, (2 * on.width // 3) // (width + 2))
+        for first in range(0, len(scorers), at_once):
+            some = scorers[first : first + at_once]
+            grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+            grid.add_column(_Words(by), overflow="fold", max_width=on.width // 3)
+            for scorer in some:
+                grid.add_column(_Words(scorer), justify="right", vertical="bottom", max_width=width)
+            for row, (value, _) in enumerate(shown):
+                grid.add_row(_Words(*_cut([value])), *(made[scorer][row] for scorer in some))
+            on.print(grid)
+        if more := len(by_size) - len(shown):
+            on.print(_text(f"and {more} more {by}"))
+    if others := list(slicings)[_SLICINGS_SHOWN:]:
+        on.print(_text(f"samples also differ by {listed(_cut(others), _SLICINGS_SHOWN, ', ')}"))
+
+
+def _slice(line: Line | None) -> str:
+    if line is None:
+        return ""
+    scored = line.counts["scored"]
+    return f"{_rounded(line.value)} ({scored:,}{'' if scored == line.total else f' of {line.total:,}'})"
 
 
 def _is_mean(line: Line) -> bool:
@@ -232,7 +330,7 @@ def _side_by_side(diff: Diff) -> RenderableType | None:
 
 def _hanging(head: str, text: str) -> RenderableType:
     grid = Table.grid()
-    grid.add_row(_text(head), _text(text))
+    grid.add_row(_Words(head), _text(text))
     return grid
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from judgekit.aggregates.conduct import quantile
 from judgekit.traces.conduct import Effort, repeated_calls
-from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
 
 
 class Figure(NamedTuple):
@@ -21,12 +21,50 @@ class Figure(NamedTuple):
     n: int
 
 
+class Conduct(NamedTuple):
+    """What one conversation took; ``None`` where the recording does not say.
+
+    ``repeating`` says whether a call is made again with equal arguments, ``warned`` whether it was read with warnings.
+    """
+
+    messages: int
+    tool_calls: int
+    tool_results: int
+    tool_errors: int
+    tokens: int | None
+    cost_usd: float | None
+    seconds: float | None
+    repeating: bool
+    warned: bool
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Conduct | None":
+        """Counts; a trace without messages is no conversation."""
+        if not trace.messages:
+            return None
+        effort = Effort.of(trace)
+        repeating = False
+        with suppress(ValueError):  # what no JSON can hold, such as a number of thousands of digits, repeats nothing
+            repeating = repeated_calls(trace) > 0
+        return cls(
+            effort.messages,
+            effort.tool_calls,
+            effort.tool_results,
+            effort.tool_errors,
+            effort.tokens,
+            effort.cost_usd,
+            effort.seconds,
+            repeating,
+            bool(trace.warnings),
+        )
+
+
 @dataclass
 class Efforts:
     """What conversations took, added one by one; only plain numbers are kept. ``print`` shows a line, if there were any.
 
     Attributes:
-        conversations: Those with a message; children belong to their parents.
+        conversations: How many.
         tool_results: Results of tool calls of which it is known whether they are errors.
         tool_errors: Those that are.
         repeating: Conversations in which a call is made again with equal arguments.
@@ -42,24 +80,19 @@ class Efforts:
         default_factory=lambda: defaultdict(lambda: array("d")), repr=False
     )
 
-    def add(self, sample: Sample) -> None:
-        """Counts the conversation of a sample; one without messages is none."""
-        trace = sample.trace
-        if not trace.messages:
-            return
-        effort = Effort.of(trace)
-        with suppress(ValueError):  # what no JSON can hold, such as a number of thousands of digits, repeats nothing
-            self.repeating += repeated_calls(trace) > 0
+    def add(self, conduct: Conduct) -> None:
+        """Counts a conversation; children belong to their parents."""
         self.conversations += 1
-        self.warned += bool(trace.warnings)
-        self.tool_results += effort.tool_results
-        self.tool_errors += effort.tool_errors
+        self.repeating += conduct.repeating
+        self.warned += conduct.warned
+        self.tool_results += conduct.tool_results
+        self.tool_errors += conduct.tool_errors
         for name, number in (
-            ("messages of the agent", effort.messages),
-            ("tool calls", effort.tool_calls),
-            ("tokens", effort.tokens),
-            ("cost in USD", effort.cost_usd),
-            ("seconds", effort.seconds),
+            ("messages of the agent", conduct.messages),
+            ("tool calls", conduct.tool_calls),
+            ("tokens", conduct.tokens),
+            ("cost in USD", conduct.cost_usd),
+            ("seconds", conduct.seconds),
         ):
             if number is not None:
                 self._numbers[name].append(number)

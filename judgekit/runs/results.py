@@ -1,79 +1,150 @@
-"""What a run gives: a row for each score."""
+"""What a run gives: a row for each score, read from where the run is kept."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pydantic import JsonValue
-
+from judgekit.runs import frames
 from judgekit.runs.conduct import Efforts
-from judgekit.runs.summary import Summary
-from judgekit.score import Score
-from judgekit.traces.message import Record
+from judgekit.runs.notebook import summary_html
+from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord
+from judgekit.runs.store import RUNS, Store
+from judgekit.runs.summary import Line, Summary
+from judgekit.score import Exchange, Status
+from judgekit.traces.sample import Sample
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+_IDS_SHOWN = 5
 
 
-class Row(Record):
-    """One score in a run. ``index`` is the sample's position among the samples, from 0."""
-
-    sample_id: str
-    index: int
-    score: Score
-
-    def without_text(self) -> "Row":
-        """The row without the words of its reason and details, which may quote the conversation."""
-        details = {name: _without_text(value) for name, value in self.score.details.items()}
-        return self.model_copy(update={"score": self.score.model_copy(update={"reason": "", "details": details})})
-
-
-def _without_text(value: JsonValue) -> JsonValue:
-    if isinstance(value, str):
-        return ""
-    if isinstance(value, list):
-        return [_without_text(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _without_text(item) for name, item in value.items()}
-    return value
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Run:
-    """The rows of a run: in the order of the samples, and within a sample in the order of the scorers.
+    """The scores of a run: in the order of the samples, and within a sample in the order of the scorers.
 
-    ``stopped`` says why it ended before all samples were scored; what was answered until then is cached. ``efforts`` is
-    what the conversations took. ``print`` shows both, and a line a scorer.
+    They are read as they are asked for. ``print`` shows what the conversations took, and a line a scorer.
     """
 
-    rows: tuple[Row, ...] = field(repr=False)
-    stopped: str = ""
-    efforts: Efforts = field(default_factory=Efforts, repr=False)
+    store: Store
+    record: RunRecord
+
+    @classmethod
+    def stored(cls, number: int | None = None, path: Path | str = RUNS) -> "Run":
+        """A run that was kept in a file, by its number, or the last one.
+
+        Raises:
+            StoreError: There is none, or the file cannot be read.
+        """
+        store = Store(path, read_only=True)
+        return cls(store, store.record(number))
+
+    @property
+    def number(self) -> int:
+        """Its number in the file, from 1."""
+        return self.record.number
+
+    @property
+    def stopped(self) -> str:
+        """Why it ended before all samples were scored; empty if it did not."""
+        return self.record.stopped
+
+    @property
+    def started_at(self) -> datetime:
+        """When it began."""
+        return self.record.started_at
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When it ended; ``None`` while it is under way, and where it broke off."""
+        return self.record.ended_at
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The files it read."""
+        return tuple(self.record.inputs)
+
+    @property
+    def scorers(self) -> tuple[ScorerRecord, ...]:
+        """What it scored with."""
+        return tuple(self.record.scorers)
 
     @cached_property
     def summary(self) -> Summary:
         """A line a scorer."""
-        summary = Summary()
-        for row in self.rows:
-            summary.add(row.score)
+        summary = Summary({one.name: Line(one.name) for one in self.scorers})
+        for row in self:
+            summary.add(row)
         return summary
+
+    @cached_property
+    def efforts(self) -> Efforts:
+        """What the conversations took."""
+        return self.store.efforts(self.number)
 
     @cached_property
     def duplicate_ids(self) -> tuple[str, ...]:
         """Ids that more than one sample has, so that their rows cannot be told apart by id."""
-        first: dict[str, int] = {}
-        return tuple(
-            dict.fromkeys(row.sample_id for row in self.rows if first.setdefault(row.sample_id, row.index) != row.index)
-        )
+        return tuple(self.store.duplicate_ids(self.number))
+
+    def rows(
+        self,
+        *,
+        scorer: str | None = None,
+        statuses: Collection[Status] | None = None,
+        numbers: Collection[int] | None = None,
+    ) -> Iterator[Row]:
+        """The rows, or those of one scorer, with one of these statuses, of the samples with these numbers."""
+        return self.store.rows(self.number, scorer=scorer, statuses=statuses, numbers=numbers)
+
+    def lowest(self, scorer: str, most: int) -> Iterator[Row]:
+        """The rows with the lowest values of a scorer, the lowest first."""
+        return self.store.lowest(self.number, scorer, most)
+
+    def conversations(self) -> Iterator[tuple[int, Sample]]:
+        """The samples with their numbers, in order, none of them with ``store_text = false``."""
+        return self.store.conversations(self.number)
+
+    def exchanges(self) -> Iterator[tuple[int, str, int, Exchange]]:
+        """What judges were sent and replied, kept as the conversations are.
+
+        Each with the number of its sample, its scorer, and the place of the call among ``score.calls``.
+        """
+        return self.store.exchanges(self.number)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The rows as a table of pandas; see `judgekit.runs.frames`."""
+        return frames.to_pandas(self)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """The rows as a table of polars; see `judgekit.runs.frames`."""
+        return frames.to_polars(self)
 
     def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
+        return self.rows()
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return self.store.count(self.number)
+
+    def __repr__(self) -> str:
+        return f"Run(number={self.number}, rows={len(self)}, stopped={self.stopped!r})"
+
+    def _repr_html_(self) -> str:
+        return summary_html(self.summary, filter(None, (str(self.efforts), *self._notes())))
 
     def __str__(self) -> str:
-        lines = [told for told in (str(self.efforts), str(self.summary)) if told]
+        return "\n".join(filter(None, (str(self.efforts), str(self.summary), *self._notes())))
+
+    def _notes(self) -> Iterator[str]:
+        """What there is to know beside the numbers."""
+        yield from self.record.notes
         if self.stopped:
-            lines.append(f"stopped early ({self.stopped}): only the samples that were done are counted")
+            yield f"stopped early ({self.stopped}): only what was scored until then is counted"
         if self.duplicate_ids:
-            shown = ", ".join(map(repr, self.duplicate_ids[:5]))
-            lines.append(f"{len(self.duplicate_ids)} ids belong to more than one sample: {shown}")
-        return "\n".join(lines)
+            shown = ", ".join(map(repr, islice(self.duplicate_ids, _IDS_SHOWN)))
+            yield f"{len(self.duplicate_ids)} ids belong to more than one sample: {shown}"

@@ -1,14 +1,16 @@
 """Runs scorers over samples."""
 
 import asyncio
-import gc
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
 
 from judgekit.errors import BudgetError, ConfigError
-from judgekit.runs.conduct import Efforts
-from judgekit.runs.results import Row, Run
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord, asks_a_judge
+from judgekit.runs.store import Recorder, Store, now
 from judgekit.scoring import Scorer, attempt, wait_for
 from judgekit.traces.sample import Sample
 
@@ -16,7 +18,22 @@ _LONGEST_WITHOUT_REST = 0.02
 """Seconds."""
 
 
-async def arun(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16) -> Run:
+class Task(NamedTuple):
+    """A sample with its number, and who is to score it."""
+
+    number: int
+    sample: Sample
+    scorers: Sequence[Scorer]
+
+
+def tasks(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> Iterator[Task]:
+    """Each sample for all scorers."""
+    return (Task(number, sample, scorers) for number, sample in enumerate(samples))
+
+
+async def arun(
+    samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16, store: Path | str | None = None
+) -> Run:
     """Scores every sample with every scorer.
 
     An error in one score makes it a failed score, and the rest goes on.
@@ -25,84 +42,94 @@ async def arun(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurre
         samples: Taken one by one as there is room, so that a file is read while it is scored.
         scorers: Each with a name of its own.
         concurrency: Samples that are scored at once.
+        store: A SQLite file to keep the run in; in memory if not given.
 
     Raises:
         ConfigError: There is no scorer, or two have one name, or no sample may be scored.
+        StoreError: The file cannot be used.
         JudgekitError: No further sample could be scored: a key is refused, a model unknown, a disk full. A budget that
             is spent is no error: the run ends when what is under way is done, and says so in ``stopped``.
     """
-    stopped, efforts = "", Efforts()
-    with _kept() as rows:
-        try:
-            await score_each(samples, scorers, rows.append, done=efforts.add, concurrency=concurrency)
-        except BudgetError as error:
-            stopped = str(error)
-    return Run(_in_order(rows), stopped, efforts)
+    kept, record = _begun(scorers, store)
+    stopped = ""
+    try:
+        await score_into(kept, record, tasks(samples, scorers), concurrency=concurrency)
+    except BudgetError as error:
+        stopped = str(error)
+    return _ended(kept, record, stopped)
 
 
-def run(samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16) -> Run:
+def run(
+    samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16, store: Path | str | None = None
+) -> Run:
     """The sync twin of `arun`. Ctrl-C stops it and keeps what is done.
 
     Under a running event loop, as in a notebook, it uses a thread of its own.
     """
-    stopped, efforts = "", Efforts()
-    with _kept() as rows:
-        try:
-            wait_for(lambda: score_each(samples, scorers, rows.append, done=efforts.add, concurrency=concurrency))
-        except KeyboardInterrupt:
-            stopped = "interrupted"
-        except BudgetError as error:
-            stopped = str(error)
-    return Run(_in_order(rows), stopped, efforts)
-
-
-class _Rows(list[Row]):
-    """Rows that the garbage collector does not look through again and again while more of them come."""
-
-    def append(self, row: Row, /) -> None:
-        super().append(row)
-        if len(self) % 2_000 == 0:
-            gc.freeze()
-
-
-@contextmanager
-def _kept() -> Generator[_Rows]:
+    kept, record = _begun(scorers, store)
+    stopped = ""
     try:
-        yield _Rows()
-    finally:
-        gc.unfreeze()
+        wait_for(lambda: score_into(kept, record, tasks(samples, scorers), concurrency=concurrency))
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    except BudgetError as error:
+        stopped = str(error)
+    return _ended(kept, record, stopped)
 
 
-def _in_order(rows: Iterable[Row]) -> tuple[Row, ...]:
-    return tuple(sorted(rows, key=lambda row: row.index))
+def _begun(scorers: Sequence[Scorer], path: Path | str | None) -> tuple[Store, RunRecord]:
+    must_differ([scorer.name for scorer in scorers])
+    store = Store(path)
+    known = [ScorerRecord.of(scorer) for scorer in scorers]
+    return store, store.begin(RunRecord(started_at=now(), scorers=known, version=version("judgekit")))
 
 
-async def score_each(
-    samples: Iterable[Sample],
-    scorers: Sequence[Scorer],
-    emit: Callable[[Row], object],
+def _ended(store: Store, record: RunRecord, stopped: str) -> Run:
+    return Run(
+        store,
+        store.change(record.model_copy(update={"ended_at": now(), "stopped": stopped, "read_to_end": not stopped})),
+    )
+
+
+async def score_into(
+    store: Store,
+    record: RunRecord,
+    tasks: Iterable[Task],
     *,
-    done: Callable[[Sample], object] = lambda _: None,
-    concurrency: int = 16,
+    concurrency: int,
+    emit: Callable[[Row], object] = lambda _: None,
 ) -> None:
-    """Scores every sample with every scorer and hands on each row as soon as its sample is done, in any order.
+    """Scores, and writes samples and scores into a run that was begun. See `score_each`."""
+    recorder = Recorder(store, record)
 
-    The rows of one sample come together, in the order of the scorers, and then the sample, as ``done``. See `arun`. Scorers that ask a judge, those with
-    ``prompts``, are tried after all others.
+    def known() -> Iterator[Task]:
+        for task in tasks:
+            recorder.sample(task.number, task.sample)
+            yield task
+
+    def keep(row: Row) -> None:
+        recorder.row(row)
+        emit(row)
+
+    async with recorder.writing():
+        await score_each(known(), keep, concurrency=concurrency)
+
+
+async def score_each(tasks: Iterable[Task], emit: Callable[[Row], object], *, concurrency: int) -> None:
+    """Scores each sample with its scorers and hands on each row as soon as it is there, in any order.
+
+    Scorers that ask a judge, those with ``prompts``, and the others of one sample do not wait for each other.
 
     Raises:
         BudgetError: Nothing more may be spent. What was under way is done.
     """
-    must_differ(scorers)
     if concurrency < 1:
         raise ConfigError(f"concurrency is the number of samples at once, found {concurrency}")
-    # Those that ask a judge come last, so that their requests follow one another closely: see `_work`.
-    in_turn = sorted(enumerate(scorers), key=lambda placed: bool(getattr(placed[1], "prompts", ())))
-    source = _Source(samples)
+    source = _Source(tasks)
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
-                group.create_task(_work(source, in_turn, emit, done))
+                group.create_task(_work(source, emit))
     except ExceptionGroup as errors:  # scores fail on their own: this is no sample's own fault
         error = errors.exceptions[0]
         raise error from error.__cause__
@@ -111,53 +138,58 @@ async def score_each(
 
 
 class _Source:
-    """The samples with their numbers, until the budget is spent."""
+    """The tasks, until the budget is spent."""
 
-    def __init__(self, samples: Iterable[Sample]) -> None:
-        self._numbered = enumerate(samples)
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._tasks = iter(tasks)
         self.spent: BudgetError | None = None
 
-    def __iter__(self) -> Iterator[tuple[int, Sample]]:
+    def __iter__(self) -> Iterator[Task]:
         return self
 
-    def __next__(self) -> tuple[int, Sample]:
+    def __next__(self) -> Task:
         if self.spent is not None:
             raise StopIteration
-        return next(self._numbered)
+        return next(self._tasks)
 
 
-async def _work(
-    source: _Source,
-    in_turn: Sequence[tuple[int, Scorer]],
-    emit: Callable[[Row], object],
-    done: Callable[[Sample], object],
-) -> None:
+async def _work(source: _Source, emit: Callable[[Row], object]) -> None:
     loop = asyncio.get_running_loop()
     rested = loop.time()
-    for index, sample in source:
+    for task in source:
+        judged = [scorer for scorer in task.scorers if asks_a_judge(scorer)]
+        others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
         try:
-            # One question after another, while other samples run beside: a provider's prefix cache can then help.
-            scores = {place: await attempt(scorer, sample) for place, scorer in in_turn}
+            if judged and others:
+                both = (_score(task, judged, emit), _score(task, others, emit))
+                for problem in await asyncio.gather(*both, return_exceptions=True):
+                    if problem is not None:
+                        raise problem
+            else:
+                await _score(task, judged or others, emit)
         except BudgetError as error:
             source.spent = source.spent or error
             return
-        for place in range(len(scores)):
-            emit(Row(sample_id=sample.id, index=index, score=scores[place]))
-        done(sample)
         if loop.time() - rested > _LONGEST_WITHOUT_REST:
             await asyncio.sleep(0)  # scorers that wait for nothing would never let Ctrl-C through
             rested = loop.time()
 
 
-def must_differ(scorers: Sequence[Scorer]) -> None:
-    """Checks that there are scorers, and that their rows can be told apart.
+async def _score(task: Task, scorers: Sequence[Scorer], emit: Callable[[Row], object]) -> None:
+    # One question after another, while other samples run beside: a provider's prefix cache can then help.
+    for scorer in scorers:
+        emit(Row.of(task.number, task.sample, await attempt(scorer, task.sample)))
+
+
+def must_differ(names: Sequence[str]) -> None:
+    """Checks that there are scorers, by their names, and that their rows can be told apart.
 
     Raises:
         ConfigError: They cannot.
     """
-    if not scorers:
+    if not names:
         raise ConfigError("there is nothing to score with: give at least one scorer")
-    twice = [name for name, times in Counter(scorer.name for scorer in scorers).items() if times > 1]
+    twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise ConfigError(
             f"two scorers are called {twice[0]!r}; give one of them another name: as= in a config file or on the command line, name= in Python"

@@ -2,18 +2,41 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import fsum
+from math import fsum, nan
+from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.aggregates.total import Total, needed_of, total_of
 from judgekit.errors import listed
+from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score, Status
 from judgekit.traces.rendering import plain_name
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from judgekit.stats.intervals import Interval
+    from judgekit.stats.trials import TaskMean
+
+_MEANS = ("mean", "within_budget")
+"""Aggregates whose number is the mean of the values."""
+_BOOTSTRAP_DRAWS = 1_000
+_TRIALS_SHOWN = 8
+_SLICES = 50
+"""A name with more values than these tells samples apart, and not kinds of them."""
 _LABELS_SHOWN = 8
 _WARNINGS_SHOWN = 3
 _NAME_SHOWN = 80
+
+
+class Trials(NamedTuple):
+    """What k trials of a task come to: that one of them succeeds (pass@k), and that all of them do (pass^k)."""
+
+    k: int
+    any: "TaskMean"
+    all: "TaskMean"
 
 
 @dataclass
@@ -40,10 +63,13 @@ class Line:
     _graded: bool = field(default=False, repr=False)
     _labelled: dict[float, str] = field(default_factory=dict[float, str], repr=False)
     _values: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
+    _groups: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
+    _grouped: bool = field(default=False, repr=False)
     _scores: dict[str, list[Score]] = field(default_factory=dict[str, list[Score]], repr=False)
 
-    def add(self, score: Score) -> None:
+    def add(self, row: Row) -> None:
         """Counts one score. Only what its number needs is kept, so that a long run needs little memory."""
+        score = row.score
         self.counts[score.status] += 1
         if score.error is not None:
             self.errors[score.error] += 1
@@ -55,9 +81,12 @@ class Line:
         self.warnings.update(score.warnings)
         for call in score.calls:
             self._add_call(call)
-        if score.value is not None and score.aggregate == "mean":
-            self._values.append(score.value)
-        elif score.value is not None:
+        if score.value is None:
+            return
+        self._grouped = self._grouped or row.group is not None
+        self._groups.append(hash(row.group if row.group is not None else (row.index,)))
+        self._values.append(score.value)
+        if score.aggregate != "mean":
             self._scores.setdefault(score.aggregate, []).append(needed_of(score))
 
     def _add_call(self, call: JudgeCall) -> None:
@@ -83,13 +112,71 @@ class Line:
             self._overall = self._come_to()
         return self._overall
 
+    @property
+    def _aggregates(self) -> Sequence[str]:
+        kept = sum(map(len, self._scores.values()))
+        return [*self._scores, *(["mean"] if kept < len(self._values) else [])]
+
     def _come_to(self) -> Total | None:
-        names = [*self._scores, *(["mean"] if self._values else [])]
+        names = self._aggregates
         if len(names) > 1:
             return Total(None, "undefined", f"its scores come to different things: {', '.join(names)}")
-        if self._values:
+        if names == ["mean"]:
             return Total(fsum(self._values) / len(self._values), "mean")
         return next((total_of(name, scores) for name, scores in self._scores.items()), None)
+
+    @property
+    def groups(self) -> "Sequence[int] | None":
+        """A number for the group of each value, where samples have groups."""
+        return self._groups if self._grouped else None
+
+    @property
+    def values(self) -> Sequence[float]:
+        """The values of those that are scored."""
+        return self._values
+
+    @property
+    def interval(self) -> "Interval | None":
+        """The 95 % confidence interval of a mean; ``None`` of another number, which has one by `bootstrap`, or where there are too few values."""
+        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
+
+        if len(names := self._aggregates) != 1 or names[0] not in _MEANS:
+            return None
+        return mean_interval(self._values, self.groups)
+
+    def bootstrap(self, seed: int = 0) -> "Interval | None":
+        """The 95 % confidence interval of the number, whatever it is, by the bootstrap."""
+        from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
+
+        if len(names := self._aggregates) != 1:
+            return None
+        if names == ["mean"]:
+            return bootstrap(self._values, self.groups, seed=seed)
+        [(name, scores)] = self._scores.items()
+
+        def number(places: "NDArray[np.float64]") -> float:
+            value = total_of(name, [scores[int(place)] for place in places]).value
+            return nan if value is None else value
+
+        return bootstrap(range(len(scores)), self.groups, statistic=number, draws=_BOOTSTRAP_DRAWS, seed=seed)
+
+    @property
+    def trials(self) -> Sequence[Trials]:
+        """For k = 1, 2 ... what k trials come to, where samples are trials of tasks, by their groups, that succeed or not."""
+        from judgekit.stats.trials import over_tasks, pass_at_k, pass_hat_k  # noqa: PLC0415
+
+        if not self._grouped or not set(self._values) <= {0.0, 1.0}:
+            return []
+        made, succeeded = Counter(self._groups), Counter[int]()
+        for group, value in zip(self._groups, self._values, strict=True):
+            succeeded[group] += value == 1
+        tasks = [(times, succeeded[group]) for group, times in made.items()]
+        most = min(max(made.values(), default=0), _TRIALS_SHOWN)
+        return [
+            Trials(k, over_tasks(pass_at_k, tasks, k), over_tasks(pass_hat_k, tasks, k))
+            for k in range(1, most + 1)
+            if most > 1
+        ]
 
     @property
     def value(self) -> float | None:
@@ -159,10 +246,36 @@ class Summary:
     """A line a scorer, in the order in which their scores came."""
 
     lines: dict[str, Line] = field(default_factory=dict[str, Line])
+    _slices: "dict[str, dict[str, Summary] | None]" = field(
+        default_factory=dict[str, "dict[str, Summary] | None"], repr=False
+    )
 
-    def add(self, score: Score) -> None:
+    def add(self, row: Row) -> None:
         """Counts one score."""
-        self.lines.setdefault(score.scorer, Line(score.scorer)).add(score)
+        self._count(row)
+        if row.domain is not None:
+            self._slice("domain", row.domain, row)
+        for name, value in row.labels.items():
+            self._slice(name, str(value), row)
+
+    def _count(self, row: Row) -> None:
+        if (line := self.lines.get(row.scorer)) is None:
+            line = self.lines[row.scorer] = Line(row.scorer)
+        line.add(row)
+
+    def _slice(self, name: str, value: str, row: Row) -> None:
+        values = self._slices.setdefault(name, {})
+        if values is None:
+            return
+        if value not in values and len(values) == _SLICES:
+            self._slices[name] = None
+            return
+        values.setdefault(value, Summary())._count(row)  # noqa: SLF001 - its own
+
+    @property
+    def slices(self) -> "Mapping[str, Mapping[str, Summary]]":
+        """The same of parts of the samples: by domain, and by each label. Names with one value, or too many, are left out."""
+        return {name: values for name, values in self._slices.items() if values is not None and len(values) > 1}
 
     @property
     def asked(self) -> bool:

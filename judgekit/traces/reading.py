@@ -26,6 +26,18 @@ from judgekit.traces.trace import Source, TraceWarning
 
 _COMPARED = 10
 OnError: TypeAlias = Literal["warn", "raise"] | Callable[[TraceError], object]
+Wanted: TypeAlias = Callable[[int], bool]
+"""Whether the sample with this number is to be made."""
+
+
+class _Found(NamedTuple):
+    """What a record became, with its number over all files; nothing where it is not wanted.
+
+    What concerns a whole file has no number.
+    """
+
+    number: int | None
+    what: Sample | TraceError | None
 
 
 def read(
@@ -83,6 +95,7 @@ class Recordings:
         self.failed: list[TraceError] = []
         self._encoding = encoding
         self._joiner = None
+        self._wanted: Wanted = _all
         self._notices: list[TraceError | None] = []
         if format is not None and format not in READERS:
             raise ConfigError.unknown("format", format, READERS)
@@ -99,55 +112,130 @@ class Recordings:
 
     def samples(self, on_error: OnError) -> Iterator[Sample]:
         """The samples, once; see `read`."""
+        return (sample for _, sample in self.numbered(on_error))
+
+    def numbered(self, on_error: OnError, wanted: Wanted | None = None) -> Iterator[tuple[int, Sample]]:
+        """The samples, once, each with the number of its record, from 0.
+
+        Those that are not ``wanted`` are passed over without being made, though what joins references sees all.
+        """
+        joiner = self._joiner
+        self._wanted = wanted if wanted is not None and joiner is None else _all
         with closing(self._found):  # an error that is raised would else hold the file open for as long as it lives
-            for found in chain(filter(None, self._notices), self._found):
+            for number, found in chain((_Found(None, notice) for notice in self._notices), self._found):
                 if isinstance(found, TraceError):
                     _report(found, on_error)
-                else:
-                    yield found if self._joiner is None else self._joiner.join(found)
+                elif found is not None and number is not None:
+                    sample = found if joiner is None else joiner.join(found)
+                    if wanted is None or wanted(number):
+                        yield number, sample
         for problem in self._joiner.misfits() if self._joiner else ():
             _report(problem, on_error)
 
-    def _of(self, file: File, before: int) -> Iterator[Sample | TraceError]:
+    def _of(self, file: File, before: int) -> Iterator[_Found]:
         """What is in a file; ``before`` is how many records there are in the files before it."""
         if file.container == "document":
-            samples, name = _from_document(file, self._names, self._named, before)
+            samples, name = self._from_document(file, before)
         else:
             reader = self._named or _detected_in(file, self._names)
-            samples, name = _from_records(file, self._names, reader, before), reader.name
+            samples, name = self._from_records(file, reader, before), reader.name
         self.formats[file.path] = name
-        return samples if file.notice is None else chain([file.notice], samples)
+        return samples if file.notice is None else chain([_Found(None, file.notice)], samples)
 
-    def _of_one(self, found: Iterator[Sample | TraceError]) -> Generator[Sample | TraceError]:
+    def _of_one(self, found: Iterator[_Found]) -> Generator[_Found]:
         """What is in a single file. Where it breaks off, what was read before stays."""
         any_read = False
         try:
             for one in found:
-                any_read = any_read or isinstance(one, Sample)
+                any_read = any_read or not isinstance(one.what, TraceError)
                 yield one
         except TraceError as error:
             if not any_read:
                 raise
             self.failed.append(error)
-            yield error
+            yield _Found(None, error)
 
-    def _of_all(self, path: Path, paths: Sequence[Path]) -> Generator[Sample | TraceError]:
+    def _of_all(self, path: Path, paths: Sequence[Path]) -> Generator[_Found]:
         before = 0
         for file in paths:
             try:
                 for found in self._of(File.at(file, self._encoding), before):
-                    before += isinstance(found, Sample) or found.index is not None
+                    before += found.number is not None
                     yield found
             except (TraceError, ConfigError) as error:
                 self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=file))
-                yield self.failed[-1]
+                yield _Found(None, self.failed[-1])
         if not self.formats:
             raise TraceError(f"none of {len(paths):,} files can be read; the first: {self.failed[0]}")
         try:
             self._names.must_be_seen(path)
         except TraceError as error:
             self.failed.append(error)
-            yield error
+            yield _Found(None, error)
+
+    def _from_records(self, file: File, reader: Reader, before: int) -> Iterator[_Found]:
+        own_lines = isinstance(reader, JudgekitReader) and file.container == "lines"
+        if own_lines and not self._names.names and file.encoding == "utf-8":
+            yield from self._from_own_lines(file, reader, before)
+            return
+        records = _required(file, self._names)
+        found = self._converted(_gathered(records) if reader.gathers else records, _Place(reader, file.path, before))
+        if (first := next(found, None)) is None:
+            raise TraceError("holds no conversations", path=file.path)
+        yield first
+        yield from found
+
+    def _from_own_lines(self, file: File, reader: Reader, before: int) -> Iterator[_Found]:
+        """Our own format, as fast as it can be read."""
+        place = _Place(reader, file.path, before)
+        for index, line in enumerate(file.lines()):
+            if not self._wanted(before + index):
+                yield _Found(before + index, None)
+                continue
+            try:
+                yield _Found(before + index, Sample.model_validate_json(line.text))
+            except (
+                ValidationError
+            ):  # a missing id or a surrogate; or an error that is explained on the way of all others
+                yield from self._converted([file.parsed(line)], place, index)
+
+    def _from_document(self, file: File, before: int) -> tuple[Iterator[_Found], str]:
+        names = self._names
+        document = file.document()
+        if document is None:
+            objects = replace(file, container="objects")
+            reader = self._named or _detected_in(objects, names)
+            return self._from_records(objects, reader, before), reader.name
+        try:
+            value = _value(document.value)
+            if names.names:
+                value = _renamed(value, names)
+                if not names.late:
+                    names.must_be_seen(file.path)
+            reader = self._named or _of_document(file, value)
+            records = _split(value, reader)
+        except TraceError as error:
+            raise TraceError(error.found, path=file.path) from error
+        if not records:
+            raise TraceError("holds no conversations", path=file.path)
+        place = _Place(reader, file.path, before)
+        rows = (Record(None, record, document.clean) for record in records)
+        return (self._one(row, place, index) for index, row in enumerate(rows)), reader.name
+
+    def _converted(self, rows: Iterable[Record], place: "_Place", index: int = 0) -> Iterator[_Found]:
+        """The conversations in the rows of a file, counted from ``index``."""
+        for row in rows:
+            for value in _split_row(row, place.reader):
+                yield self._one(Record(row.line, value, row.clean), place, index)
+                index += 1
+
+    def _one(self, record: Record, place: "_Place", index: int) -> _Found:
+        number = place.before + index
+        return _Found(number, _made(record, place, index) if self._wanted(number) else None)
+
+
+def _all(_: int) -> bool:
+    return True
 
 
 def _records(file: File, names: Columns) -> Generator[Record]:
@@ -207,8 +295,9 @@ def _detected(file: File, records: Iterable[Record]) -> Reader:
 
 
 def _reads(reader: Reader, value: JsonValue) -> bool:
-    made = _converted([Record(None, value)], _Place(reader, Path(), 0))
-    return not any(isinstance(one, TraceError) for one in made)
+    place = _Place(reader, Path(), 0)
+    found = _split_row(Record(None, value), reader)
+    return not any(isinstance(_made(Record(None, one), place, 0), TraceError) for one in found)
 
 
 def _of_document(file: File, value: JsonValue) -> Reader:
@@ -238,19 +327,6 @@ def _value(value: JsonValue | TraceError) -> JsonValue:
     return value
 
 
-def _from_records(file: File, names: Columns, reader: Reader, before: int) -> Iterator[Sample | TraceError]:
-    own_lines = isinstance(reader, JudgekitReader) and file.container == "lines"
-    if own_lines and not names.names and file.encoding == "utf-8":
-        yield from _from_own_lines(file, reader, before)
-        return
-    records = _required(file, names)
-    found = _converted(_gathered(records) if reader.gathers else records, _Place(reader, file.path, before))
-    if (first := next(found, None)) is None:
-        raise TraceError("holds no conversations", path=file.path)
-    yield first
-    yield from found
-
-
 def _gathered(records: Iterable[Record]) -> Iterator[Record]:
     """Rows that belong together as one list; before it, those that cannot be read."""
     rows: list[JsonValue] = []
@@ -262,41 +338,6 @@ def _gathered(records: Iterable[Record]) -> Iterator[Record]:
             rows.append(record.value)
             clean = clean and record.clean
     yield Record(None, rows, clean)
-
-
-def _from_own_lines(file: File, reader: Reader, before: int) -> Iterator[Sample | TraceError]:
-    """Our own format, as fast as it can be read."""
-    place = _Place(reader, file.path, before)
-    for index, line in enumerate(file.lines()):
-        try:
-            yield Sample.model_validate_json(line.text)
-        except ValidationError:  # a missing id or a surrogate; or an error that is explained on the way of all others
-            yield from _converted([file.parsed(line)], place, index)
-
-
-def _from_document(
-    file: File, names: Columns, named: Reader | None, before: int
-) -> tuple[Iterator[Sample | TraceError], str]:
-    document = file.document()
-    if document is None:
-        objects = replace(file, container="objects")
-        reader = named or _detected_in(objects, names)
-        return _from_records(objects, names, reader, before), reader.name
-    try:
-        value = _value(document.value)
-        if names.names:
-            value = _renamed(value, names)
-            if not names.late:
-                names.must_be_seen(file.path)
-        reader = named or _of_document(file, value)
-        records = _split(value, reader)
-    except TraceError as error:
-        raise TraceError(error.found, path=file.path) from error
-    if not records:
-        raise TraceError("holds no conversations", path=file.path)
-    place = _Place(reader, file.path, before)
-    made = (_made(Record(None, record, document.clean), place, index) for index, record in enumerate(records))
-    return made, reader.name
 
 
 def _renamed(document: JsonValue, names: Columns) -> JsonValue:
@@ -321,16 +362,11 @@ class _Place(NamedTuple):
     before: int
 
 
-def _converted(rows: Iterable[Record], place: _Place, index: int = 0) -> Iterator[Sample | TraceError]:
-    """The conversations in the rows of a file, counted from ``index``."""
-    for row in rows:
-        try:
-            found = [row.value] if isinstance(row.value, TraceError) else _split(row.value, place.reader)
-        except TraceError as error:
-            found = [error]
-        for value in found:
-            yield _made(Record(row.line, value, row.clean), place, index)
-            index += 1
+def _split_row(row: Record, reader: Reader) -> Sequence[JsonValue | TraceError]:
+    try:
+        return [row.value] if isinstance(row.value, TraceError) else _split(row.value, reader)
+    except TraceError as error:
+        return [error]
 
 
 def _split(value: JsonValue, reader: Reader) -> list[JsonValue]:
@@ -388,6 +424,6 @@ def _report(error: TraceError, on_error: OnError) -> None:
     if on_error == "raise":
         raise error
     if on_error == "warn":
-        warnings.warn(str(error), stacklevel=3)
+        warnings.warn(str(error), stacklevel=4)
     else:
         on_error(error)

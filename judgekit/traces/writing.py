@@ -37,7 +37,7 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
     missing = Counter[str]()
     samples = iter(samples)
     samples = chain(list(islice(samples, 1)), samples)
-    with nullcontext(sys.stdout.buffer) if Path(path) == STREAM else _replaced(Path(path)) as file:
+    with nullcontext(sys.stdout.buffer) if Path(path) == STREAM else replaced(Path(path)) as file:
         for index, sample in enumerate(samples):
             line, left_out = writer.written(sample, index)
             missing.update(left_out)
@@ -47,7 +47,7 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
 
 
 @contextmanager
-def _replaced(path: Path) -> Generator[IO[bytes]]:
+def replaced(path: Path) -> Generator[IO[bytes]]:
     """A file that takes the place of another at the end, for that one may be read meanwhile."""
     if path.exists() and not path.is_file():  # a pipe, a device
         with packed(path) as file:

@@ -16,19 +16,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import pytest
-import typer
 
 import judgekit
 from judgekit.cli import main
-from judgekit.cli.run import _drawn, _rows_to, _score
-from judgekit.errors import TraceError
-from judgekit.runs.results import Row
-from judgekit.score import Score
-from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.cli.asked import Asked, _drawn
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.runs.store import RUNS
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
@@ -48,12 +47,21 @@ class Ended(NamedTuple):
 
     @property
     def table(self) -> dict[str, list[str]]:
-        """The table's lines, by scorer."""
+        """The first table's lines and those about judges, by scorer, intervals aside."""
+        found: dict[str, list[str]] = {}
         lines = [line.strip() for line in self.out.splitlines()]
-        rule = next(index for index, line in enumerate(lines) if line.startswith("─"))
-        below = lines[rule + 1 :]
-        cells = [re.split(r"\s{2,}", line) for line in below[: below.index("")]]
-        return {name: found for name, *found in cells}
+        for rule, heads in enumerate(map(_cells, lines), 1):
+            if not (rule < len(lines) and lines[rule].startswith("─") and (not found or heads[0] == "asked a judge")):
+                continue
+            for name, *cells in map(_cells, lines[rule + 1 : lines.index("", rule)]):
+                if "95 % interval" in heads:
+                    del cells[heads.index("95 % interval") - 1]
+                found.setdefault(name, []).extend(cells)
+        return found
+
+
+def _cells(line: str) -> list[str]:
+    return re.split(r"\s{2,}", line)
 
 
 @pytest.fixture(autouse=True)
@@ -257,9 +265,9 @@ def test_a_sample_of_the_first_few_is_drawn_from_those(cli, conversations):
 
 def test_each_sample_is_as_likely_to_be_drawn_as_any_other():
     """Of 5 samples 2 are drawn, 4,000 times: each about 1,600 times, give or take 5 standard deviations of 31."""
-    samples = [Sample(id=str(index)) for index in range(5)]
+    samples = list(enumerate(Sample(id=str(index)) for index in range(5)))
     draws = [_drawn(samples, 2, random.Random(seed)) for seed in range(4_000)]  # noqa: S311 - a draw, not a secret
-    times = Counter(sample.id for draw in draws for sample in draw)
+    times = Counter(sample.id for draw in draws for _, sample in draw)
     assert times.total() == 8_000
     assert all(abs(times[str(index)] - 1_600) < 155 for index in range(5))
 
@@ -423,14 +431,14 @@ def test_one_broken_record_is_reported_with_its_index_and_the_rest_is_scored(cli
     ended = cli("run", three_with_one_broken(), "--scorer", "tool_call_f1", "-o", "rows.jsonl")
     assert (ended.code, ended.table["tool_call_f1"]) == (1, ["1.000", "2 of 2", "0", "0"])
     assert "1 records could not be read:\n  samples.jsonl, record 1 (line 2): trace.messages[0].content: " in ended.err
-    assert [(row.index, row.sample_id) for row in rows("rows.jsonl")] == [(0, "a"), (1, "c")]
+    assert [(row.index, row.sample_id) for row in rows("rows.jsonl")] == [(0, "a"), (2, "c")]
 
 
 def test_strict_stops_at_the_first_broken_record_and_keeps_what_was_done(cli):
     ended = cli("run", three_with_one_broken(), "--scorer", "tool_call_f1", "--strict", "-o", "rows.jsonl")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("judgekit: samples.jsonl, record 1 (line 2): trace.messages[0].content: ")
-    assert [row.sample_id for row in rows("rows.jsonl")] == ["a"]
+    assert [row.sample_id for row in Run.stored()] == ["a"]
 
 
 def test_of_many_broken_records_five_are_shown_and_all_are_counted(cli):
@@ -490,8 +498,8 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--config", "missing.toml"], "missing.toml: cannot be read: "),
         ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
         ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
-        ([*TOOLS, "-o", "no/such/folder/rows.jsonl"], "--output no/such/folder/rows.jsonl: cannot be written: "),
-        ([*TOOLS, "-o", "."], "--output .: cannot be written: "),
+        ([*TOOLS, "-o", "no/such/folder/rows.jsonl"], "no/such/folder/rows.jsonl: there is no folder no/such/folder; make it first"),
+        ([*TOOLS, "-o", "."], ".: its name must end in one of .html, .jsonl, "),
     ],
 )  # fmt: skip
 def test_what_cannot_be_run_says_why(cli, conversations, words, message):
@@ -699,27 +707,25 @@ def test_scores_that_failed_are_an_exit_code_and_the_rest_is_scored(cli, convers
 # --- the end
 
 
-def unread() -> TraceError:
-    return TraceError("broken", path="a.jsonl", index=0)
+@pytest.mark.parametrize("unread", [0, 1])
+@pytest.mark.parametrize("done", [3, 0])
+def test_ctrl_c_shows_and_writes_what_is_done(cli, monkeypatch, done, unread):
+    path = write(*(calling(str(index)) for index in range(done + 1)))
+    path.write_text("broken\n" * unread + path.read_text())
+    reading = Asked.samples
 
+    def interrupted(*given: object) -> Iterator[tuple[int, Sample]]:
+        yield from islice(reading(*given), done)
+        raise KeyboardInterrupt
 
-def interrupted_after(number: int) -> Iterator[Sample]:
-    for index in range(number):
-        yield calling(str(index))
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(("done", "problems"), [(3, []), (0, []), (0, [unread()]), (2, [unread()])])
-def test_ctrl_c_shows_and_writes_what_is_done(done, problems, capsys):
+    monkeypatch.setattr(Asked, "samples", interrupted)
     try:
-        with pytest.raises(typer.Exit) as ended:
-            _score(interrupted_after(done), [ToolCallF1()], show=0, output=Path("rows.jsonl"), problems=problems)
+        ended = cli("run", path, "--scorer", "tool_call_f1", "-o", "rows.jsonl")
     except KeyboardInterrupt:
         pytest.fail("Ctrl-C got through")
-    assert ended.value.exit_code == 130
+    assert (ended.code, ended.err.splitlines()[-1]) == (130, "interrupted; judgekit resume 1 goes on from here")
     written = rows("rows.jsonl") if Path("rows.jsonl").exists() else []
     assert [row.sample_id for row in written] == [str(index) for index in range(done)]
-    assert f"interrupted\n{done} samples were scored" in capsys.readouterr().err
     gc.collect()  # asyncio logs that a task was interrupted when the task goes: here, and not in another test
 
 
@@ -735,9 +741,9 @@ def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path):
     )
     try:
         started = time.monotonic()
-        while not (Path("rows.jsonl").exists() and Path("rows.jsonl").stat().st_size > 10_000):
+        while not (RUNS.exists() and len(Run.stored()) > 100):
             assert time.monotonic() - started < 20
-            time.sleep(0.01)
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     finally:
@@ -748,33 +754,11 @@ def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path):
     assert process.returncode == 130
     assert err.splitlines() == [
         "stopping when the samples under way are done; once more to stop at once",
-        "interrupted",
-        f"{done} samples were scored",
+        "interrupted; judgekit resume 1 goes on from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == [str(index) for index in range(done) for _ in TOOLS[::2]]
-    assert Ended(130, out, err).table["tool_call_f1"] == ["1.000", f"{done} of {done}", "0", "0"]
+    assert Ended(130, out, err).table["tool_call_f1"] == ["1.000", f"{done:,} of {done:,}", "0", "0"]
     assert "Traceback" not in err
-
-
-def test_rows_that_wait_for_others_are_written_when_the_work_breaks_off():
-    row = Row(sample_id="b", index=1, score=Score.scored("s", 1))
-
-    def broken_off() -> None:
-        with _rows_to(Path("rows.jsonl"), 1) as write:
-            write(row)
-            raise TraceError("record 0 cannot be read")
-
-    with pytest.raises(TraceError):
-        broken_off()
-    assert rows("rows.jsonl") == [row]
-
-
-def test_a_full_disk_is_said_in_words(cli, conversations):
-    if not Path("/dev/full").exists():
-        pytest.skip("there is no /dev/full here")
-    ended = cli("run", conversations, *TOOLS, "-o", "/dev/full")
-    assert (ended.code, ended.out) == (2, "")
-    assert "No space left on device" in ended.err
 
 
 # --- the other commands
@@ -939,13 +923,15 @@ def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, server):
     ended = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
     assert (ended.code, ended.table[GOAL[1]][:5], len(server.seen)) == (1, ["1.000", "3 of 3", "0", "0", "3"], 3)
     assert ended.err.splitlines() == [
-        "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3)",
-        "3 samples were scored; the same command goes on from here, since all answers are cached",
+        "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3); judgekit resume 1 goes on from here"
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1", "2"]
     assert ended.out.startswith("3 conversations, mean (median): ")
-    again = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
-    assert (again.code, again.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "2", "3"])
+    again = cli("resume", "-o", "rows.jsonl")
+    assert (again.code, again.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "5", "0"])
+    assert len(server.seen) == 5
+    other = cli("run", path, *GOAL, "--config", config)
+    assert (other.code, other.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "0", "5"])
 
 
 @pytest.mark.parametrize(
@@ -1052,7 +1038,7 @@ def test_what_is_under_way_is_finished_after_a_signal(server, number, code, tmp_
         process.kill()
         process.wait()
     assert (process.returncode, len(server.seen)) == (code, 2)
-    assert err.startswith("interrupted\n2 samples were scored; the same command goes on from here")
+    assert err == "interrupted; judgekit resume 1 goes on from here\n"
     assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1"]
 
 
@@ -1073,5 +1059,5 @@ def test_a_second_signal_ends_it_at_once(server, tmp_path):
         process.kill()
         process.wait()
         server.together.abort()
-    assert (process.returncode, err) == (130, "interrupted\n0 samples were scored\n")
+    assert (process.returncode, err) == (130, "interrupted; judgekit resume 1 goes on from here\n")
     assert not Path("rows.jsonl").exists()

@@ -111,7 +111,7 @@ def test_a_repaired_request_shows_the_reply_and_what_is_wrong_with_it(question):
             "That reply cannot be used: good: not a boolean\nAnswer the question again, with one JSON object.",
         ),
     )
-    assert repaired == question(messages=repaired.messages)
+    assert repaired == question(messages=repaired.messages, mends=question())
     assert repaired.key != question().key
 
 

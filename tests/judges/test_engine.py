@@ -246,7 +246,7 @@ def test_every_sample_of_a_run_is_scored_or_failed_for_a_reason_that_has_a_name(
     messages = sample.trace.messages
     numbered = [Trace(messages=[*messages, HumanMessage(f"{number}")]) for number in range(12)]
     samples = [sample.model_copy(update={"id": str(number), "trace": one}) for number, one in enumerate(numbered)]
-    scores = [row.score for row in run(samples, scorers).rows]
+    scores = [row.score for row in run(samples, scorers)]
     assert len(scores) == 36
     for score in scores:
         assert score.error in (None, "ReplyError", "TruncatedError"), score.reason

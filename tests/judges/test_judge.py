@@ -81,7 +81,7 @@ def local(server):
 
 
 def without_time(calls):
-    return [call.model_copy(update={"seconds": 0.0}) for call in calls]
+    return [call.model_copy(update={"seconds": 0.0, "exchange": None}) for call in calls]
 
 
 def call(**changes):
@@ -305,7 +305,7 @@ def test_another_judge_that_would_ask_the_same_is_answered_from_the_cache_at_no_
     asked(judge_of(client, cached))
     judgment = asked(judge_of(client, cached, budget=Limits(requests=0), **settings))
     assert judgment.answer == Opinion(**YES)
-    assert judgment.calls == (JudgeCall(judge="any/m", prompt=VERSION, cached=True, cost_usd=0.0),)
+    assert tuple(without_time(judgment.calls)) == (JudgeCall(judge="any/m", prompt=VERSION, cached=True, cost_usd=0.0),)
     assert len(client.requests) == 1
 
 
@@ -370,12 +370,13 @@ def test_refresh_keeps_the_new_reply(cached, asked):
     assert len(client.requests) == 2
 
 
-def test_a_broken_reply_is_not_kept_and_the_mended_one_is(cached, asked):
-    client = ScriptedClient(["{", YES, "{"])
+def test_a_broken_reply_is_not_kept_and_the_mended_one_is_that_of_both_requests(cached, asked):
+    client = ScriptedClient(["{", YES])
     judge = judge_of(client, cached)
     assert asked(judge).answer == asked(judge).answer == Opinion(**YES)
-    assert [len(request.messages) for request in client.requests] == [2, 4, 2]
-    assert kept_in(cached) == [client.requests[1].digests]
+    assert [len(request.messages) for request in client.requests] == [2, 4]
+    assert sorted(map(len, kept_in(cached))) == sorted(len(request.digests) for request in client.requests)
+    assert asked(judge_of(client, cached, cache_mode="replay")).answer == Opinion(**YES)
 
 
 def kept_in(path):
@@ -433,7 +434,9 @@ def test_many_scorers_that_ask_the_same_at_once_send_one_request(server, local, 
     assert len(server.requests) == 1
     assert without_time(first.calls) == [call(prompt=GOAL_VERSION, **PAID)]
     for score in others:
-        assert score.calls == (call(prompt=GOAL_VERSION, cached=True, usage=PAID["usage"], cost_usd=0.0),)
+        assert tuple(without_time(score.calls)) == (
+            call(prompt=GOAL_VERSION, cached=True, usage=PAID["usage"], cost_usd=0.0),
+        )
         assert score.value == 1.0
 
 

@@ -41,7 +41,7 @@ def unacceptable(text):
 
 def without_time(calls):
     assert all(0 < call.seconds < 5 for call in calls)
-    return [call.model_copy(update={"seconds": 0.0}) for call in calls]
+    return [call.model_copy(update={"seconds": 0.0, "exchange": None}) for call in calls]
 
 
 # What is written down
@@ -53,6 +53,7 @@ def test_a_reply_that_is_accepted_goes_through_and_its_cost_is_written_down(stub
     with ledger() as calls:
         assert complete(stub([reply]), question(accept=seen.append)) == reply
     assert seen == ["fine"]
+    assert [call.exchange for call in calls] == [question().exchange("fine")]
     assert without_time(calls) == [CALL.model_copy(update={"usage": usage, "cost_usd": cost})]
 
 
@@ -64,6 +65,7 @@ def test_a_reply_that_is_not_accepted_is_an_error_that_keeps_its_text_and_was_pa
     assert without_time(calls) == [
         CALL.model_copy(update={"usage": USAGE, "cost_usd": 0.25, "error": "ReplyError"}),
     ]
+    assert [call.exchange for call in calls] == [question().exchange("bad")]
     assert len(asked.requests) == 1
 
 
@@ -94,6 +96,7 @@ def test_a_request_that_fails_is_written_down_at_an_unknown_cost(stub, question,
         complete(stub([error]), question())
     assert info.value is error
     assert without_time(calls) == [CALL.model_copy(update={"error": type(error).__name__})]
+    assert [call.exchange for call in calls] == [question().exchange(None)]
 
 
 def test_a_request_that_is_cancelled_is_written_down_at_an_unknown_cost(stub, question):

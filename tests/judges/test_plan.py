@@ -31,7 +31,7 @@ def test_a_request_that_is_not_kept_is_counted_with_its_likely_tokens_and_cost(s
     found, line = planned(judge, sample)
     assert [row.score.error for row in found] == ["PlannedError"]
     assert (line.requests, line.cached) == (1, 0)
-    sent = found.rows[0].score.calls[0].usage
+    sent = next(iter(found)).score.calls[0].usage
     assert sent.output_tokens == 200
     assert line.tokens == sent.input_tokens + 200
     assert line.cost_usd == pytest.approx((sent.input_tokens * 1 + 200 * 10) / 1e6)

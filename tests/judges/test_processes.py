@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.judges.replies import CachedReplies
-from judgekit.runs.results import Row
+from judgekit.runs.rows import Row
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 

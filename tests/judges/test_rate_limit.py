@@ -14,7 +14,7 @@ from judgekit.judges import rate_limit
 from judgekit.judges.budget import likely_tokens
 from judgekit.judges.client import Reply
 from judgekit.judges.concurrency import Concurrency
-from judgekit.judges.rate_limit import Account, RateLimit, account_named
+from judgekit.judges.rate_limit import Account, RateLimit, account_named, requests_under_way
 from judgekit.judges.retry import Retry
 from judgekit.traces.message import Usage
 
@@ -366,6 +366,18 @@ async def used_account(stub, question):
 def test_each_loop_has_accounts_of_its_own(stub, question):
     first = asyncio.run(used_account(stub, question))
     assert asyncio.run(used_account(stub, question)) is not first
+
+
+def test_any_thread_may_ask_how_many_requests_are_under_way_to_all_accounts(question):
+    async def ask_both():
+        both = [RateLimit(Slow(1), account_named(name, most)) for name, most in (("a", 2), ("b", 8))]
+        asked = [asyncio.create_task(ask(limited, [question()] * 5)) for limited in both]
+        await asyncio.sleep(0.5)
+        found = await asyncio.to_thread(requests_under_way)
+        await asyncio.gather(*asked)
+        return found, requests_under_way()
+
+    assert asyncio.run(ask_both()) == (2 + 5, 0)
 
 
 def test_an_account_is_gone_with_its_loop_and_with_its_last_judge(stub, question):

@@ -1,76 +1,96 @@
-"""Rows as files."""
+"""Runs as files."""
 
-import io
-import json
+import csv
+import sys
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from judgekit.reports.export import RowWriter
-from judgekit.runs.results import Row
+from judgekit.errors import ConfigError
+from judgekit.reports.export import must_be_writable, report
+from judgekit.reports.gates import check_gates
+from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score
 
 
-def row(index: int, scorer: str = "a") -> Row:
-    return Row(sample_id=f"sample {index}", index=index, score=Score.scored(scorer, 1))
+@pytest.fixture
+def run(run_of):
+    return run_of([Score.scored("f1", 0.5, reason="half"), Score.failed("f1", "broken")])
 
 
-def keys(text: str) -> list[tuple[int, str]]:
-    assert text == "" or text.endswith("\n")
-    return [(line["index"], line["score"]["scorer"]) for line in map(json.loads, text.splitlines())]
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("scores.jsonl", b'{"index":0,"sample_id":"s0",'),
+        ("scores.csv", b'"index","sample_id",'),
+        ("scores.parquet", b"PAR1"),
+        ("junit.xml", b"<?xml "),
+        ("summary.md", b"### judgekit"),
+        ("Report.HTML", b"<!doctype html>"),
+    ],
+)
+def test_the_name_of_a_file_says_what_is_written(name, begins, run, tmp_path):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow", reason="needs the extra parquet")
+    must_be_writable(tmp_path / name)
+    report(run, tmp_path / name)
+    assert (tmp_path / name).read_bytes()[: len(begins)].lower() == begins.lower()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@given(st.integers(1, 3), st.integers(0, 8).flatmap(lambda size: st.permutations(range(size))))
-def test_lines_stand_in_the_order_of_the_samples_in_whatever_order_rows_come(scorers, order):
-    names = "abc"[:scorers]
-    out = io.StringIO()
-    writer = RowWriter(out, scorers)
-    there: set[int] = set()
-    for index in order:
-        for name in names:
-            writer.add(row(index, name))
-        there.add(index)
-        gapless = next(number for number in range(len(order) + 1) if number not in there)
-        assert keys(out.getvalue()) == [(number, name) for number in range(gapless) for name in names]
-    writer.flush()
-    assert keys(out.getvalue()) == [(index, name) for index in range(len(order)) for name in names]
-
-
-def test_a_sample_is_written_once_all_its_rows_are_there():
-    out = io.StringIO()
-    writer = RowWriter(out, 2)
-    writer.add(row(0, "a"))
-    assert out.getvalue() == ""
-    writer.add(row(0, "b"))
-    assert keys(out.getvalue()) == [(0, "a"), (0, "b")]
-
-
-@settings(max_examples=50)
-@given(st.sets(st.integers(0, 12)).flatmap(lambda found: st.permutations(sorted(found))))
-def test_flush_writes_in_order_what_waits_for_samples_that_did_not_come(order):
-    out = io.StringIO()
-    writer = RowWriter(out, 1)
-    for index in order:
-        writer.add(row(index))
-    writer.flush()
-    writer.flush()
-    assert keys(out.getvalue()) == [(index, "a") for index in sorted(order)]
-
-
-def test_lines_are_in_the_file_as_soon_as_they_are_written(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    with path.open("w", encoding="utf-8") as file:
-        RowWriter(file, 1).add(row(0))
-        assert keys(path.read_text(encoding="utf-8")) == [(0, "a")]
+@pytest.mark.parametrize("name", ["junit.xml", "summary.md"])
+def test_what_came_of_gates_stands_in_a_summary_and_among_test_cases(name, run, tmp_path):
+    report(run, tmp_path / name, check_gates(run, ["failed <= 0"]))
+    assert "found 1 of 2" in (tmp_path / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("text", ["é 巴黎", "line\nbreak\u2028\x85", "\x1b[2J", '"quoted"\\'])
-def test_a_line_is_the_whole_row(text):
+def test_a_line_of_json_is_the_whole_row(text, run_of, tmp_path):
     call = JudgeCall(judge="j", prompt="p@1", cost_usd=0.5, error=text)
-    score = Score.scored(text, 0.1, reason=text, details={text: [text, None, 1.5]}, calls=[call])
-    whole = Row(sample_id=text, index=0, score=score)
-    out = io.StringIO()
-    RowWriter(out, 1).add(whole)
-    assert out.getvalue().count("\n") == 1
-    assert Row.model_validate_json(out.getvalue()) == whole
+    run = run_of([Score.scored(text, 0.1, reason=text, details={text: [text, None, 1.5]}, calls=[call])])
+    report(run, tmp_path / "rows.jsonl")
+    (line,) = (tmp_path / "rows.jsonl").read_bytes().splitlines()
+    assert [Row.model_validate_json(line)] == list(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("scores.txt", r"must end in one of \.html, \.jsonl, \.csv, \.parquet, \.xml, \.md"),
+        ("scores", "must end in one of"),
+        ("-", "must end in one of"),
+        ("no/folder/scores.csv", "there is no folder .*folder; make it first"),
+        ("folder.csv", "is a folder"),
+        ("file/scores.csv", "there is no folder"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_run(name, said, run, tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "file").touch()
+    for refuse in (must_be_writable, lambda path: report(run, path)):
+        with pytest.raises(ConfigError, match=said):
+            refuse(tmp_path / name)
+
+
+def test_parquet_without_its_library_is_refused_before_the_run(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ConfigError, match=r"pip install 'judgekit\[parquet\]'"):
+        must_be_writable(tmp_path / "scores.parquet")
+
+
+def test_a_file_stays_as_it_is_until_all_of_the_new_one_is_there(run, tmp_path, monkeypatch):
+    path = tmp_path / "scores.csv"
+    path.write_text("before")
+    monkeypatch.setattr(csv, "writer", lambda *_, **__: pytest.fail("no room on the disk"))
+    with pytest.raises(pytest.fail.Exception):
+        report(run, path)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_of_the_disk_names_the_file(run, monkeypatch, tmp_path):
+    def full(*_: object, **__: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(csv, "writer", full)
+    with pytest.raises(ConfigError, match=r"scores\.csv: cannot be written: no space left"):
+        report(run, tmp_path / "scores.csv")

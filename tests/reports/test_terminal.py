@@ -3,7 +3,7 @@
 import io
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
 from types import SimpleNamespace
 
@@ -14,9 +14,8 @@ from pydantic import JsonValue
 from rich.console import Console
 
 from judgekit.aggregates.total import Total
-from judgekit.reports import terminal
-from judgekit.reports.terminal import Highlights, console, printable, progress, show_plan, show_summary
-from judgekit.runs.results import Row
+from judgekit.reports.terminal import Highlights, console, printable, show_plan, show_summary
+from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Usage
@@ -35,16 +34,16 @@ def row(index: int, score: Score, sample_id: str | None = None) -> Row:
     return Row(sample_id=str(index) if sample_id is None else sample_id, index=index, score=score)
 
 
-def shown(rows: Iterable[Row], show: int = 0, on: Console | None = None) -> str:
+def shown(rows: Iterable[Row], show: int = 0, on: Console | None = None, thin: Mapping[str, str] = {}) -> str:
     """All that a summary of these rows prints."""
     out = io.StringIO()
     made = on or console()
     made.file = out
     summary, highlights = Summary(), Highlights(show)
     for one in rows:
-        summary.add(one.score)
+        summary.add(one)
         highlights.add(one)
-    show_summary(summary, highlights, made)
+    show_summary(summary, highlights, made, thin=thin)
     return out.getvalue()
 
 
@@ -52,12 +51,16 @@ def cells(line: str) -> list[str]:
     return re.split(r"\s{2,}", line.strip())
 
 
-def table(text: str) -> list[list[str]]:
-    """The table's lines, the header first."""
+def tables(text: str) -> list[list[list[str]]]:
+    """The lines of each table, its header first."""
     lines = [line.strip() for line in text.splitlines()]
-    rule = next(index for index, line in enumerate(lines) if line.startswith("─"))
-    below = lines[rule + 1 :]
-    return [cells(line) for line in (lines[rule - 1], *below[: below.index("")])]
+    rules = [index for index, line in enumerate(lines) if line.startswith("─")]
+    return [[cells(line) for line in (lines[at - 1], *lines[at + 1 : lines.index("", at)])] for at in rules]
+
+
+def table(text: str) -> list[list[str]]:
+    """The lines of the first one."""
+    return tables(text)[0]
 
 
 # --- what comes from a recording is harmless
@@ -103,9 +106,11 @@ def test_a_report_prints_no_control_character_whatever_was_recorded(texts):
     rows = []
     for index, (name, sample_id, reason) in enumerate(texts):
         details = calls([name], [reason], [sample_id])
-        rows.append(row(index, Score.scored(name, 0.5, reason=reason, details=details), sample_id))
+        scored = Score.scored(name, 0.5, reason=reason, details=details, label=reason, warnings=[sample_id])
+        rows.append(row(index, scored, sample_id))
         rows.append(row(index, Score.skipped(name, reason), sample_id))
-    text = shown(rows, show=4)
+    sides = [one.model_copy(update={"domain": one.sample_id, "labels": {one.scorer: one.score.reason}}) for one in rows]
+    text = shown(sides * 2, show=4, thin={name: reason for name, _, reason in texts})
     assert {char for char in text if not char.isprintable() and char not in JOINERS} <= {"\n"}
 
 
@@ -150,48 +155,126 @@ def test_the_table_has_a_line_a_scorer_with_its_mean_and_its_counts():
         row(0, Score.skipped("nothing_scored", "no")),
     ]
     assert table(shown(rows)) == [
-        ["scorer", "mean", "n", "skipped", "failed"],
-        ["tool_call_f1", "0.667", "2 of 4", "1", "1"],
-        ["nothing_scored", "-", "0 of 1", "1", "0"],
+        ["scorer", "mean", "95 % interval", "n", "skipped", "failed"],
+        ["tool_call_f1", "0.667", "0.000 to 1.000", "2 of 4", "1", "1"],
+        ["nothing_scored", "-", "-", "0 of 1", "1", "0"],
     ]
 
 
-def test_where_a_judge_was_asked_the_table_says_what_it_took():
+def test_where_a_judge_was_asked_a_table_says_what_it_took():
     rows = [
         row(0, Score.scored("goal", 1, calls=[call(), call()])),
         row(1, Score.scored("goal", 1, calls=[call(cached=True, cost_usd=0.0)])),
         row(0, Score.failed("topics", "no", calls=[call(usage=None, cost_usd=None)])),
         row(0, Score.scored("tool_call_f1", 1)),
     ]
-    assert table(shown(rows)) == [
-        ["scorer", "mean", "n", "skipped", "failed", "requests", "cached", "tokens", "cost"],
-        ["goal", "1.000", "2 of 2", "0", "0", "2", "1", "2,468", "$0.0200"],
-        ["topics", "-", "0 of 1", "0", "1", "1", "0", "unknown", "unknown"],
-        ["tool_call_f1", "1.000", "1 of 1", "0", "0"],
+    assert tables(shown(rows))[1] == [
+        ["asked a judge", "requests", "cached", "tokens", "cost"],
+        ["goal", "2", "1", "2,468", "$0.0200"],
+        ["topics", "1", "0", "unknown", "unknown"],
     ]
+    assert len(tables(shown(rows[-1:]))) == 1
 
 
 def test_abstentions_have_a_column_where_there_are_any():
     rows = [row(0, Score(scorer="panel", status="abstained", reason="a tie")), row(1, Score.scored("panel", 0))]
     text = shown(rows)
     assert table(text) == [
-        ["scorer", "mean", "n", "skipped", "failed", "abstained"],
-        ["panel", "0.000", "1 of 2", "0", "0", "1"],
+        ["scorer", "mean", "95 % interval", "n", "skipped", "failed", "abstained"],
+        ["panel", "0.000", "0.000 to 0.793", "1 of 2", "0", "0", "1"],
     ]
     assert "panel: 1 abstained: a tie" in text
 
 
 def test_without_scores_the_table_is_its_header():
-    assert table(shown([])) == [["scorer", "mean", "n", "skipped", "failed"]]
+    assert tables(shown([])) == [[["scorer", "mean", "95 % interval", "n", "skipped", "failed"]]]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80])
-def test_on_a_narrow_terminal_numbers_stay_whole(width):
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_on_a_narrow_terminal_numbers_stay_whole_and_names_break_between_words(width):
     on = Console(force_terminal=True, width=width, color_system=None, markup=False, highlight=False)
-    rows = [row(index, Score.scored("agent_goal_accuracy_without_reference", 0.5)) for index in range(100)]
+    rows = [row(index, Score.scored("agent_goal_accuracy_without_reference", index % 2)) for index in range(100)]
+    lines = shown(rows, on=on).splitlines()
+    (numbers,) = (line for line in lines if "0.404 to 0.596" in line)
+    assert cells(numbers)[1:] == ["0.500", "0.404 to 0.596", "100 of 100", "0", "0"]
+    assert all(len(line) <= width for line in lines)
+    names = [line.split()[0] for line in lines[lines.index(numbers) :] if line.strip()]
+    assert "".join(names) == "agent_goal_accuracy_without_reference"
+    assert width < 80 or all(name.endswith("_") for name in names[:-1])
+
+
+def test_how_intervals_were_found_is_said_where_it_is_not_as_usual():
+    trials = [
+        row(index, Score.scored("s", index % 3 / 2)).model_copy(update={"group": str(index // 4)})
+        for index in range(20)
+    ]
+    assert "95 % interval by cluster-robust t, 5 groups" in shown(trials).splitlines()
+    usual = [row(index, Score.scored("t", index % 2)) for index in range(4)]
+    assert "s: 95 % interval by cluster-robust t, 5 groups" in shown([*trials, *usual]).splitlines()
+    assert "interval by" not in shown(usual)
+
+
+def test_a_number_of_too_few_samples_is_marked():
+    lines = shown([row(0, Score.scored("s", 1)), row(0, Score.scored("t", 1))], thin={"t": "only 1 of 9"}).splitlines()
+    assert [cells(line)[:2] for line in lines if "1 of 1" in line] == [["s", "1.000"], ["t", "! 1.000"]]
+    assert "t: ! only 1 of 9" in [line.rstrip() for line in lines]
+
+
+def test_repeated_trials_of_tasks_that_succeed_or_not_have_a_line():
+    """Two tasks, one solved in 2 of 3 trials, the other always, twice."""
+    rows = [
+        row(index, Score.scored("s", value)).model_copy(update={"group": group})
+        for index, (group, value) in enumerate([("a", 1), ("a", 0), ("a", 1), ("b", 1), ("b", 1)])
+    ]
+    lines = [line.rstrip() for line in shown(rows).splitlines()]
+    assert (
+        "s: 2 tasks, k = 1 to 3 trials of each: pass^k 0.833, 0.667, 0.000; pass@k 0.833, 1.000, 1.000; "
+        "1 of them have fewer than 3" in lines
+    )
+    assert "trials" not in shown([one.model_copy(update={"group": None}) for one in rows])
+
+
+def sliced(index: int, score: Score, domain: str, **labels: str) -> Row:
+    return row(index, score).model_copy(update={"domain": domain, "labels": labels})
+
+
+def test_by_each_name_that_tells_samples_apart_there_is_a_table_of_means_and_of_how_many_samples():
+    rows = [sliced(index, Score.scored("s", index % 2), "ab"[index > 1], kind="xy"[index % 2]) for index in range(6)]
+    rows += [sliced(0, Score.skipped("t", "no"), "a", kind="x"), sliced(3, Score.scored("t", 0.25), "b", kind="y")]
+    assert tables(shown(rows))[1:] == [
+        [["by domain", "s", "t"], ["b", "0.500 (4)", "0.250 (1)"], ["a", "0.500 (2)", "- (0 of 1)"]],
+        [["by kind", "s", "t"], ["x", "0.000 (3)", "- (0 of 1)"], ["y", "1.000 (3)", "0.250 (1)"]],
+    ]
+
+
+def test_a_name_that_nearly_each_sample_has_a_value_of_its_own_for_makes_no_table():
+    assert len(tables(shown(sliced(index, Score.scored("s", 1), str(index // 2 * 2)) for index in range(4)))) == 2
+    assert len(tables(shown(sliced(index, Score.scored("s", 1), str(index)) for index in range(4)))) == 1
+
+
+def test_of_many_slices_the_largest_are_shown_and_the_others_counted():
+    rows = [sliced(index, Score.scored("s", 1), f"d{index % 20}") for index in range(50)]
+    text = shown(rows)
+    assert [line[0] for line in tables(text)[1][1:]] == [f"d{index}" for index in range(12)]
+    assert "and 8 more by domain" in text
+    labels = {f"label {number}": "ab" for number in range(6)}
+    rows = [
+        row(index, Score.scored("s", 1)).model_copy(
+            update={"labels": {name: of[index % 2] for name, of in labels.items()}}
+        )
+        for index in range(4)
+    ]
+    assert len(tables(shown(rows))) == 5
+    assert "samples also differ by label 4, label 5" in shown(rows)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_slices_of_many_scorers_fit_a_narrow_terminal(width):
+    on = Console(width=width, markup=False, highlight=False)
+    scorers = [f"agent_goal_accuracy_with_reference_{number}" for number in range(7)]
+    rows = [sliced(index, Score.scored(name, 1), "ab"[index % 2]) for index in range(4) for name in scorers]
     text = shown(rows, on=on)
-    assert "0.500" in text
-    assert "100 of 100" in text
+    assert len(re.findall(r"1\.000 \(2\)", text)) == 2 * len(scorers)
     assert all(len(line) <= width for line in text.splitlines())
 
 
@@ -353,7 +436,7 @@ def confused(monkeypatch) -> str:
 def test_a_number_that_is_no_mean_is_not_called_one(confused):
     rows = [row(0, Score.scored("labels", 1, aggregate=confused)), row(0, Score.scored("f1", 0.25))]
     said = shown(rows)
-    assert table(said)[0] == ["scorer", "score", "n", "skipped", "failed"]
+    assert table(said)[0][:2] == ["scorer", "score"]
     assert [line[:2] for line in table(said)[1:3]] == [["labels", "0.857"], ["f1", "0.250"]]
     assert "labels: macro F1; accuracy 0.857; of 1" in said
 
@@ -446,7 +529,7 @@ def test_a_plan_says_what_would_be_asked_and_what_would_fail():
         Score.failed("s", "broken", error="ValueError"),
         Score.skipped("s", "no reference"),
     ):
-        summary.add(score)
+        summary.add(row(0, score))
     show_plan(summary, Console(file=out, width=140))
     used = call().usage
     tokens = f"{used.input_tokens + used.output_tokens:,}"
@@ -495,29 +578,3 @@ def test_a_console_takes_text_as_it_is(capsys):
     console().print("[bold]1[/bold] :smile: 'a' http://x")
     console(stderr=True).print("[red]")
     assert capsys.readouterr() == ("[bold]1[/bold] :smile: 'a' http://x\n", "[red]\n")
-
-
-@pytest.mark.parametrize(("total", "of"), [(3, " of 3"), (None, "")])
-def test_elsewhere_progress_is_now_and_then_a_line(total, of, monkeypatch, capsys):
-    monkeypatch.setattr(terminal, "_SECONDS_BETWEEN_LINES", 0)
-    with progress(total, console()) as advance:
-        advance()
-        advance()
-    assert capsys.readouterr().out == f"scored 1{of} samples in 0 s\nscored 2{of} samples in 0 s\n"
-
-
-def test_what_is_soon_done_prints_no_progress(capsys):
-    with progress(3, console()) as advance:
-        for _ in range(3):
-            advance()
-    assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize(("total", "of"), [(3, "2/3"), (None, "2/?")])
-def test_on_a_terminal_progress_is_a_bar(total, of):
-    out = io.StringIO()
-    with progress(total, Console(file=out, force_terminal=True, width=80)) as advance:
-        advance()
-        advance()
-    assert "scoring" in out.getvalue()
-    assert of in out.getvalue()

@@ -5,10 +5,9 @@ from statistics import fmean, median
 
 import pytest
 
-from judgekit.runs.conduct import Efforts, Figure
+from judgekit.runs.conduct import Conduct, Efforts, Figure
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.reading import read
-from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace, TraceWarning
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -16,8 +15,8 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 def efforts(*traces: Trace) -> Efforts:
     found = Efforts()
-    for trace in traces:
-        found.add(Sample(id="one", trace=trace))
+    for conduct in filter(None, map(Conduct.of, traces)):
+        found.add(conduct)
     return found
 
 

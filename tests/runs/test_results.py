@@ -1,29 +1,62 @@
 """The rows of a run."""
 
+import tracemalloc
+
 import pytest
 from pydantic import ValidationError
 
-from judgekit.runs.results import Row, Run
-from judgekit.score import JudgeCall, Score
+from judgekit.runs.rows import Row
+from judgekit.score import JudgeCall, Score, Status
 
 
 def row(index: int, sample_id: str, scorer: str = "s", value: float = 1) -> Row:
     return Row(sample_id=sample_id, index=index, score=Score.scored(scorer, value))
 
 
-def test_a_run_is_its_rows_in_their_order():
-    rows = (row(0, "a"), row(1, "b"), row(2, "c"))
-    assert tuple(Run(rows)) == rows
-    assert len(Run(rows)) == 3
-    assert len(Run(())) == 0
+def lost(index: int, sample_id: str, scorer: str, status: Status) -> Row:
+    return Row(sample_id=sample_id, index=index, score=Score(scorer=scorer, status=status, reason="why"))
 
 
-def test_a_run_and_its_rows_cannot_be_changed():
-    found = Run((row(0, "a"),))
+def test_a_run_is_its_rows_in_their_order(run_of):
+    rows = [row(0, "a"), row(1, "b"), row(2, "c")]
+    found = run_of(*reversed(rows))
+    assert list(found) == rows
+    assert list(found) == rows  # and once more
+    assert (len(found), len(run_of())) == (3, 0)
+
+
+def test_rows_are_found_by_their_scorer_and_status(run_of):
+    rows = [
+        row(0, "a", "s"),
+        row(0, "a", "t"),
+        lost(1, "b", "s", "skipped"),
+        lost(2, "c", "s", "failed"),
+        row(2, "c", "t"),
+    ]
+    found = run_of(*rows)
+    assert list(found.rows(scorer="s")) == [rows[0], rows[2], rows[3]]
+    assert list(found.rows(statuses={"failed", "skipped"})) == [rows[2], rows[3]]
+    assert list(found.rows(scorer="t", statuses=["scored"])) == [rows[1], rows[4]]
+    assert list(found.rows(scorer="u")) == list(found.rows(statuses=())) == []
+
+
+def test_the_lowest_of_a_scorer_come_first_and_samples_of_one_value_in_their_order(run_of):
+    values = [0.5, 0.25, 1, 0.25, 0]
+    found = run_of(
+        *(row(index, str(index), "s", value) for index, value in enumerate(values)),
+        lost(5, "5", "s", "failed"),
+        row(0, "0", "t", 0),
+    )
+    assert [one.sample_id for one in found.lowest("s", 3)] == ["4", "1", "3"]
+    assert [one.sample_id for one in found.lowest("s", 99)] == ["4", "1", "3", "0", "2"]
+
+
+def test_a_run_and_its_rows_cannot_be_changed(run_of):
+    found = run_of(row(0, "a"))
     with pytest.raises(AttributeError):
         found.stopped = "x"
     with pytest.raises(ValidationError, match="frozen"):
-        found.rows[0].index = 5
+        next(iter(found)).index = 5
 
 
 def test_a_row_is_the_same_after_a_round_trip_through_json():
@@ -33,42 +66,57 @@ def test_a_row_is_the_same_after_a_round_trip_through_json():
 
 @pytest.mark.parametrize(
     ("ids", "repeated"),
-    [("", ()), ("abc", ()), ("aba", ("a",)), ("abbaab", ("b", "a")), ("aaa", ("a",))],
+    [("", ()), ("abc", ()), ("aba", ("a",)), ("abbaab", ("a", "b")), ("aaa", ("a",))],
 )
-def test_an_id_of_more_than_one_sample_is_reported_once(ids, repeated):
-    found = Run(tuple(row(index, name, scorer) for index, name in enumerate(ids) for scorer in ("s", "t")))
+def test_an_id_of_more_than_one_sample_is_reported_once(run_of, ids, repeated):
+    found = run_of(*(row(index, name, scorer) for index, name in enumerate(ids) for scorer in ("s", "t")))
     assert found.duplicate_ids == repeated
 
 
-def test_the_summary_counts_each_scorer_by_itself():
-    summary = Run((row(0, "a", "s", 1), row(0, "a", "t", 0), row(1, "b", "s", 0.5))).summary
+def test_the_summary_counts_each_scorer_by_itself(run_of):
+    summary = run_of(row(0, "a", "s", 1), row(0, "a", "t", 0), row(1, "b", "s", 0.5)).summary
     assert {line.scorer: (line.value, line.total) for line in summary} == {"s": (0.75, 2), "t": (0.0, 1)}
 
 
-def test_a_run_prints_as_its_summary():
-    assert (
-        str(Run((row(0, "a", "s", 1), row(0, "a", "longer", 0)))) == "s       1.00 (n=1 of 1)\nlonger  0.00 (n=1 of 1)"
-    )
-    assert str(Run(())) == "no scores"
+def test_a_run_prints_as_its_summary(run_of):
+    found = run_of(row(0, "a", "s", 1), row(0, "a", "longer", 0))
+    assert str(found) == "s       1.00 (n=1 of 1)\nlonger  0.00 (n=1 of 1)"
+    assert str(run_of()) == "no scores"
 
 
-def test_a_run_that_was_stopped_says_so():
-    assert str(Run((row(0, "a"),), stopped="interrupted")).splitlines() == [
+def test_a_run_that_was_stopped_says_so(run_of):
+    assert str(run_of(row(0, "a"), stopped="interrupted")).splitlines() == [
         "s  1.00 (n=1 of 1)",
-        "stopped early (interrupted): only the samples that were done are counted",
+        "stopped early (interrupted): only what was scored until then is counted",
     ]
 
 
-def test_ids_that_stand_more_than_once_are_shown_without_what_would_steer_a_terminal():
+def test_ids_that_stand_more_than_once_are_shown_without_what_would_steer_a_terminal(run_of):
     ids = ["a\x1b[2J", "b\nc", "d", "e", "f", "g"]
-    found = Run(tuple(row(index, name) for index, name in enumerate(ids * 2)))
+    found = run_of(*(row(index, name) for index, name in enumerate(ids * 2)))
     assert str(found).splitlines()[1:] == [
         r"6 ids belong to more than one sample: 'a\x1b[2J', 'b\nc', 'd', 'e', 'f'",
     ]
 
 
-def test_what_python_shows_of_a_run_is_short():
-    assert repr(Run((row(0, "a"),) * 1_000)) == "Run(stopped='')"
+def test_what_python_shows_of_a_run_is_short(run_of):
+    found = run_of(*(row(index, str(index)) for index in range(1_000)), stopped="interrupted")
+    assert repr(found) == "Run(number=1, rows=1000, stopped='interrupted')"
+
+
+def test_rows_are_read_as_they_are_asked_for(run_of):
+    """Of 2,000 rows with reasons of 10,000 letters no tenth is ever in memory."""
+    found = run_of(
+        *(Row(index=index, sample_id="a", score=Score.scored("s", 1, reason="x" * 10_000)) for index in range(2_000))
+    )
+    tracemalloc.start()
+    try:
+        assert sum(len(one.score.reason) for one in found) == 20_000_000
+        assert found.summary["s"].total == 2_000
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 2_000_000
 
 
 def test_a_row_can_be_kept_without_the_words_that_may_quote_the_conversation():

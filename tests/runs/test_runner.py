@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -26,8 +26,9 @@ from judgekit.errors import (
     StoreError,
     TraceError,
 )
-from judgekit.runs.results import Row, Run
-from judgekit.runs.runner import arun, run, score_each
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.runs.runner import arun, run, score_each, tasks
 from judgekit.score import JudgeCall, Score, record
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scoring import scorer
@@ -39,7 +40,7 @@ def samples(number: int) -> list[Sample]:
     return [Sample(id=str(index)) for index in range(number)]
 
 
-def keys(rows: Run | list[Row]) -> list[tuple[int, str, str]]:
+def keys(rows: Iterable[Row]) -> list[tuple[int, str, str]]:
     return [(row.index, row.sample_id, row.score.scorer) for row in rows]
 
 
@@ -79,29 +80,15 @@ def test_rows_stand_in_the_order_of_the_samples_whatever_takes_long(delays, conc
     assert not found.stopped
 
 
-def test_rows_are_handed_on_as_soon_as_their_sample_is_done():
+def test_rows_are_handed_on_as_soon_as_they_are_there():
     rows: list[Row] = []
-    later = Delayed(lambda sample: 10 - int(sample.id))
-    asyncio.run(score_each(samples(10), [later, fine], rows.append, concurrency=10))
+    later, latest = Delayed(lambda sample: 10 - int(sample.id)), Delayed(lambda sample: 100, "latest")
+    asyncio.run(score_each(tasks(samples(10), [fine, later, latest]), rows.append, concurrency=10))
     assert keys(rows) == [
-        one for index in reversed(range(10)) for one in in_order(10, "delayed", "fine")[2 * index :][:2]
+        *in_order(10, "fine"),
+        *reversed(in_order(10, "delayed")),
+        *reversed(in_order(10, "latest")),
     ]
-
-
-@pytest.mark.parametrize("concurrency", [1, 3])
-def test_a_sample_is_done_after_its_rows(concurrency):
-    events: list[str] = []
-    work = score_each(
-        samples(5),
-        [Delayed(lambda sample: 5 - int(sample.id)), fine, broken],
-        lambda row: events.append(f"row of {row.sample_id}"),
-        done=lambda sample: events.append(f"{sample.id} is done"),
-        concurrency=concurrency,
-    )
-    asyncio.run(work)
-    order = [event.split()[0] for event in events if event.endswith("done")]
-    assert sorted(order) == list("01234")
-    assert events == [event for one in order for event in [*[f"row of {one}"] * 3, f"{one} is done"]]
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 7])
@@ -158,7 +145,35 @@ class Asking:
         return Score.scored(self.name, 1)
 
 
-def test_scorers_that_ask_a_judge_come_after_the_others_and_rows_stay_in_the_order_of_the_scorers():
+@pytest.mark.parametrize("first", ["judged", "counted"])
+def test_scorers_that_ask_a_judge_and_others_do_not_wait_for_each_other(first):
+    """The row of whoever is done is there while the other has yet to begin to end."""
+    rows: list[Row] = []
+    ended = {name: asyncio.Event() for name in ("judged", "counted")}
+
+    @dataclass(frozen=True)
+    class Waiting:
+        name: str
+        prompts: tuple[str, ...] = ()
+
+        async def ascore(self, sample: Sample, /) -> Score:
+            await ended[self.name].wait()
+            return Score.scored(self.name, 1)
+
+    async def work() -> None:
+        scorers = [Waiting("judged", ("a question",)), Waiting("counted")]
+        task = asyncio.create_task(score_each(tasks(samples(1), scorers), rows.append, concurrency=1))
+        for name in (first, *({"judged", "counted"} - {first})):
+            ended[name].set()
+            await asyncio.sleep(0.01)
+            assert rows[-1].scorer == name
+        await task
+
+    asyncio.run(work())
+    assert len(rows) == 2
+
+
+def test_rows_stand_in_the_order_of_the_scorers_whoever_asks_a_judge():
     noted: list[str] = []
     scorers = [
         Asking("judged", noted),
@@ -168,7 +183,7 @@ def test_scorers_that_ask_a_judge_come_after_the_others_and_rows_stay_in_the_ord
         fine,
     ]
     found = run(samples(2), scorers, concurrency=1)
-    assert noted == ["counted", "counted too", "judged", "judged too"] * 2
+    assert noted == ["judged", "counted", "judged too", "counted too"] * 2
     assert keys(found) == in_order(2, "judged", "counted", "judged too", "counted too", "fine")
 
 
@@ -204,7 +219,7 @@ def test_samples_are_pulled_only_as_there_is_room(concurrency):
 
     draw = random.Random(1)  # noqa: S311 - a draw, not a secret
     slow = Delayed(lambda sample: draw.randrange(5))
-    asyncio.run(score_each(reading(), [slow], emit, concurrency=concurrency))
+    asyncio.run(score_each(tasks(reading(), [slow]), emit, concurrency=concurrency))
     assert (pulled, done, max(ahead)) == (50, 50, concurrency)
 
 
@@ -243,12 +258,13 @@ def test_each_score_has_its_own_calls_though_many_are_scored_at_once():
 
 
 def test_without_samples_there_are_no_rows():
-    assert run([], [fine]) == Run(())
+    found = run([], [fine])
+    assert (list(found), str(found), found.stopped) == ([], "fine  none (n=0 of 0)", "")
 
 
 def test_arun_gives_what_run_gives():
     scorers = [Delayed(lambda sample: 5 - int(sample.id)), broken, fine]
-    assert asyncio.run(arun(samples(5), scorers, concurrency=3)) == run(samples(5), scorers)
+    assert list(asyncio.run(arun(samples(5), scorers, concurrency=3))) == list(run(samples(5), scorers))
 
 
 @pytest.mark.parametrize("ran", [run, lambda *args: asyncio.run(arun(*args))], ids=["run", "arun"])
@@ -324,7 +340,7 @@ def test_an_error_of_who_takes_the_rows_surfaces_as_itself():
         raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        asyncio.run(score_each(samples(3), [fine], full))
+        asyncio.run(score_each(tasks(samples(3), [fine]), full, concurrency=16))
 
 
 def test_a_cancelled_run_is_cancelled():
@@ -344,7 +360,9 @@ def test_scorers_that_wait_for_nothing_let_others_work():
 
     async def work() -> None:
         nonlocal ticks
-        task = asyncio.create_task(score_each(map(slow_sample, range(20)), [fine], lambda row: None))
+        task = asyncio.create_task(
+            score_each(tasks(map(slow_sample, range(20)), [fine]), lambda row: None, concurrency=16)
+        )
         while not task.done():
             ticks += 1
             await asyncio.sleep(0)
@@ -362,21 +380,6 @@ def test_under_a_running_loop_run_uses_a_thread_of_its_own():
         return run(samples(5), [Delayed(lambda sample: 3), fine])
 
     assert keys(asyncio.run(notebook())) == in_order(5, "delayed", "fine")
-
-
-def test_the_garbage_collector_is_as_it_was_before():
-    """While rows are gathered the collector leaves them out; afterwards it has them again."""
-    run(samples(2_500), [fine])
-    assert gc.get_freeze_count() == 0
-    assert gc.isenabled()
-
-    def reading() -> Iterator[Sample]:
-        yield from samples(2_500)
-        raise ValueError
-
-    with pytest.raises(ValueError, match=r"^$"):
-        run(reading(), [fine])
-    assert gc.get_freeze_count() == 0
 
 
 def test_ctrl_c_while_samples_are_read_keeps_what_is_done():
@@ -444,15 +447,15 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
     assert (process.returncode, err) == (0, "")
     found = json.loads(out)
     assert found["stopped"] == "interrupted"
-    done = len(found["rows"]) // 2
-    assert done >= 17  # of the 20 before, three may still have been under way
-    assert {index for index, *_ in found["rows"][: 2 * (done - 4)]} == set(range(done - 4))
+    done = {name: [index for index, _, scorer, _ in found["rows"] if scorer == name] for name in ("slow", "quick")}
+    assert set(done["slow"]) >= set(range(17))  # of the 20 before, three may still have been under way
+    assert set(done["quick"]) <= set(done["slow"])
     assert [tuple(row) for row in found["rows"]] == sorted(
         (tuple(row) for row in found["rows"]), key=lambda row: (row[0], row[2] != "slow")
     )
     assert all((name, value) in {("slow", 1.0), ("quick", 0.5)} for _, _, name, value in found["rows"])
-    assert found["str"].splitlines()[-1] == "stopped early (interrupted): only the samples that were done are counted"
-    assert f"n={done} of {done}" in found["str"]
+    assert found["str"].splitlines()[-1] == "stopped early (interrupted): only what was scored until then is counted"
+    assert all(f"n={len(those)} of {len(those)}" in found["str"] for those in done.values())
 
 
 def test_rows_are_made_for_endless_samples_as_long_as_somebody_takes_them():
@@ -464,7 +467,7 @@ def test_rows_are_made_for_endless_samples_as_long_as_somebody_takes_them():
             raise StopAsyncIteration("enough")
 
     with pytest.raises(StopAsyncIteration, match="enough"):
-        asyncio.run(score_each((Sample(id=str(index)) for index in count()), [fine], emit, concurrency=1))
+        asyncio.run(score_each(tasks((Sample(id=str(index)) for index in count()), [fine]), emit, concurrency=1))
     assert keys(taken) == in_order(100, "fine")
 
 
@@ -490,18 +493,19 @@ def test_a_spent_budget_ends_a_run_when_what_is_under_way_is_done(error):
     judged, seen = spent_after(5, error)
     found = run((Sample(id=str(index)) for index in count()), [fine, judged], concurrency=4)
     assert found.stopped == "the budget of 5 requests is spent"
-    assert keys(found) == in_order(5, "fine", "judged")
+    assert keys(found.rows(scorer="judged")) == in_order(5, "judged")
     assert len(seen) <= 8  # the five, and those that were under way beside them
+    assert keys(found.rows(scorer="fine")) == in_order(len(seen), "fine")  # what could be scored of those is kept
     assert str(found).splitlines()[-1] == (
-        "stopped early (the budget of 5 requests is spent): only the samples that were done are counted"
+        "stopped early (the budget of 5 requests is spent): only what was scored until then is counted"
     )
 
 
-def test_a_judged_scorer_that_comes_first_ends_a_run_by_its_budget_as_well():
+def test_others_score_the_samples_that_are_under_way_when_a_judge_s_budget_is_spent():
     noted: list[str] = []
     spent = Asking("judged", noted, error=BudgetError("spent"))
     found = run(samples(3), [spent, Asking("counted", noted, prompts=())], concurrency=1)
-    assert (found.stopped, keys(found), noted) == ("spent", [], ["counted", "judged"])
+    assert (found.stopped, keys(found), noted) == ("spent", [(0, "0", "counted")], ["judged", "counted"])
 
 
 def test_a_spent_budget_ends_an_async_run_too():
@@ -514,13 +518,9 @@ def test_a_spent_budget_ends_an_async_run_too():
 def test_a_spent_budget_is_raised_to_those_who_take_the_rows_themselves():
     judged, _ = spent_after(5)
     rows: list[Row] = []
-    done: list[str] = []
     with pytest.raises(BudgetError, match="5 requests"):
-        asyncio.run(
-            score_each(samples(50), [judged], rows.append, done=lambda sample: done.append(sample.id), concurrency=2)
-        )
+        asyncio.run(score_each(tasks(samples(50), [judged]), rows.append, concurrency=2))
     assert {row.sample_id for row in rows} == set("01234")
-    assert done == [row.sample_id for row in rows]
 
 
 def talks(number: int) -> list[Sample]:
@@ -537,7 +537,8 @@ def test_conversations_are_counted_that_were_scored_and_no_others(number):
         found = ran(talks(50), [fine, judged])
         assert found.stopped
         assert len(seen) > number
-        assert found.efforts.conversations == len({row.index for row in found}) == number
+        assert found.efforts.conversations == len({row.index for row in found})
+        assert len(list(found.rows(scorer="judged"))) == number
     assert run(talks(3), [fine]).efforts == asyncio.run(arun(talks(3), [fine])).efforts
 
 

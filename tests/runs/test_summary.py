@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.aggregates.total import Total
+from judgekit.runs.rows import Row
 from judgekit.runs.summary import Line, Summary
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Usage
@@ -16,9 +17,13 @@ from judgekit.traces.message import Usage
 
 def line(*scores: Score) -> Line:
     made = Line("s")
-    for score in scores:
-        made.add(score)
+    for index, score in enumerate(scores):
+        made.add(row(score, index))
     return made
+
+
+def row(score: Score, index: int = 0) -> Row:
+    return Row(index=index, sample_id=str(index), score=score)
 
 
 def paid(*calls: JudgeCall) -> Line:
@@ -189,7 +194,7 @@ def test_an_aggregate_that_fails_leaves_the_other_lines_of_a_summary(monkeypatch
     monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(lost=lost))
     summary = Summary()
     for score in (Score.scored("a", 0.5), Score.scored("b", 1, aggregate=HERE + "lost"), Score.scored("c", 1)):
-        summary.add(score)
+        summary.add(row(score))
     assert str(summary).splitlines() == [
         "a  0.50 (n=1 of 1)",
         "b  none (n=1 of 1)",
@@ -206,16 +211,16 @@ def test_an_unknown_aggregate_does_not_matter_where_nothing_was_scored():
 def test_lines_stand_in_the_order_in_which_their_scores_came():
     summary = Summary()
     for name in ("b", "a", "b", "c"):
-        summary.add(Score.scored(name, 1))
+        summary.add(row(Score.scored(name, 1)))
     assert [(one.scorer, one.total) for one in summary] == [("b", 2), ("a", 1), ("c", 1)]
     assert summary["b"].total == 2
 
 
 def test_a_summary_is_a_line_a_scorer_and_says_what_judges_cost():
     summary = Summary()
-    summary.add(Score.scored("tool_call_f1", 0.5))
-    summary.add(Score.scored("goal", 1, calls=[call(1_200, 34, 0.0123), call(cached=True)]))
-    summary.add(Score.failed("topics", "x", calls=[nothing(error=None)]))
+    summary.add(row(Score.scored("tool_call_f1", 0.5)))
+    summary.add(row(Score.scored("goal", 1, calls=[call(1_200, 34, 0.0123), call(cached=True)])))
+    summary.add(row(Score.failed("topics", "x", calls=[nothing(error=None)])))
     assert str(summary).splitlines() == [
         "tool_call_f1  0.50 (n=1 of 1)",
         "goal          1.00 (n=1 of 1)  1 judge requests, 1 from cache, 1,234 tokens, $0.0123",
@@ -269,7 +274,7 @@ def test_a_label_cannot_pass_for_another_line():
 def test_shares_stand_below_the_lines():
     summary = Summary()
     for name, label, value in (("pairwise", "tie", 0.5), ("goal", "achieved", 1), ("pairwise", "better", 1)):
-        summary.add(Score.scored(name, value, label=label))
+        summary.add(row(Score.scored(name, value, label=label)))
     assert str(summary).splitlines() == [
         "pairwise  0.75 (n=2 of 2)",
         "goal      1.00 (n=1 of 1)",

@@ -15,7 +15,7 @@ from judgekit.aggregates.domains import macro_mean
 from judgekit.errors import AuthenticationError, ConfigError, OverloadError
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.runs.results import Row
+from judgekit.runs.rows import Row
 from judgekit.runs.runner import run
 from judgekit.score import JudgeCall, Score
 from judgekit.scorers.generalization import Adaptability, CollaborationEfficiency, Portability

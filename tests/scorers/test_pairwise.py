@@ -12,6 +12,7 @@ from judgekit.errors import BudgetError, ConfigError, OverloadError, RefusalErro
 from judgekit.judges.client import Reply, Request
 from judgekit.judges.judge import Judge
 from judgekit.judges.scripted import ScriptedJudge
+from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
 from judgekit.score import Score
 from judgekit.scorers.pairwise import PairAnswer, Pairwise
@@ -189,8 +190,8 @@ def test_the_details_keep_both_verdicts_and_which_recording_each_is_about():
 
 def test_the_rate_of_flips_is_in_the_summary_of_a_run():
     summary = Summary()
-    for verdicts in [("first", "second")] * 5 + [("second", "first")] * 3 + [("first", "first")] * 2:
-        summary.add(tried(in_orders(*map(answer, verdicts))))
+    for index, verdicts in enumerate([("first", "second")] * 5 + [("second", "first")] * 3 + [("first", "first")] * 2):
+        summary.add(Row(sample_id=str(index), index=index, score=tried(in_orders(*map(answer, verdicts)))))
     assert str(summary).splitlines()[1] == "pairwise: of 10, better 5 (50%), worse 3 (30%), position_bias 2 (20%)"
 
 

@@ -1,0 +1,129 @@
+"""What a run was told, kept with it so that it can go on, in this process or in others."""
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+from pydantic_core import from_json
+
+from judgekit.config import Config, ScorerSpec
+from judgekit.errors import ConfigError, TraceError, explain
+from judgekit.runs.rows import Input, RunRecord
+from judgekit.traces.detect import detect
+from judgekit.traces.files import STREAM, files_at
+from judgekit.traces.message import Many, Record
+from judgekit.traces.readers import READERS
+from judgekit.traces.reading import OnError, Recordings
+from judgekit.traces.sample import Sample
+
+
+class Problems(list[TraceError]):
+    """What could not be read. ``failed`` says whether whole files could not."""
+
+    failed = False
+
+    @property
+    def unread(self) -> list[TraceError]:
+        """The records among them."""
+        return [problem for problem in self if problem.index is not None]
+
+
+class Asked(Record):
+    """The recordings of a run, which of them, and what to score them with; see the options of ``judgekit run``."""
+
+    file: str
+    format: str | None = None
+    columns: dict[str, str] = Field(default_factory=dict)
+    encoding: str | None = None
+    references: str | None = None
+    config: str | None = None
+    judge: str | None = None
+    scorers: Many[ScorerSpec] = ()
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    gates: Many[str] = ()
+    strict: bool = False
+    offline: bool = False
+
+    @classmethod
+    def of(cls, record: RunRecord) -> "Asked":
+        """What a run was told that was kept.
+
+        Raises:
+            ConfigError: It was made in Python, by what no file can hold.
+        """
+        if not record.asked:
+            raise ConfigError(f"run {record.number} was made in Python, and can only go on there")
+        try:
+            return cls.model_validate(record.asked)
+        except ValidationError as error:
+            raise ConfigError(f"run {record.number} was made by another judgekit: {explain(error)}") from error
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files that are read, standard input and pipes aside."""
+        named = [Path(self.file), *([Path(self.references)] if self.references else [])]
+        return [file for path in named if path != STREAM for file in files_at(path) if file.is_file()]
+
+    def inputs(self) -> list[Input]:
+        """The files that are read, by their content."""
+        return [Input.of(path) for path in self.paths]
+
+    def expected(self) -> int | None:
+        """How many samples there will be, where that is quickly known."""
+        paths = [] if Path(self.file) == STREAM else files_at(Path(self.file))
+        known = (_records(paths, self.format), self.limit, self.sample)
+        return min((number for number in known if number is not None), default=None)
+
+    def settings(self, environment: dict[str, str], **switches: bool) -> Config:
+        """The config that the scorers are built with."""
+        config = None if self.config is None else Path(self.config)
+        return Config(config, self.judge, environment, offline=self.offline, **switches)
+
+    def samples(self, problems: Problems, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, Sample]]:
+        """The samples with the numbers of their records; see `Recordings.numbered`."""
+        recordings = Recordings(self.file, self.format, self.references, self.columns, self.encoding)
+        on_error: OnError = "raise" if self.strict else problems.append
+        try:
+            if self.limit is None and self.sample is None:
+                yield from recordings.numbered(on_error, wanted)
+                return
+            chosen: Iterable[tuple[int, Sample]] = islice(recordings.numbered(on_error), self.limit)
+            if self.sample is not None:
+                chosen = _drawn(chosen, self.sample, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
+            yield from (pair for pair in chosen if wanted is None or wanted(pair[0]))
+        finally:
+            problems.failed = problems.failed or bool(recordings.failed)
+
+
+def _records(paths: Sequence[Path], format: str | None) -> int | None:
+    """How many records JSONL files hold; ``None`` of other files, and where many records make one conversation."""
+    if not paths or any(path.suffix != ".jsonl" or not path.is_file() for path in paths):
+        return None
+    with paths[0].open("rb") as file:
+        try:
+            reader = detect(from_json(file.readline())) if format is None else READERS.get(format)
+        except (ValueError, TraceError):
+            return None
+    if reader is None or reader.gathers:
+        return None
+    lines = 0
+    for path in paths:
+        with path.open("rb") as file:
+            lines += sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
+    return lines
+
+
+def _drawn(samples: Iterable[tuple[int, Sample]], size: int, draw: random.Random) -> Iterator[tuple[int, Sample]]:
+    """A random sample in the order of the file, drawn while reading (Vitter 1985, algorithm R)."""
+    kept: list[tuple[int, Sample]] = []
+    for index, pair in enumerate(samples):
+        if index < size:
+            kept.append(pair)
+        elif (place := draw.randrange(index + 1)) < size:
+            kept[place] = pair
+    yield from sorted(kept, key=lambda pair: pair[0])

@@ -1,0 +1,59 @@
+"""``judgekit compare``: hold one run against another."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.cli.app import app
+from judgekit.cli.run import Kept, numbered
+from judgekit.errors import ConfigError
+from judgekit.reports.compare import Comparison, show_changes
+from judgekit.reports.compare import compare as compared
+from judgekit.reports.html import html_report
+from judgekit.reports.terminal import console
+from judgekit.runs.results import Run
+from judgekit.runs.store import RUNS
+from judgekit.traces.writing import replaced
+
+
+@app.command()
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="The number of the run that is the baseline.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The number of the run to compare with it, or last.")],
+    show: Annotated[
+        int, typer.Option(min=0, help="Show the N samples that got worse and better most by each scorer.")
+    ] = 3,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it as a file too: .json, or .html with all samples.")
+    ] = None,
+    store: Kept = RUNS,
+) -> None:
+    """Compare two runs over the same samples: what got better or worse, and how sure that is.
+
+    The exit code says nothing of the difference.
+    """
+    if output is not None and output.suffix not in _KINDS:
+        raise ConfigError(f"--output {output}: its name must end in {' or '.join(_KINDS)}, which says what is written")
+    comparison = compared(Run.stored(numbered(a), store), Run.stored(numbered(b), store))
+    console().print(comparison)
+    show_changes(comparison, show, console())
+    if output is not None:
+        try:
+            with replaced(output) as file:
+                file.writelines(map(str.encode, _KINDS[output.suffix](comparison, show)))
+        except OSError as error:
+            raise ConfigError(f"--output {output}: cannot be written: {error}") from error
+
+
+def _json(comparison: Comparison, show: int) -> Iterable[str]:
+    return (json.dumps(comparison.as_json(show), indent=2), "\n")
+
+
+def _html(comparison: Comparison, _: int) -> Iterable[str]:
+    return html_report(comparison.b, baseline=comparison.a)
+
+
+_KINDS: Mapping[str, Callable[[Comparison, int], Iterable[str]]] = {".json": _json, ".html": _html}

@@ -1,0 +1,63 @@
+"""What a command says of a run that it made: the numbers, what was wrong, files, gates, and an exit code."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from judgekit.cli.asked import Problems
+from judgekit.reports.export import report
+from judgekit.reports.gates import GateResults, check_gates
+from judgekit.reports.markdown import append_summary
+from judgekit.reports.terminal import Highlights, console, printable, printable_lines, show_summary
+from judgekit.runs.results import Run
+
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+"""The environment variable that names the file which GitHub Actions shows of a step."""
+_SHOWN = 5
+
+
+def conclude(
+    run: Run, problems: Problems, gates: Sequence[str], min_coverage: float, *, show: int, outputs: Sequence[Path]
+) -> int:
+    """Shows a run, writes it to files, and holds it against its gates.
+
+    Returns:
+        The exit code: 0 if all is well, 1 if a gate is not met, or something was not scored that should have been.
+    """
+    found = check_gates(run, gates, min_coverage=min_coverage)
+    show_run(run, show, found)
+    show_problems(problems, run.duplicate_ids)
+    err = console(stderr=True)
+    for note in run.record.notes[bool(problems.unread) :]:  # the first of them heads the list of these
+        err.print(printable(note), soft_wrap=True)
+    for path in outputs if len(run) else ():  # a run that could not begin destroys nothing
+        report(run, path, found)
+    if (page := os.environ.get(STEP_SUMMARY)) and (outputs or gates):
+        append_summary(run, found, Path(page))
+    if run.stopped:
+        err.print(printable_lines(f"{run.stopped}; judgekit resume {run.number} goes on from here"), soft_wrap=True)
+    for gate in found.gates:
+        err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
+    unfinished = run.stopped or run.record.notes or problems.failed
+    return int(bool(unfinished or found.undecided or not found.met))
+
+
+def show_run(run: Run, show: int, gates: GateResults | None = None) -> None:
+    """A line about the conversations, a line a scorer, and the ``show`` lowest scores of each."""
+    if run.efforts.conversations:
+        console().print(str(run.efforts), soft_wrap=True)
+    show_summary(run.summary, Highlights.of(run, show), console(), thin=(gates or GateResults()).thin)
+
+
+def show_problems(problems: Problems, repeated: Sequence[str]) -> None:
+    """What could not be read, and ids that are not one sample's."""
+    err = console(stderr=True)
+    if problems.unread:
+        err.print(f"\n{len(problems.unread)} records could not be read:")
+    for problem in problems[:_SHOWN]:
+        err.print(f"  {printable_lines(str(problem))}", soft_wrap=True)
+    if len(problems) > _SHOWN:
+        err.print(f"  and {len(problems) - _SHOWN} more")
+    if repeated:
+        shown = ", ".join(map(repr, repeated[:_SHOWN]))
+        err.print(f"\n{len(repeated)} ids belong to more than one sample: {printable(shown)}", soft_wrap=True)

@@ -1,0 +1,134 @@
+"""``judgekit runs``: which runs are kept, what there is of one, and how they are deleted."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import JsonValue
+from rich.console import Console
+
+from judgekit.cli.app import app
+from judgekit.cli.run import Kept, Output, Show, numbered, writable
+from judgekit.errors import ConfigError, listed
+from judgekit.reports.export import report
+from judgekit.reports.terminal import Highlights, console, printable, show_summary, table
+from judgekit.runs.results import Run
+from judgekit.runs.rows import RunRecord
+from judgekit.runs.store import RUNS, Counts, Store
+
+_SCORERS_SHOWN = 3
+_INPUTS_SHOWN = 2
+_UNTOLD: tuple[JsonValue, ...] = (None, False, [], {})
+
+
+@app.command()
+def runs(
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="The number of a run, or last; all of them if not given.")
+    ] = None,
+    output: Output = None,
+    show: Show = 0,
+    bootstrap: Annotated[
+        bool,
+        typer.Option("--bootstrap", help="Intervals by the bootstrap: also those of numbers that are no mean."),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="For --bootstrap.")] = 0,
+    remove: Annotated[
+        list[int] | None, typer.Option("--remove", help="Delete the run of this number for good; may be repeated.")
+    ] = None,
+    store: Kept = RUNS,
+) -> None:
+    """List the runs that are kept, show or write one, or delete some.
+
+    Times are local. Nothing of a deleted run is left in the file.
+    """
+    if remove and run is not None:
+        raise ConfigError(f"{run!r}: either show a run, or --remove some")
+    if run is None and (output or show or bootstrap):
+        raise ConfigError("name the run to be shown or written: judgekit runs last -o report.html")
+    if remove:
+        _remove(store, remove)
+    elif run is not None:
+        outputs = writable(output)
+        found = Run.stored(numbered(run), store)
+        _show(found, show, seed if bootstrap else None, console())
+        for path in outputs:
+            report(found, path)
+    else:
+        _list(Store(store, read_only=True), console())
+
+
+def _remove(path: Path, numbers: list[int]) -> None:
+    Store(path, read_only=True).record()  # a file that is not there is not made
+    store = Store(path)
+    for number in numbers:
+        store.record(number)
+    store.remove(numbers)
+    one, them = ("run", "is") if len(numbers) == 1 else ("runs", "are")
+    deleted = f"{path}: {one} {listed(map(str, numbers), between=', ')} {them} deleted"
+    _say(f"{deleted}; what judges replied is in their cache too: see judgekit cache prune", console())
+
+
+def _list(store: Store, on: Console) -> None:
+    rows = [_cells(record, store.counts(record.number)) for record in store.records()]
+    if not rows:
+        _say(f"{store.path}: holds no runs", on)
+        return
+    heads = ("run", "began", "what was scored", "ended after", "samples", "scores", "failed")
+    on.print(table(heads, rows, words=3))
+
+
+def _cells(record: RunRecord, counts: Counts) -> tuple[str, ...]:
+    scorers = listed((one.name for one in record.scorers), _SCORERS_SHOWN, ", ")
+    inputs = listed((Path(one.path).name for one in record.inputs), _INPUTS_SHOWN, ", ")
+    what = f"{scorers or 'nothing'} of {inputs or ('standard input' if record.asked else 'samples in Python')}"
+    if (state := _state(record)) != "finished":
+        what = f"{state.partition(':')[0]}: {what}"
+    took = "" if record.ended_at is None else str(record.ended_at - record.started_at)
+    return str(record.number), _local(record.started_at), what, took, *(f"{count:,}" for count in counts)
+
+
+def _state(record: RunRecord) -> str:
+    if record.ended_at is None:
+        return "under way, or broken off"
+    return record.stopped or "finished"
+
+
+def _local(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+
+
+def _show(run: Run, lowest: int, seed: int | None, on: Console) -> None:
+    record = run.record
+    ended = "" if record.ended_at is None else f", ended after {record.ended_at - record.started_at}"
+    text = "are kept" if record.keeps_text else "are not kept"
+    _say(f"run {run.number}: {_state(record)}", on)
+    _say(
+        f"began {_local(record.started_at)}{ended}, with judgekit {record.version}; conversations and reasons {text}",
+        on,
+    )
+    for note in record.notes:
+        _say(f"note: {note}", on)
+    for name, value in record.asked.items():
+        if value not in _UNTOLD:
+            _say(f"{name}: {value if isinstance(value, str) else json.dumps(_told(value))}", on)
+    if record.inputs:
+        on.print(table(("input", "SHA-256"), [(one.path, one.sha256) for one in record.inputs], words=2))
+    signed = [(one.name, one.signature or "none") for one in record.scorers]
+    on.print(table(("scorer", "signature"), signed, words=2))
+    if run.efforts.conversations:
+        _say(str(run.efforts), on)
+    show_summary(run.summary, Highlights.of(run, lowest), on, seed=seed)
+
+
+def _told(value: JsonValue) -> JsonValue:
+    """What is not as it is where nothing is told."""
+    if isinstance(value, dict):
+        return {name: _told(one) for name, one in value.items() if one not in _UNTOLD}
+    return [_told(one) for one in value] if isinstance(value, list) else value
+
+
+def _say(text: str, on: Console) -> None:
+    on.print(printable(text), soft_wrap=True)

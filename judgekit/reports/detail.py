@@ -1,0 +1,183 @@
+"""A sample with its scores, as the page of a report shows it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import cast
+
+from pydantic import JsonValue
+
+from judgekit.runs.rows import Row
+from judgekit.score import Exchange, JudgeCall, Score
+from judgekit.traces.message import MediaPart, Message, OtherPart, Part, ToolCall
+from judgekit.traces.pairing import Caller, pair_results
+from judgekit.traces.rendering import compact_json
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+_EXACT = 2**53
+"""Whole numbers up to here are the same in JavaScript."""
+_OF_THE_SAMPLE = {
+    "reference",
+    "references",
+    "reference_tool_calls",
+    "reference_topics",
+    "label",
+    "prediction",
+    "prediction_score",
+    "documents",
+    "ranking",
+    "fields",
+    "group",
+    "metadata",
+}
+_OF_THE_TRACE = {
+    "id",
+    "source",
+    "started_at",
+    "ended_at",
+    "usage",
+    "cost_usd",
+    "termination",
+    "labels",
+    "metadata",
+    "warnings",
+}
+
+
+def detail(
+    scorers: Sequence[str], rows: Iterable[Row], sample: Sample | None, exchanges: Mapping[tuple[str, int], Exchange]
+) -> dict[str, JsonValue]:
+    """All that is shown of one sample; ``messages`` is ``None`` where the conversation was not kept.
+
+    Args:
+        scorers: Their names, in the order of the scores.
+        rows: The scores of the sample.
+        sample: The sample, where it was kept.
+        exchanges: What judges were sent and replied, by the scorer and the place of the call among its calls.
+    """
+    scores = {row.scorer: row.score for row in rows}
+    said: list[JsonValue] = [None] * len(scorers)
+    for at, name in enumerate(scorers):
+        if calls := {str(place): _exchange(one) for (scorer, place), one in exchanges.items() if scorer == name}:
+            said[at] = calls
+    trace = sample.trace if sample else None
+    rival = sample.rival if sample else None
+    return {
+        "scores": [_score(scores[name]) if name in scores else None for name in scorers],
+        "exchanges": said,
+        "messages": _messages(trace.messages) if trace else None,
+        "rival": _messages(rival.messages) if rival else None,
+        "children": [_messages(child.messages) for child in _descendants(trace)] if trace else [],
+        "about": _about(sample) if sample else {},
+    }
+
+
+def _descendants(trace: Trace) -> list[Trace]:
+    family = list(trace.children)
+    for one in family:
+        family += one.children
+    return family
+
+
+def _about(sample: Sample) -> JsonValue:
+    known = sample.model_dump(mode="json", include=_OF_THE_SAMPLE, exclude_defaults=True)
+    recorded = sample.trace.model_dump(mode="json", include=_OF_THE_TRACE, exclude_defaults=True)
+    return _showable({**known, **({"trace": recorded} if recorded else {})})
+
+
+def _score(score: Score) -> JsonValue:
+    return {
+        "status": score.status,
+        "value": score.value,
+        "label": score.label,
+        "reason": score.reason,
+        "error": score.error,
+        "warnings": list(score.warnings),
+        "details": _showable(score.details),
+        "diff": [list(line) for line in score.diff()],
+        "calls": [_call(call) for call in score.calls],
+    }
+
+
+def _call(call: JudgeCall) -> JsonValue:
+    usage = call.usage
+    counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
+    return {
+        "judge": call.judge,
+        "prompt": call.prompt,
+        "cached": call.cached,
+        "cost": call.usd_paid,
+        "tokens": [usage.input_tokens, usage.output_tokens] if usage and counted else None,
+        "seconds": call.seconds,
+        "error": call.error,
+    }
+
+
+def _exchange(exchange: Exchange) -> JsonValue:
+    return {"messages": [list(message) for message in exchange.messages], "reply": exchange.reply}
+
+
+def _messages(messages: Sequence[Message]) -> list[JsonValue]:
+    answers = pair_results(messages).calls
+    return [_message(message, answers.get(index)) for index, message in enumerate(messages)]
+
+
+def _message(message: Message, answered: Caller | None) -> JsonValue:
+    """A message; what does not hold of it is left out."""
+    told: dict[str, JsonValue] = {"role": message.role, "parts": _parts(message.content)}
+    if message.role == "tool":
+        told |= {"who": answered.call.name if answered else message.name, "error": message.is_error}
+        told |= {"called": answered.message + 1 if answered else None}
+        told |= {"requestor": message.requestor} if message.requestor == "user" else {}
+    elif message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - it tells the types apart
+        told |= {"who": message.agent if message.role == "assistant" else message.name}
+        told |= {"calls": [_tool_call(call) for call in message.tool_calls]}
+    return {name: value for name, value in told.items() if value or name == "parts"}
+
+
+def _parts(content: str | Sequence[Part]) -> list[JsonValue]:
+    """Kind and text of each part, and of media what else there is to say; their data stay where they are."""
+    if isinstance(content, str):
+        return [["text", content]] if content else []
+    return [_part(part) for part in content]
+
+
+def _part(part: Part) -> JsonValue:
+    if isinstance(part, MediaPart):
+        size = f"{len(part.data):,} characters of data" if part.data is not None else None
+        url = (
+            part.url
+            if part.url is None or len(part.url) <= 2_000
+            else f"{part.url[:100]}... ({len(part.url):,} characters)"
+        )
+        return ["media", part.kind, *(told for told in (part.name, part.mime_type, url, size) if told)]
+    if isinstance(part, OtherPart):
+        return ["other", _json(part.data)]
+    return [part.type, part.text]
+
+
+def _tool_call(call: ToolCall) -> JsonValue:
+    if call.args_error is None:
+        return {"name": call.name, "args": _json(call.args)}
+    return {"name": call.name, "args": call.args_raw or "", "error": call.args_error}
+
+
+def _json(value: JsonValue) -> str:
+    """The value as text, in which numbers are what they were."""
+    try:
+        return compact_json(value)
+    except ValueError as error:
+        return f"cannot be written: {error}"
+
+
+def _showable(value: object) -> JsonValue:
+    """The value with texts in the place of numbers that JavaScript has not."""
+    if isinstance(value, Mapping):
+        return {name: _showable(inner) for name, inner in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_showable(inner) for inner in cast("Sequence[object]", value)]
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT:
+        return _json(value)
+    return cast("JsonValue", value)

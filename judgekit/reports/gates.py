@@ -1,0 +1,227 @@
+"""Gates: what the numbers of a run must come to."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum, isfinite
+from typing import NamedTuple
+
+from judgekit.errors import ConfigError
+from judgekit.runs.results import Run
+from judgekit.runs.summary import OTHERS, Line, Summary
+from judgekit.score import Status
+
+_GATE = re.compile(r"\s*(?P<name>.*?)\s*(?P<operator>>=|<=|==|>|<)\s*(?P<bound>[^<>=]*?)\s*", re.DOTALL)
+_SIGNS = "<>=!"
+_EQUAL = 1e-9
+"""Numbers that differ by less are the same to people: 0.7 + 0.2 is 0.9."""
+_OPERATORS: Mapping[str, Callable[[float], bool]] = {
+    ">=": lambda above: above > -_EQUAL,
+    ">": lambda above: above >= _EQUAL,
+    "<=": lambda above: above < _EQUAL,
+    "<": lambda above: above <= -_EQUAL,
+    "==": lambda above: abs(above) < _EQUAL,
+}
+"""Whether a number that is so much above a bound meets it."""
+_NUMBERS = ("value", "lower", "upper")
+_OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")
+"""What may be asked of all scores of a run together."""
+_FIELDS = (*_NUMBERS, *_OF_ALL)
+_WITHOUT_SHARE = {"n": "a number of samples", "cost_usd": "in US dollars"}
+
+
+class GateResult(NamedTuple):
+    """What came of a gate: ``found`` is the number that it asks about, in words; ``why`` says why it is not met."""
+
+    text: str
+    met: bool
+    found: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{'met' if self.met else 'not met'}: {self.text}: {'; '.join(filter(None, (self.found, self.why)))}"
+
+
+@dataclass(frozen=True)
+class GateResults:
+    """What came of the gates of a run.
+
+    Attributes:
+        gates: Each of them.
+        thin: By scorer, that its number is of less than ``min_coverage`` of the samples.
+        undecided: Scorers with failed scores of which no gate says how many there may be.
+    """
+
+    gates: Sequence[GateResult] = ()
+    thin: Mapping[str, str] = field(default_factory=dict[str, str])
+    undecided: Sequence[str] = ()
+
+    @property
+    def met(self) -> bool:
+        """Whether all are met."""
+        return all(gate.met for gate in self.gates)
+
+
+def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> GateResults:
+    """Holds a run against gates.
+
+    Args:
+        run: The run.
+        gates: As `Gate.parse` reads them.
+        min_coverage: A number of a scorer that is of less than this share of the samples meets no gate. Samples that are
+            skipped count as not covered: a misspelt column of references skips all of them.
+
+    Raises:
+        ConfigError: A gate cannot be read, or names what is not there.
+    """
+    names = [scorer.name for scorer in run.scorers]
+    parsed = [Gate.parse(text, names) for text in gates]
+    thin = {line.scorer: said for line in run.summary if (said := _too_few(line, min_coverage))}
+    decided = {gate.scorer for gate in parsed if gate.field == "failed"}
+    undecided = [line.scorer for line in run.summary if line.counts["failed"] and not {line.scorer, None} & decided]
+    return GateResults([gate.result(run.summary, thin) for gate in parsed], thin, undecided)
+
+
+def _too_few(line: Line, min_coverage: float) -> str:
+    scored = line.counts["scored"]
+    if scored >= min_coverage * line.total - _EQUAL:
+        return ""
+    return f"only {scored:,} of {line.total:,} samples were scored, and min_coverage is {min_coverage * 100:g}%"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What one number must come to.
+
+    Attributes:
+        text: As it was written.
+        scorer: Whose number; ``None`` for one of all scores of the run.
+        field: Which number.
+        operator: How it is held against the bound.
+        bound: What it is held against; of a share, a part of 1.
+        is_share: Whether it is the share of all scores, and not their count, that is asked about.
+    """
+
+    text: str
+    scorer: str | None
+    field: str
+    operator: str
+    bound: float
+    is_share: bool
+
+    @classmethod
+    def parse(cls, text: str, scorers: Collection[str]) -> "Gate":
+        """Reads ``SCORER[.FIELD] OPERATOR NUMBER[%]``, or ``FIELD OPERATOR NUMBER[%]`` of all scores of the run.
+
+        Fields of a scorer: ``value``, the one that is meant where none is named; ``lower`` and ``upper``, the bounds of
+        its 95 % interval; and those that a run has too: ``n``, how many samples are scored; ``coverage``, the share of
+        samples that are; ``skipped``, ``failed`` and ``abstained``, how many samples are that, or with ``%`` what share of
+        all; ``cost_usd``. Operators: ``>=``, ``>``, ``<=``, ``<``, ``==``. Names may hold dots.
+
+        Raises:
+            ConfigError: It is none, or there is no such scorer or field.
+        """
+        found = _GATE.fullmatch(text)
+        if found is None or found["name"][-1:] in tuple(_SIGNS):
+            place = found.end("name") if found else next((i for i, sign in enumerate(text, 1) if sign in _SIGNS), 1)
+            raise _refused(text, place, f"expected one of {', '.join(_OPERATORS)} between a name and a number")
+        scorer, field = _named(text, found["name"], found.start("name") + 1, scorers)
+        bound, is_share = _bound(text, found["bound"], found.start("bound") + 1, field)
+        return cls(text.strip(), scorer, field, found["operator"], bound, is_share)
+
+    def result(self, summary: Summary, thin: Mapping[str, str]) -> GateResult:
+        """What came of it; ``thin`` says which scorers' numbers are of too few samples."""
+        number, found = self._of_line(summary) if self.field in _NUMBERS else self._of_counts(summary)
+        too_few = thin.get(self.scorer or "", "") if self.field in _NUMBERS else ""
+        met = number is not None and _OPERATORS[self.operator](number - self.bound) and not too_few
+        return GateResult(self.text, met, found, too_few)
+
+    def _of_line(self, summary: Summary) -> tuple[float | None, str]:
+        """A number of a scorer, if there is one, and what is to be said of it."""
+        scorer = self.scorer or ""
+        line = summary.lines.get(scorer, Line(scorer))
+        if (number := line.value) is None:
+            note = "nothing was scored" if line.overall is None else line.overall.note
+            return None, f"it has no value: {note} ({line.over()})"
+        how = ""
+        if self.field != "value":
+            interval = line.interval or line.bootstrap()
+            if interval is None:
+                return None, f"{line.scorer} has no interval: its values are too few, or all alike ({line.over()})"
+            number, how = interval.low if self.field == "lower" else interval.high, f"{interval.method}, "
+        return number, f"found {self._shown(number)} ({how}{line.over()})"
+
+    def _of_counts(self, summary: Summary) -> tuple[float | None, str]:
+        """A number of scores or dollars, if it is known, and what is to be said of it."""
+        lines = [line for line in summary if self.scorer in (None, line.scorer)]
+        if self.field == "cost_usd":
+            costs = [line.cost_usd for line in lines if line.cost_usd is not None]
+            if len(costs) < len(lines):
+                return None, "the cost is unknown: a judge has no price, or its provider does not count tokens"
+            return fsum(costs), f"found ${self._shown(fsum(costs))}"
+        counts = sum((line.counts for line in lines), Counter[Status]())
+        count = counts[self.field if self.field in OTHERS else "scored"]
+        found = f"found {count:,} of {counts.total():,}"
+        if not self.is_share:
+            return count, found
+        if not counts.total():
+            return None, "there are no scores"
+        share = count / counts.total()
+        return share, f"{found}, {self._shown(share)}"
+
+    def _shown(self, number: float) -> str:
+        """The number with as many digits as it takes to see on which side of the bound it lies."""
+        scale, unit = (100, "%") if self.is_share else (1, "")
+        above = number - self.bound
+        texts = (f"{number * scale:.{digits}g}" for digits in range(3, 18))
+        tells = (
+            text
+            for text in texts
+            if all(meets(float(text) / scale - self.bound) == meets(above) for meets in _OPERATORS.values())
+        )
+        return next(tells, f"{number * scale}") + unit
+
+
+def _refused(text: str, column: int, problem: object) -> ConfigError:
+    return ConfigError(
+        f"gate {text!r}, column {column}: {problem}; it reads like 'tool_call_f1 >= 0.9' or 'failed <= 1%'"
+    )
+
+
+def _named(text: str, name: str, column: int, scorers: Collection[str]) -> tuple[str | None, str]:
+    """The scorer and the field that a gate names."""
+    scorer, _, field = name.rpartition(".")
+    meant: list[tuple[str | None, str]] = [
+        *([(name, "value")] if name in scorers else []),
+        *([(scorer, field)] if scorer in scorers and field in _FIELDS else []),
+        *([(None, name)] if name in _OF_ALL else []),
+    ]
+    if len(meant) > 1:
+        two = f"{name!r} means two things: give the scorer {meant[0][0]!r} another name with as="
+        raise _refused(text, column, two)
+    if meant:
+        return meant[0]
+    if scorer in scorers:
+        raise _refused(text, column + len(scorer) + 1, ConfigError.unknown(f"number of {scorer}", field, _FIELDS))
+    asked = scorer if scorer and field in _FIELDS else name
+    raise _refused(text, column, ConfigError.unknown("scorer of the run", asked, [*scorers, *_OF_ALL]))
+
+
+def _bound(text: str, bound: str, column: int, field: str) -> tuple[float, bool]:
+    """The number that a gate names, and whether it is a share."""
+    try:
+        number = float(bound.removesuffix("%"))
+    except ValueError:
+        number = float("nan")
+    if not isfinite(number):
+        raise _refused(text, column, f"expected a number, or a share such as 1%, found {bound!r}")
+    if bound.endswith("%"):
+        if field in _WITHOUT_SHARE:
+            raise _refused(text, column, f"{field} is {_WITHOUT_SHARE[field]}, and no share, found {bound!r}")
+        return number / 100, True
+    if field in ("n", *OTHERS) and not number.is_integer():
+        raise _refused(
+            text, column, f"{field} is counted in whole samples, and a share of them ends in %, found {bound!r}"
+        )
+    return number, field == "coverage"

@@ -1,0 +1,313 @@
+"""A run, or two beside each other, as one HTML file that needs no server and no network."""
+
+import base64
+import hashlib
+import json
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from pydantic import JsonValue
+
+from judgekit.reports.compare import Comparison, Difference, compare
+from judgekit.reports.detail import detail
+from judgekit.reports.listing import MOST, Listing
+from judgekit.runs.results import Run
+from judgekit.runs.summary import Line, Summary
+from judgekit.score import Exchange
+
+if TYPE_CHECKING:
+    import jinja2
+
+Found = TypeVar("Found")
+
+_PAGE = Path(__file__).parent / "page"
+_SCRIPTS = (
+    "dom",
+    "data",
+    "route",
+    "plots",
+    "overview",
+    "compare",
+    "samples",
+    "conversation",
+    "scores",
+    "sample",
+    "report",
+)
+_SLICES = 12
+"""Ways to cut the samples into slices."""
+_AT_ONCE = 16
+"""Samples that are packed together; the page knows this number too."""
+
+
+class _Side(NamedTuple):
+    """A run with the samples of it that are listed; ``b`` is the one that is reported, ``a`` its baseline."""
+
+    name: str
+    run: Run
+    listing: Listing
+
+    @property
+    def scorers(self) -> list[str]:
+        return [one.name for one in self.run.scorers]
+
+
+def write_report(run: Run, path: Path | str, *, baseline: Run | None = None) -> None:
+    """Writes a report; see `html_report`. A file that is there is replaced when the new one is complete."""
+    path = Path(path)
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        with unfinished.open("w", encoding="utf-8") as file:
+            file.writelines(html_report(run, baseline=baseline))
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def html_report(run: Run, *, baseline: Run | None = None) -> Iterator[str]:
+    """The report of a run, piece by piece: one static page with all that it shows.
+
+    Numbers are those of all samples; of more than 10,000 samples those are in the page that have most to look at. What
+    was recorded comes into the page as text alone, and a policy in the page forbids all requests, and all scripts but
+    its own.
+
+    Args:
+        run: What is reported.
+        baseline: An earlier run to compare it with.
+
+    Raises:
+        ConfigError: The two runs have no scorer or no sample in common.
+    """
+    if baseline is None:
+        sides = [_Side("b", run, Listing.of(run))]
+        head: dict[str, JsonValue] = {}
+    else:
+        comparison = compare(baseline, run)
+        listing = Listing.of(run, wanted=_changed(comparison))
+        only = {entry.id for entry in listing.entries} if listing.is_cut else None
+        sides = [_Side("b", run, listing), _Side("a", baseline, Listing.of(baseline, only=only))]
+        head = {"comparison": _comparison(comparison), "pairs": _pairs(*sides)}
+    head |= {side.name: _run(side) for side in sides}
+    head["notes"] = [
+        note for side in sides for note in _notes(side, "The run" if baseline is None else f"Run {side.run.number}")
+    ]
+    style, script = _read("report.css"), _script()
+    yield from _template().generate(
+        title=f"Run {run.number}" if baseline is None else f"Run {run.number} compared with run {baseline.number}",
+        version=run.record.version,
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        summary=run.summary,
+        head=_json(head),
+        lists=((f"list-{side.name}", _packed(side.listing.columns(side.scorers))) for side in sides),
+        samples=(packed for side in sides for packed in _samples(side)),
+    )
+
+
+def _run(side: _Side) -> JsonValue:
+    run, listing = side.run, side.listing
+    lines = {line.scorer: line for line in run.summary}
+    return {
+        "number": run.number,
+        "started": _time(run.started_at),
+        "ended": None if run.ended_at is None else _time(run.ended_at),
+        "stopped": run.stopped,
+        "samples": listing.samples,
+        "listed": len(listing.entries),
+        "efforts": str(run.efforts),
+        "inputs": [one.model_dump() for one in run.inputs],
+        "notes": list(run.record.notes),
+        "version": run.record.version,
+        "slices": _slices(run.summary),
+        "scorers": [
+            {
+                "name": one.name,
+                "signature": one.signature,
+                "identity": one.identity,
+                "histogram": list(listing.histograms[one.name]),
+                **_line(lines.get(one.name, Line(one.name))),
+            }
+            for one in run.scorers
+        ],
+    }
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _line(line: Line) -> dict[str, JsonValue]:
+    overall = line.overall
+    return {
+        **_number(line),
+        "kind": overall.name if overall else "mean",
+        "counts": {status: line.counts[status] for status in ("scored", "skipped", "failed", "abstained")},
+        "requests": line.requests,
+        "cached": line.cached,
+        "tokens": line.tokens,
+        "cost": line.cost_usd,
+        "told": list(line.told()),
+    }
+
+
+def _number(line: Line) -> dict[str, JsonValue]:
+    low, high, method = line.interval or (None, None, None)
+    scored = line.counts["scored"]
+    return {"value": line.value, "low": low, "high": high, "method": method, "n": scored, "total": line.total}
+
+
+def _slices(summary: Summary) -> list[JsonValue]:
+    """The numbers by domain, and by the labels that most samples have."""
+    sizes = {name: sum(line.total for one in parts.values() for line in one) for name, parts in summary.slices.items()}
+    names = sorted(sizes, key=lambda name: (name != "domain", -sizes[name]))[:_SLICES]
+    return [
+        {
+            "name": name,
+            "values": [
+                {"value": value, "scores": {line.scorer: _number(line) for line in one}}
+                for value, one in summary.slices[name].items()
+            ],
+        }
+        for name in names
+    ]
+
+
+def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
+    run, listing = side.run, side.listing
+    if run.stopped:
+        yield f"{called} was stopped early ({run.stopped}): only what was scored until then is counted."
+    elif run.ended_at is None:
+        yield f"{called} has not ended: it is under way, or broke off. Only what was scored until then is counted."
+    if listing.is_cut:
+        yield (
+            f"{called} has {listing.samples:,} samples, of which {len(listing.entries):,} are in this file: those that "
+            "changed, failed or abstained, and then those with the lowest values. The numbers of scorers are of all."
+        )
+
+
+def _changed(comparison: Comparison) -> set[int]:
+    """The numbers of the samples that changed, where not all samples can be listed."""
+    alone = comparison.unpaired_b
+    if comparison.pairs + alone.alone + alone.repeated <= MOST:
+        return set()
+    return {
+        change.b.index
+        for one in comparison
+        for find in (comparison.worse, comparison.better)
+        for change in find(one.scorer, MOST)
+    }
+
+
+def _comparison(comparison: Comparison) -> JsonValue:
+    return {
+        "head": comparison.head,
+        "warnings": list(comparison.warnings),
+        "told": [line for line in comparison.told() if line.removeprefix("warning: ") not in comparison.warnings],
+        "scorers": [_difference(one) for one in comparison],
+    }
+
+
+def _difference(one: Difference) -> JsonValue:
+    low, high, method = one.interval or (None, None, None)
+    return {
+        "name": one.scorer,
+        "verdict": one.verdict,
+        "a": one.a,
+        "b": one.b,
+        "difference": one.difference,
+        "low": low,
+        "high": high,
+        "method": method,
+        "test": one.test,
+        "p": one.p,
+        "holm": one.p_holm,
+        "pairs": one.pairs,
+        "worse": one.worse,
+        "better": one.better,
+        "detectable": one.detectable,
+        "left_out": sum(one.left_out.values()),
+    }
+
+
+def _pairs(side: _Side, baseline: _Side) -> list[JsonValue]:
+    """For each sample that is listed of a run, its place in the list of the baseline."""
+    repeated = {*side.run.duplicate_ids, *baseline.run.duplicate_ids}
+    places = {key: place for place, key in enumerate(_keys(baseline.listing, repeated)) if key is not None}
+    return [None if key is None else places.get(key) for key in _keys(side.listing, repeated)]
+
+
+def _keys(listing: Listing, repeated: Collection[str]) -> Iterator[tuple[str, int] | None]:
+    """What samples are paired by, as `compare` pairs them."""
+    times = Counter[str]()
+    for entry in listing.entries:
+        times[entry.id] += 1
+        yield None if entry.id in repeated and entry.group is None else (entry.id, times[entry.id])
+
+
+def _samples(side: _Side) -> Iterator[tuple[str, str]]:
+    """The samples that are listed, packed some at once, each pack with its name."""
+    run, names = side.run, side.scorers
+    numbers = [entry.number for entry in side.listing.entries]
+    found = zip(
+        _under(numbers, ((row.index, row) for row in run.rows())),
+        _under(numbers, run.conversations()),
+        _under(numbers, ((number, (scorer, place, said)) for number, scorer, place, said in run.exchanges())),
+        strict=True,
+    )
+    pack: list[dict[str, JsonValue]] = []
+    for count, (rows, kept, said) in enumerate(found, 1):
+        exchanges: Mapping[tuple[str, int], Exchange] = {(scorer, place): one for scorer, place, one in said}
+        pack.append(detail(names, rows, kept[0] if kept else None, exchanges))
+        if len(pack) == _AT_ONCE or count == len(numbers):
+            columns: JsonValue = {name: [one[name] for one in pack] for name in pack[0]}
+            yield f"samples-{side.name}-{(count - 1) // _AT_ONCE}", _packed(columns)
+            pack = []
+
+
+def _under(numbers: Sequence[int], found: Iterator[tuple[int, Found]]) -> Iterator[list[Found]]:
+    """What was found under each of these numbers; both come in rising order."""
+    waiting = next(found, None)
+    for number in numbers:
+        here: list[Found] = []
+        while waiting is not None and waiting[0] <= number:
+            if waiting[0] == number:
+                here.append(waiting[1])
+            waiting = next(found, None)
+        yield here
+
+
+def _packed(value: JsonValue) -> str:
+    """JSON, compressed, in letters that no parser of HTML takes for more. Equal things close together take little."""
+    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode())).decode()
+
+
+def _json(value: JsonValue) -> str:
+    """JSON that can end no script element and begin no comment."""
+    return json.dumps(value, separators=(",", ":")).translate({ord(char): f"\\u{ord(char):04x}" for char in "<>&"})
+
+
+def _script() -> str:
+    return "\n".join(('"use strict";', *(_read(f"{name}.js") for name in _SCRIPTS)))
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _read(name: str) -> str:
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> "jinja2.Template":
+    import jinja2  # noqa: PLC0415 - loaded when it is used
+
+    return jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(_read("page.html.j2"))

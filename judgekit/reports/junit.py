@@ -1,0 +1,64 @@
+"""A run as test cases, in the XML that CI servers read."""
+
+from collections.abc import Collection, Iterator
+
+from judgekit.reports.gates import GateResults
+from judgekit.reports.xml import xml_text
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.runs.summary import Line
+
+
+def junit_report(run: Run, gates: GateResults) -> Iterator[str]:
+    """A suite a scorer, in which each sample is a test case, and a suite of the gates.
+
+    A score passes, whatever its value: what is enough is for gates to say, and a gate that is not met is a failure. A
+    failed score is an error. Skipped and abstained ones are skipped cases, and say which of the two. Where a run was
+    stopped early, that is an error too. Source: the schema of Jenkins' xUnit plugin, junit-10.xsd.
+    """
+    began = run.started_at.strftime("%Y-%m-%dT%H:%M:%S")
+    repeated = set(run.duplicate_ids)
+    lines = [run.summary.lines.get(one.name, Line(one.name)) for one in run.scorers]
+    ends = list(_ends(run, gates))
+    failures = sum(not gate.met for gate in gates.gates)
+    broken = len(ends) - len(gates.gates)
+    failed = sum(line.counts["failed"] for line in lines)
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="judgekit"'
+    yield f' tests="{sum(line.total for line in lines) + len(ends)}" failures="{failures}" errors="{failed + broken}">\n'
+    for line in lines:
+        errors, skipped = line.counts["failed"], line.counts["skipped"] + line.counts["abstained"]
+        yield _suite(line.scorer, began, line.total, 0, errors, skipped)
+        for row in run.rows(scorer=line.scorer):
+            yield _case(row, repeated)
+        yield "</testsuite>\n"
+    if ends:
+        yield from (_suite("gates", began, len(ends), failures, broken, 0), *ends, "</testsuite>\n")
+    yield "</testsuites>\n"
+
+
+def _suite(name: str, began: str, tests: int, failures: int, errors: int, skipped: int) -> str:
+    counts = f'tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+    return f'<testsuite name="{xml_text(name)}" {counts} timestamp="{began}">\n'
+
+
+def _case(row: Row, repeated: Collection[str]) -> str:
+    score = row.score
+    name = f"{row.sample_id} [{row.index}]" if row.sample_id in repeated else row.sample_id
+    seconds = f' time="{sum(call.seconds for call in score.calls):.3f}"' if score.calls else ""
+    reason = xml_text(score.reason)
+    if score.value is not None:
+        outcome = f"<system-out>{score.value:.6g}{': ' if reason else ''}{reason}</system-out>"
+    elif score.status == "failed":
+        outcome = f'<error type="{xml_text(score.error or "failed")}" message="{reason}"/>'
+    else:
+        outcome = f'<skipped type="{score.status}" message="{score.status}: {reason}"/>'
+    return f'<testcase classname="{xml_text(row.scorer)}" name="{xml_text(name)}"{seconds}>{outcome}</testcase>\n'
+
+
+def _ends(run: Run, gates: GateResults) -> Iterator[str]:
+    for gate in gates.gates:
+        failure = "" if gate.met else f'<failure type="gate" message="{xml_text(str(gate))}"/>'
+        yield f'<testcase classname="gates" name="{xml_text(gate.text)}">{failure}</testcase>\n'
+    if run.stopped:
+        message = xml_text(f"stopped early: {run.stopped}")
+        yield f'<testcase classname="gates" name="all samples"><error type="stopped" message="{message}"/></testcase>\n'

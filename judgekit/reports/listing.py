@@ -1,0 +1,112 @@
+"""The samples of a run that a report lists, in columns."""
+
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from judgekit.runs.results import Run
+from judgekit.runs.rows import LabelValue, Row
+from judgekit.score import Status
+
+MOST = 10_000
+"""Samples in one file."""
+_BINS = 10
+_STATUSES: dict[Status, str] = {"scored": "0", "skipped": "1", "failed": "2", "abstained": "3"}
+
+
+class Cell(NamedTuple):
+    """What the list says of a score."""
+
+    status: Status
+    value: float | None
+    label: str | None
+
+
+class Entry(NamedTuple):
+    """A sample of the list, with its scores by scorer. The lower its ``concern``, the more there is to look at."""
+
+    concern: float
+    number: int
+    id: str
+    group: str | None
+    domain: str | None
+    labels: Mapping[str, LabelValue]
+    scores: Mapping[str, Cell]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The samples of a run that are listed, by number.
+
+    Attributes:
+        entries: Those with most to look at, if there are more than `MOST`: wanted ones first, then those that failed or
+            abstained, then those with the lowest values.
+        samples: How many there are in all.
+        histograms: For each scorer, of all samples, how many values lie in each tenth.
+    """
+
+    entries: tuple[Entry, ...]
+    samples: int
+    histograms: Mapping[str, list[int]]
+
+    @classmethod
+    def of(cls, run: Run, *, wanted: Collection[int] = (), only: Collection[str] | None = None) -> "Listing":
+        """Looks at all rows once.
+
+        Args:
+            run: Whose samples.
+            wanted: Numbers of samples to list before others.
+            only: Ids that samples must have to be listed.
+        """
+        histograms = {one.name: [0] * _BINS for one in run.scorers}
+        samples = 0
+
+        def entries() -> Iterator[Entry]:
+            nonlocal samples
+            for number, rows in groupby(run.rows(), key=lambda row: row.index):
+                samples += 1
+                entry = _entry([*rows], wanted=number in wanted)
+                for name, cell in entry.scores.items():
+                    if cell.value is not None:
+                        histograms[name][min(int(cell.value * _BINS), _BINS - 1)] += 1
+                if only is None or entry.id in only:
+                    yield entry
+
+        listed = heapq.nsmallest(MOST, entries(), key=lambda entry: (entry.concern, entry.number))
+        return cls(tuple(sorted(listed, key=lambda entry: entry.number)), samples, histograms)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are samples that are not listed."""
+        return len(self.entries) < self.samples
+
+    def columns(self, scorers: Iterable[str]) -> JsonValue:
+        """The list as the page reads it."""
+        return {
+            "numbers": [entry.number for entry in self.entries],
+            "ids": [entry.id for entry in self.entries],
+            "domains": [entry.domain for entry in self.entries],
+            "labels": [dict(entry.labels) or None for entry in self.entries],
+            "scores": [self._column(name) for name in scorers],
+        }
+
+    def _column(self, scorer: str) -> JsonValue:
+        cells = [entry.scores.get(scorer) for entry in self.entries]
+        return {
+            "status": "".join(_STATUSES[cell.status] if cell else "-" for cell in cells),
+            "value": [None if cell is None or cell.value is None else round(cell.value, 9) for cell in cells],
+            "label": [cell.label if cell else None for cell in cells],
+        }
+
+
+def _entry(rows: Sequence[Row], *, wanted: bool) -> Entry:
+    row = rows[0]
+    scores: dict[str, Cell] = {one.scorer: Cell(one.score.status, one.score.value, one.score.label) for one in rows}
+    concerns = (
+        value if value is not None else 2.0 if status == "skipped" else -1.0 for status, value, _ in scores.values()
+    )
+    return Entry(-2.0 if wanted else min(concerns), row.index, row.sample_id, row.group, row.domain, row.labels, scores)

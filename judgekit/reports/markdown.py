@@ -1,0 +1,114 @@
+"""A run in Markdown, for a page that CI shows: no text of a recording is more than text there."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from judgekit.errors import ConfigError
+from judgekit.reports.gates import GateResults
+from judgekit.reports.terminal import Highlights, printable
+from judgekit.runs.results import Run
+from judgekit.runs.summary import OTHERS, Line
+
+_LOWEST = 5
+_LONGEST = 300
+_ROOM = 1 << 20
+"""Bytes that GitHub shows of a step."""
+_CUT = "\nThe rest does not fit on this page.\n"
+
+
+def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
+    """Gates, a line a scorer, notes, and the samples with the lowest values, with their reasons."""
+    yield f"### judgekit, run {run.number}\n\n"
+    for gate in gates.gates:
+        said = "; ".join(filter(None, (gate.found, gate.why)))
+        yield f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(said)}\n"
+    if run.stopped:
+        yield f"- ❌ **stopped early**: {_code(run.stopped)}. Only what was scored until then is counted.\n"
+    yield "\n"
+    yield from _table(run)
+    yield "\n"
+    if run.efforts.conversations:
+        yield f"{run.efforts}\n\n"
+    for note in run.record.notes:
+        yield f"- {_code(note)}\n"
+    highlights = Highlights.of(run, _LOWEST)
+    for line in run.summary:
+        yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _told(line, gates, highlights))
+    for line in run.summary:
+        rows = [row for row in highlights.lowest(line.scorer) if row.score.value != 1]
+        if rows:
+            yield f"\n<details><summary>The lowest scores of <code>{_in_html(line.scorer)}</code></summary>\n\n"
+            for row in rows:
+                yield f"- **{row.score.value:.2f}** {_code(row.sample_id)}: {_code(row.score.reason or 'no reason given')}\n"
+            yield "\n</details>\n"
+
+
+def append_summary(run: Run, gates: GateResults, path: Path) -> None:
+    """Adds the Markdown of a run to the summary of a step of GitHub Actions, as far as there is room on it.
+
+    Source: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#adding-a-job-summary.
+
+    Raises:
+        ConfigError: The file cannot be written.
+    """
+    try:
+        with path.open("ab") as file:
+            room = _ROOM - os.fstat(file.fileno()).st_size - len(_CUT.encode())
+            for line in map(str.encode, chain(markdown_report(run, gates), "\n")):
+                if len(line) > room:
+                    file.write(_CUT.encode())
+                    return
+                file.write(line)
+                room -= len(line)
+    except OSError as error:
+        raise ConfigError(f"GITHUB_STEP_SUMMARY={path}: cannot be written: {error}") from error
+
+
+def _table(run: Run) -> Iterator[str]:
+    asked = run.summary.asked
+    heads = ["scorer", "value", "95 % interval", "n", "skipped", "failed", "abstained"]
+    heads += ["requests", "cached", "cost"] if asked else []
+    yield _row(heads)
+    yield _row(["---", *["--:"] * (len(heads) - 1)])
+    for line in run.summary:
+        cells = [
+            _code(line.scorer.replace("|", "¦")),  # a bar would end the cell, even in code
+            "-" if line.value is None else f"{line.value:.3f}",
+            "-" if (interval := line.interval) is None else f"{interval.low:.3f} to {interval.high:.3f}",
+            f"{line.counts['scored']:,} of {line.total:,}",
+            *(f"{line.counts[status]:,}" for status in OTHERS),
+        ]
+        cost = "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
+        cells += [f"{line.requests:,}", f"{line.cached:,}", cost] if asked else []
+        yield _row(cells)
+
+
+def _told(line: Line, gates: GateResults, highlights: Highlights) -> Iterator[str]:
+    """What is to be said of a scorer beside its line."""
+    if said := gates.thin.get(line.scorer):
+        yield f"too few samples: {said}"
+    yield from line.told()
+    for status in OTHERS:
+        for reason, times in highlights.reasons(line.scorer, status):
+            yield f"{times:,} {status}: {reason}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _code(text: str) -> str:
+    """Text in which nothing is markup, a link or a mention, on one line: between more backticks than it has in a row."""
+    text = printable(text).strip() or " "
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{text}{space}{fence}"
+
+
+def _in_html(text: str) -> str:
+    """Text as it stands among tags, where Markdown would still look for its marks."""
+    return "".join(char if char.isalnum() else f"&#{ord(char)};" for char in printable(text))

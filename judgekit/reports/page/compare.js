@@ -1,0 +1,31 @@
+// What changed from one run to the other.
+
+function compared(comparison) {
+  const reach = Math.max(0.05, ...comparison.scorers.flatMap((one) => [one.difference, one.low, one.high].map((value) => Math.abs(value ?? 0))));
+  const rows = comparison.scorers.map((one) => {
+    const change = (kind, number) => leading(number, { scorer: one.name, change: kind, sort: `drop:${one.name}` });
+    return el("tr", {},
+      el("th", { scope: "row" }, el("a", { href: address(["samples"], { scorer: one.name, change: "changed", sort: `drop:${one.name}` }) }, named(one.name)), el("small", { class: { better: "better", worse: "worse" }[one.verdict] }, one.verdict === "no evidence" ? "no evidence of a difference" : one.verdict)),
+      cell("A", el("span", { class: "number" }, figure(one.a))),
+      cell("B", el("span", { class: "number" }, figure(one.b))),
+      cell("difference", el("strong", { class: `number ${direction(one.difference)}` }, arrow(one.difference), signed(one.difference))),
+      cell("interval", difference(one, reach), typeof one.low === "number" ? el("small", {}, `${signed(one.low)} to ${signed(one.high)}`) : null),
+      cell("p (Holm)", el("span", { class: "number", title: `before Holm's correction ${chance(one.p)}` }, chance(one.holm)), el("small", {}, one.test)),
+      cell("pairs", count(one.pairs)),
+      cell("worse", change("worse", one.worse)),
+      cell("better", change("better", one.better)),
+      cell("left out", count(one.left_out)),
+      cell("could have shown", typeof one.detectable === "number" ? `± ${figure(one.detectable)}` : "–"));
+  });
+  const heads = ["scorer", "A", "B", "difference", "interval", "p (Holm)", "pairs", "worse", "better", "left out", "could have shown"];
+  return section("What changed",
+    el("p", { class: "lead" }, `${comparison.head}. A difference above 0 says that B is better.`),
+    comparison.warnings.map((warning) => el("p", { class: "note" }, recorded(warning))),
+    el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Differences by scorer" },
+      el("table", { class: "lines differences" },
+        el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows))),
+    el("ul", { class: "told" }, comparison.told.map((line) => el("li", {}, recorded(line)))));
+}
+
+const direction = (change) => (!change ? "same" : change > 0 ? "better" : "worse");
+const arrow = (change) => el("span", { "aria-hidden": "true", class: "arrow" }, !change ? "" : change > 0 ? "▲ " : "▼ ");

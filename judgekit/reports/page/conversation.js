@@ -1,0 +1,80 @@
+// A conversation as a chat: messages numbered as judges saw them, calls and results folded.
+
+/** Where the messages of a recording stand in the page: what their ids begin with, and how many there are. */
+const placeOf = (messages, prefix) => (messages ? { prefix, last: messages.length } : null);
+
+/** The messages of one recording. `citations` are those of the scores that are looked at. */
+function conversation(messages, place, citations, search) {
+  if (!messages.length) return el("p", { class: "lead" }, "The recording has no messages.");
+  const made = el("ol", { class: "chat" });
+  messages.forEach((message, index) => {
+    const number = index + 1;
+    const cited = citations.filter((one) => one.message === number);
+    const marks = cited.flatMap((one) => quoted(one.quote)).map((pattern) => ({ pattern, kind: "quote", title: "quoted by a judge" }));
+    if (search) marks.push({ pattern: search, kind: "hit" });
+    made.append(messageItem(message, number, place, cited, marks));
+  });
+  return made;
+}
+
+/** A judge may quote a line with the bar in front that it saw there. */
+function quoted(quote) {
+  const pattern = quote ? verbatim(quote.replace(/^\| /, "").replace(/\n\| /g, "\n")) : null;
+  return pattern ? [pattern] : [];
+}
+
+const ROLES = { user: "user", assistant: "agent", system: "system", developer: "developer", tool: "tool result" };
+
+function messageItem(message, number, place, cited, marks) {
+  const tags = [...new Set(cited.map((one) => one.scorer))].map((name) => el("span", { class: "cited" }, "cited by ", recorded(name)));
+  const answers = message.called ? el("span", {}, "of ", recorded(message.who ?? ""), " (called in ", jump(message.called, place), ")") : message.who ? recorded(message.who, { class: "who" }) : null;
+  const item = el("li", { class: `message ${message.role}${cited.length ? " is-cited" : ""}${message.error ? " is-error" : ""}`, id: `${place.prefix}${number}`, tabindex: -1 },
+    el("div", { class: "from" },
+      el("span", { class: "place" }, `${number}`), el("span", { class: "role" }, ROLES[message.role] ?? message.role), answers,
+      message.requestor === "user" ? el("span", { class: "who" }, "for the user") : null,
+      message.error ? badge("failed", "error") : null, tags));
+  const folded = message.role === "tool" || message.role === "system" || message.role === "developer";
+  const empty = !message.parts.length && !message.calls?.length;
+  if (empty) item.append(el("p", { class: "nothing" }, "says nothing"));
+  for (const [kind, text, ...more] of message.parts) item.append(part(kind, text, more, marks, folded));
+  for (const call of message.calls ?? []) item.append(callFold(call, marks));
+  return item;
+}
+
+function part(kind, text, more, marks, folded) {
+  if (kind === "text" && folded && (text.length > 160 || text.includes("\n") || /^\s*[[{]/.test(text))) {
+    const shown = () => prose(readable(text), marks, "pre");
+    return fold([el("span", { class: "preview" }, oneLine(text)), el("small", {}, `${count(text.length)} characters`)], shown, { class: "result" });
+  }
+  if (kind === "text") return prose(text, marks);
+  if (kind === "reasoning") return fold([el("span", { class: "kind" }, "reasoning"), el("span", { class: "preview" }, oneLine(text))], () => prose(text, marks), { class: "result" });
+  if (kind === "refusal") return el("div", { class: "refusal" }, el("span", { class: "kind" }, "refusal"), prose(text, marks));
+  if (kind === "media") return el("p", { class: "media" }, el("span", { class: "kind" }, text), " ", recorded(more.join(", ")));
+  return fold([el("span", { class: "kind" }, "other part"), el("span", { class: "preview" }, oneLine(text))], () => prose(readable(text), marks, "pre"), { class: "result" });
+}
+
+function callFold(call, marks) {
+  const summary = [el("span", { class: "kind" }, "calls"), recorded(call.name || "(no name)", { class: "tool-name" }), el("span", { class: "preview" }, call.args === "{}" ? "" : oneLine(call.args)),
+    call.error ? badge("failed", "arguments cannot be read") : null];
+  return fold(summary, () => [call.error ? el("p", { class: "problem" }, recorded(call.error)) : null, prose(readable(call.args), marks, "pre")].filter(Boolean), { class: "call" });
+}
+
+const oneLine = (text) => text.slice(0, 400).replace(/\s+/g, " ");
+
+/** What scrolls to a message, if there is one of that number. */
+function jump(number, place, text = `${number}`) {
+  if (!place || !(number >= 1 && number <= place.last)) return el("span", {}, text);
+  const target = `${place.prefix}${number}`;
+  return el("button", { class: "jump", type: "button", onclick: () => reveal(document.getElementById(target)), title: `to message ${number}` }, text);
+}
+
+function reveal(item) {
+  if (!item) return;
+  for (let around = item.parentElement; around; around = around.parentElement) if (around.tagName === "DETAILS") around.open = true;
+  for (const one of item.querySelectorAll("details")) one.open = true;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  item.scrollIntoView({ block: "center", behavior: calm ? "auto" : "smooth" });
+  item.focus({ preventScroll: true });
+  item.classList.remove("is-shown");
+  requestAnimationFrame(() => item.classList.add("is-shown"));
+}

@@ -1,0 +1,132 @@
+// What the page was given: the numbers of each run, the list of its samples, and each sample as it is asked for.
+
+const STATUSES = ["scored", "skipped", "failed", "abstained"];
+const AT_ONCE = 16;
+
+const loaded = new Promise((resolve) => {
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", resolve);
+  else resolve();
+});
+const pause = () => new Promise((resolve) => setTimeout(resolve));
+
+async function unpacked(id) {
+  if (!document.getElementById(id)) await loaded;
+  if (!document.getElementById(id)) throw new Error("This file is not complete: its end is missing.");
+  const packed = atob(document.getElementById(id).textContent);
+  const bytes = new Uint8Array(packed.length);
+  for (let at = 0; at < packed.length; at++) bytes[at] = packed.charCodeAt(at);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
+}
+
+/** One run: the only one, or one of the two that are compared. */
+class Side {
+  constructor(name, run, list) {
+    Object.assign(this, { name, run, list });
+    this.texts = [];
+    this.reasons = [];
+    this.read = 0;
+    this.places = new Map(list.numbers.map((number, at) => [number, at]));
+    this.scorers = new Map(run.scorers.map((one, at) => [one.name, at]));
+  }
+
+  static async of(name, run) {
+    return new Side(name, run, await unpacked(`list-${name}`));
+  }
+
+  get size() {
+    return this.list.numbers.length;
+  }
+
+  /** What a scorer says of the sample at a place of the list; nothing if it has no such score. */
+  score(at, scorer) {
+    const column = at === null ? undefined : this.scorers.get(scorer);
+    if (column === undefined) return null;
+    const { status, value, label } = this.list.scores[column];
+    return status[at] === "-" ? null : { status: STATUSES[status[at]], value: value[at], label: label[at] };
+  }
+
+  /** A sample with all that there is of it. */
+  async sample(at) {
+    const number = Math.floor(at / AT_ONCE);
+    if (this.kept?.number !== number) this.kept = { number, samples: unpacked(`samples-${this.name}-${number}`) };
+    return sampleIn(await this.kept.samples, at % AT_ONCE);
+  }
+
+  /** Reads all samples for their texts, a few at a time so that the page never waits. */
+  async readAll(told) {
+    await loaded;
+    for (let number = 0; number * AT_ONCE < this.size; number++) {
+      const pack = await unpacked(`samples-${this.name}-${number}`);
+      for (let at = 0; at < pack.scores.length; at++) {
+        const sample = sampleIn(pack, at);
+        this.reasons.push(sample.scores.map((score) => score?.reason ?? ""));
+        this.texts.push(textOf(sample).toLowerCase());
+      }
+      this.read = this.texts.length;
+      told();
+      await pause();
+    }
+  }
+}
+
+/** Samples are packed by what they hold, so that what is alike stands together. */
+const sampleIn = (pack, at) => Object.fromEntries(Object.entries(pack).map(([name, column]) => [name, column[at]]));
+
+/** What was said and why, for the search. */
+function textOf(sample) {
+  const texts = sample.scores.map((score) => (score ? `${score.label ?? ""}\n${score.reason}` : ""));
+  for (const one of [sample.messages, sample.rival, ...sample.children]) {
+    for (const message of one ?? []) {
+      texts.push(message.who ?? "", ...message.parts.map((part) => part[1]));
+      for (const call of message.calls ?? []) texts.push(call.name, call.args);
+    }
+  }
+  return texts.join("\n");
+}
+
+const report = { head: null, a: null, b: null, samples: [], scorers: [] };
+
+async function read() {
+  report.head = JSON.parse(document.getElementById("head").textContent);
+  const { b, a, pairs } = report.head;
+  report.b = await Side.of("b", b);
+  report.a = a ? await Side.of("a", a) : null;
+  report.samples = report.b.list.numbers.map((_, at) => ({ a: pairs?.[at] ?? null, b: at }));
+  if (a) {
+    const paired = new Set(pairs);
+    report.a.list.numbers.forEach((_, at) => paired.has(at) || report.samples.push({ a: at, b: null }));
+  }
+  const names = [...(a?.scorers ?? []), ...b.scorers].map((one) => one.name);
+  report.scorers = [...new Set([...b.scorers.map((one) => one.name), ...names])];
+}
+
+const sides = () => [report.a, report.b].filter(Boolean);
+
+/** What the list says of a sample, from the run that is reported, or else from the one that it is compared with. */
+function entry(number) {
+  const sample = report.samples[number];
+  const side = sample.b === null ? report.a : report.b;
+  const at = sample.b ?? sample.a;
+  const { numbers, ids, domains, labels } = side.list;
+  return { key: `${sample.b === null ? "a" : ""}${numbers[at]}`, number: numbers[at], id: ids[at], domain: domains[at], labels: labels[at] ?? {} };
+}
+
+/** The sample that an address names. */
+function sampleOf(key) {
+  const side = key.startsWith("a") ? "a" : "b";
+  const at = report[side]?.places.get(Number(key.replace("a", "")));
+  const number = at === undefined ? -1 : report.samples.findIndex((one) => one[side] === at);
+  return number;
+}
+
+const scoreOf = (number, scorer, side) => report[side]?.score(report.samples[number][side], scorer) ?? null;
+
+/** What B has more than A; no rounding counts. */
+const gain = (a, b) => (Math.abs(b - a) > 1e-9 ? b - a : 0);
+
+/** By how much a score changed; nothing where one of the two is missing. */
+function changeOf(number, scorer) {
+  const [a, b] = [scoreOf(number, scorer, "a")?.value, scoreOf(number, scorer, "b")?.value];
+  return typeof a === "number" && typeof b === "number" ? gain(a, b) : null;
+}

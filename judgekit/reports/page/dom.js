@@ -1,0 +1,114 @@
+// Elements and numbers. All text goes into the page as text, never as markup.
+
+function fill(made, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return made;
+}
+
+const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+
+const svg = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+/** The text, with the characters written out that would be seen only by what they do to others. */
+const visible = (text) =>
+  text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** What was recorded, on one line. Its direction is its own, and it turns nothing around it. */
+const recorded = (text, attributes = {}) => el("bdi", attributes, visible(text));
+
+/** The name of a scorer or a tool, which may be broken after its joints. */
+const named = (text, attributes = {}) =>
+  el("bdi", attributes, visible(text).split(/(?<=[_./:-])/).flatMap((piece, at) => (at ? [el("wbr"), piece] : [piece])));
+
+/** A part that is made when it is first opened. */
+function fold(summary, build, { open = false, ...attributes } = {}) {
+  const made = el("details", { open, ...attributes }, el("summary", {}, summary));
+  const add = () => made.open && made.childElementCount === 1 && made.append(...[build()].flat());
+  made.addEventListener("toggle", add);
+  add();
+  return made;
+}
+
+const LONGEST = 20_000;
+
+/** A text as it stands; of a long one the beginning, and a button for the rest. */
+function prose(said, marks = [], tag = "p", attributes = {}) {
+  const text = visible(said);
+  const made = el(tag, { class: "prose", dir: "auto", ...attributes });
+  if (text.length <= LONGEST) {
+    made.append(...marked(text, marks));
+  } else {
+    const all = () => made.replaceChildren(...marked(text, marks));
+    made.append(...marked(text.slice(0, LONGEST), marks), " ");
+    made.append(el("button", { class: "more", onclick: all }, `show all ${count(text.length)} characters`));
+  }
+  return made;
+}
+
+/** The text, with what the patterns find in it marked; where two meet, the first one counts. */
+function marked(text, marks) {
+  const ranges = [];
+  for (const { pattern, kind, title } of marks) {
+    for (const found of text.matchAll(pattern)) {
+      if (found[0]) ranges.push({ start: found.index, end: found.index + found[0].length, kind, title });
+    }
+  }
+  const nodes = [];
+  let at = 0;
+  for (const { start, end, kind, title } of ranges.sort((one, other) => one.start - other.start)) {
+    if (start < at) continue;
+    nodes.push(text.slice(at, start), el("mark", { class: kind, title }, text.slice(start, end)));
+    at = end;
+  }
+  nodes.push(text.slice(at));
+  return nodes;
+}
+
+/** Finds a text word for word; white space is all one, and so are cases if asked. */
+function verbatim(text, flags = "g") {
+  const words = visible(text).split(/\s+/u).filter(Boolean);
+  return words.length ? new RegExp(words.map((word) => word.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("\\s+"), flags) : null;
+}
+
+const count = (number) => number.toLocaleString("en-US");
+const plural = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
+const figure = (value, digits = 3) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+const signed = (value, digits = 3) => (value === null || value === undefined ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`);
+const dollars = (usd) => (usd === null ? "unknown" : `$${usd.toFixed(4)}`);
+const chance = (p) => (p === null || p === undefined ? "–" : p < 0.001 ? "< 0.001" : p.toFixed(3));
+
+const SHAPES = { scored: "●", skipped: "○", failed: "✕", abstained: "◇", missing: "–" };
+
+/** A status in a word and a shape, so that its colour says nothing more. */
+const badge = (status, text = status) =>
+  el("span", { class: `badge ${status}` }, el("span", { "aria-hidden": "true" }, SHAPES[status]), " ", text);
+
+/** JSON over several lines, with every character of its values as it was. */
+function indented(json) {
+  let depth = 0;
+  const line = () => `\n${"  ".repeat(depth)}`;
+  return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|[[{]\s*[\]}]|[[\]{},:]/g, (token) => {
+    if (token.length > 1) return token;
+    if (token === ":") return ": ";
+    if (token === ",") return `,${line()}`;
+    depth += token === "[" || token === "{" ? 1 : -1;
+    return token === "[" || token === "{" ? `${token}${line()}` : `${line()}${token}`;
+  });
+}
+
+/** JSON is shown over several lines, all else as it stands. */
+function readable(text) {
+  if (!/^\s*[[{]/.test(text) || text.length > 500_000) return text;
+  try {
+    JSON.parse(text);
+  } catch {
+    return text;
+  }
+  return indented(text.replace(/("[^"\\]*(?:\\.[^"\\]*)*")|\s+/g, "$1"));
+}

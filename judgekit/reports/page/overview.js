@@ -1,0 +1,89 @@
+// A line a scorer, what it was taken over, and what the run was.
+
+function overview() {
+  const { a, b, comparison, notes } = report.head;
+  return el("div", { class: "overview" },
+    el("h1", { tabindex: -1 }, a ? `Run ${b.number} compared with run ${a.number}` : `Run ${b.number}`),
+    el("p", { class: "lead" }, [plural(b.samples, "sample"), b.started.slice(0, 16), ...b.inputs.map((one) => recorded(one.path.split(/[\\/]/).pop()))].flatMap((one, at) => (at ? [" · ", one] : [one]))),
+    notes.map((note) => el("p", { class: "note" }, note)),
+    a ? compared(comparison) : null,
+    section(a ? `B: run ${b.number}` : "Scores", lines(b), slices(b)),
+    a ? section(`A: run ${a.number}, the baseline`, lines(a), slices(a)) : null,
+    section(a ? "The two runs" : "The run", el("div", { class: "facts-beside" }, [a, b].filter(Boolean).map(facts))));
+}
+
+const section = (title, ...children) => el("section", {}, el("h2", {}, title), children);
+
+const cell = (name, ...children) => el("td", { "data-name": name }, children);
+
+/** Numbers of things lead to them. */
+const leading = (number, filters) =>
+  number && filters ? el("a", { href: address(["samples"], filters) }, count(number)) : count(number);
+
+function lines(run) {
+  const own = run === report.head.b;
+  const asked = run.scorers.some((line) => line.requests + line.cached > 0);
+  const heads = ["scorer", "score", "interval", "n", "skipped", "failed", "abstained", "values", ...(asked ? ["requests", "cost"] : []), "signature"];
+  const rows = run.scorers.map((line) => {
+    const to = (filters) => (own ? { scorer: line.name, ...filters } : null);
+    const name = own ? el("a", { href: address(["samples"], to({ sort: `low:${line.name}` })) }, named(line.name)) : named(line.name);
+    return el("tr", {},
+      el("th", { scope: "row" }, name, line.kind === "mean" ? null : el("small", {}, line.kind)),
+      cell("score", el("strong", { class: "number" }, figure(line.value))),
+      cell("interval", interval(line), typeof line.low === "number" ? el("small", { title: line.method }, `${figure(line.low)} – ${figure(line.high)}`) : null),
+      cell("n", `${count(line.counts.scored)} of ${count(line.total)}`),
+      ["skipped", "failed", "abstained"].map((status) =>
+        cell(status, el("span", { class: line.counts[status] ? `badge ${status}` : "none" },
+          line.counts[status] ? el("span", { "aria-hidden": "true" }, `${SHAPES[status]} `) : null, leading(line.counts[status], to({ status }))))),
+      cell("values", histogram(line.name, line.histogram)),
+      asked && !(line.requests + line.cached) ? [el("td", { class: "blank" }, "–"), el("td", { class: "blank" }, "–")] : null,
+      line.requests + line.cached ? cell("requests", count(line.requests), line.cached ? el("small", {}, `${count(line.cached)} cached`) : null) : null,
+      line.requests + line.cached ? cell("cost", dollars(line.cost), line.requests ? el("small", {}, line.tokens === null ? "tokens unknown" : plural(line.tokens, "token")) : null) : null,
+      cell("signature", el("code", {}, line.signature ?? "none")));
+  });
+  const told = run.scorers.flatMap((line) => line.told.map((text) => el("li", {}, recorded(line.name, { class: "of" }), " ", recorded(text))));
+  return [
+    el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": `Scores of run ${run.number}${own ? "" : ", the baseline"}` },
+      el("table", { class: "lines" },
+        el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows))),
+    told.length ? el("ul", { class: "told" }, told) : null,
+  ];
+}
+
+/** The same numbers of parts of the samples: by domain, and by each label. */
+function slices(run) {
+  if (!run.slices.length) return null;
+  return el("section", {}, el("h3", {}, "Parts of the samples"),
+    run.slices.map((slice, at) => fold(["by ", recorded(slice.name)], () => sliceTable(run, slice), { class: "made-of", open: at === 0 })));
+}
+
+function sliceTable(run, { name, values }) {
+  const own = run === report.head.b && name === "domain";
+  const rows = values.map(({ value, scores }) =>
+    el("tr", {},
+      el("th", { scope: "row" }, own ? el("a", { href: address(["samples"], { domain: value }) }, recorded(value)) : recorded(value)),
+      run.scorers.map((line) => {
+        const one = scores[line.name];
+        return cell(line.name, one ? [el("span", { class: "number" }, figure(one.value)), interval(one), el("small", {}, `${count(one.n)} of ${count(one.total)}`)] : "–");
+      })));
+  return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": `Scores by ${name} of run ${run.number}${run === report.head.b ? "" : ", the baseline"}` },
+    el("table", { class: "slices" },
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, recorded(name)), run.scorers.map((line) => el("th", { scope: "col" }, recorded(line.name))))),
+      el("tbody", {}, rows)));
+}
+
+function facts(run) {
+  const fact = (name, ...value) => [el("dt", {}, name), el("dd", {}, value)];
+  return el("dl", { class: "facts" },
+    report.head.a ? fact("run", `${run.number}${run === report.head.b ? "" : ", the baseline"}`) : null,
+    fact("started", run.started),
+    fact("ended", run.ended ?? "it did not: it broke off, or was under way"),
+    run.stopped ? fact("stopped", recorded(run.stopped)) : null,
+    fact("samples", count(run.samples), run.listed < run.samples ? `, of which ${count(run.listed)} are in this file` : ""),
+    run.efforts ? fact("conversations", recorded(run.efforts)) : null,
+    run.inputs.length ? fact("read", el("ul", {}, run.inputs.map((one) => el("li", {}, recorded(one.path), " ", el("code", { title: `SHA-256 ${one.sha256}` }, one.sha256.slice(0, 12)))))) : null,
+    run.notes.length ? fact("notes", el("ul", {}, run.notes.map((note) => el("li", {}, recorded(note))))) : null,
+    run.version ? fact("judgekit", run.version) : null,
+    fact("scorers", run.scorers.map((line) =>
+      fold([recorded(line.name), " ", el("code", {}, line.signature ?? "no signature")], () => tree(line.identity)))));
+}

@@ -1,0 +1,45 @@
+// Small drawings of numbers between 0 and 1.
+
+/** A mean as a dot on its interval. */
+function interval({ value, low, high, method }) {
+  const x = (number) => 4 + 132 * number;
+  const bounds = typeof low === "number" ? `, interval ${figure(low)} to ${figure(high)}${method ? ` (${method})` : ""}` : "";
+  const made = svg("svg", { class: "interval", viewBox: "0 0 140 20", preserveAspectRatio: "xMinYMid", role: "img", "aria-label": `${figure(value)}${bounds}` });
+  made.append(svg("title", {}, `${figure(value)}${bounds}`), svg("line", { class: "axis", x1: x(0), x2: x(1), y1: 10, y2: 10 }));
+  for (const at of [0, 0.5, 1]) made.append(svg("line", { class: "axis", x1: x(at), x2: x(at), y1: 7, y2: 13 }));
+  if (typeof low === "number") made.append(svg("line", { class: "whisker", x1: x(low), x2: x(high), y1: 10, y2: 10 }));
+  if (typeof value === "number") made.append(svg("circle", { class: "dot", cx: x(Math.min(1, Math.max(0, value))), cy: 10, r: 3.5 }));
+  return made;
+}
+
+/** A difference as a dot on its interval, on an axis from -reach to reach. */
+function difference({ difference: value, low, high }, reach) {
+  const x = (number) => 70 + (66 * Math.min(reach, Math.max(-reach, number))) / reach;
+  const bounds = typeof low === "number" ? `, interval ${signed(low)} to ${signed(high)}` : "";
+  const made = svg("svg", { class: "interval", viewBox: "0 0 140 20", preserveAspectRatio: "xMinYMid", role: "img", "aria-label": `${signed(value)}${bounds}` });
+  made.append(svg("title", {}, `${signed(value)}${bounds}; the axis is from ${signed(-reach, 2)} to ${signed(reach, 2)}`));
+  made.append(svg("line", { class: "axis", x1: 4, x2: 136, y1: 10, y2: 10 }), svg("line", { class: "axis", x1: 70, x2: 70, y1: 3, y2: 17 }));
+  if (typeof low === "number") made.append(svg("line", { class: "whisker", x1: x(low), x2: x(high), y1: 10, y2: 10 }));
+  if (typeof value === "number") made.append(svg("circle", { class: "dot", cx: x(value), cy: 10, r: 3.5 }));
+  return made;
+}
+
+/** How often each tenth of the values came; a bar leads to its samples. */
+function histogram(scorer, bins) {
+  const most = Math.max(...bins, 1);
+  const made = svg("svg", { class: "histogram", viewBox: "0 0 100 28", role: "group", "aria-label": `values of ${scorer}` });
+  bins.forEach((times, bin) => {
+    made.append(svg("rect", { class: "floor", x: bin * 10 + 0.5, y: 27, width: 9, height: 1 }));
+    if (!times) return;
+    const [from, to] = [bin / 10, (bin + 1) / 10];
+    const said = `${plural(times, "sample")} from ${from.toFixed(1)} to ${to.toFixed(1)}`;
+    const height = Math.max(2, (26 * times) / most);
+    made.append(
+      svg("a", { href: address(["samples"], { scorer, from: from.toFixed(1), to: to.toFixed(1), sort: `low:${scorer}` }), "aria-label": said },
+        svg("title", {}, said),
+        svg("rect", { class: "reach", x: bin * 10, y: 0, width: 10, height: 28 }),
+        svg("rect", { class: "count", x: bin * 10 + 0.5, y: 27 - height, width: 9, height })),
+    );
+  });
+  return made;
+}

@@ -1,0 +1,48 @@
+// The address behind the # says what is shown, so that it can be passed on.
+
+const FILTERS = ["q", "scorer", "status", "label", "domain", "from", "to", "change", "sort"];
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function parsed(hash) {
+  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [view = "", sample = "", scorer = ""] = path.split("/").map(decoded);
+  const found = new URLSearchParams(query);
+  const filters = {};
+  for (const name of FILTERS) if (found.get(name)) filters[name] = found.get(name);
+  return { view, sample, scorer, filters };
+}
+
+function address(parts, filters = {}) {
+  const query = `${new URLSearchParams(FILTERS.filter((name) => filters[name]).map((name) => [name, filters[name]]))}`;
+  return `#/${parts.map(encodeURIComponent).join("/")}${query && "?"}${query}`;
+}
+
+let typed = null;
+let timer = 0;
+
+const here = () => ({ ...parsed(location.hash), ...(typed && { filters: typed }) });
+
+const go = (parts, filters) => {
+  settle();
+  location.hash = address(parts, filters);
+};
+
+/** Changes the filters while somebody types: without a step in the browser's history, which takes only so many a minute. */
+function refine(filters) {
+  typed = filters;
+  clearTimeout(timer);
+  timer = setTimeout(settle, 200);
+}
+
+/** The address says what was typed. */
+function settle() {
+  if (typed) history.replaceState(null, "", address(["samples"], typed));
+  typed = null;
+}

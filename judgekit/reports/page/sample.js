@@ -1,0 +1,109 @@
+// One sample: its conversation, and beside it what each scorer says; of two runs, both.
+
+async function sampleView() {
+  const { sample: key, scorer, filters } = here();
+  const number = sampleOf(key);
+  if (number < 0) return el("div", {}, el("h1", { tabindex: -1 }, `There is no sample ${key} in this file`), el("p", {}, el("a", { href: "#/samples" }, "All samples")));
+  const places = report.samples[number];
+  const [a, b] = await Promise.all([report.a, report.b].map((side) => (side && places[side.name] !== null ? side.sample(places[side.name]) : null)));
+  const { id, domain, labels } = entry(number);
+  const search = filters.q?.trim() ? verbatim(filters.q.trim(), "gi") : null;
+  const marks = search ? [{ pattern: search, kind: "hit" }] : [];
+  const beside = neighbours(number, filters, scorer);
+  const view = el("article", { class: "sample" },
+    el("div", { class: "sample-head" },
+      el("h1", { tabindex: -1 }, el("span", { class: "place" }, `#${key} `), recorded(id || "(no id)")),
+      beside,
+      el("p", { class: "lead" }, domain === null ? null : el("span", { class: "chip" }, "domain ", recorded(domain)),
+        Object.entries(labels).slice(0, 12).map(([name, value]) => el("span", { class: "chip" }, recorded(name), " ", recorded(`${value}`))))));
+  const same = report.a && a?.messages && b?.messages && JSON.stringify(a.messages) === JSON.stringify(b.messages);
+  if (!report.a) view.append(el("div", { class: "beside" }, talk(b, "b", scorer, search, "Conversation"), scoresOf(b, scorer, marks, filters, key)));
+  else view.append(compareScores(a, b, scorer, marks, filters, key),
+    same ? el("p", { class: "lead" }, "Both runs scored the same conversation.") : "",
+    el("div", { class: same ? "" : "beside equal" }, same ? talk(b, "b", scorer, search, "Conversation") : [talk(a, "a", scorer, search, `A: run ${report.head.a.number}`), talk(b, "b", scorer, search, `B: run ${report.head.b.number}`)]));
+  view.progress = beside.progress;
+  view.shown = () => {
+    const own = view.querySelector(".score.is-chosen");
+    const panel = own?.closest(".scores");
+    if (!own) return;
+    if (getComputedStyle(panel).position === "sticky") panel.scrollTop = own.offsetTop - 8;
+    else own.scrollIntoView({ block: "nearest" });
+  };
+  return view;
+}
+
+/** The samples before and after this one among those of the filters. */
+function neighbours(number, filters, scorer) {
+  const made = el("nav", { class: "neighbours", "aria-label": "Samples of the list" });
+  const draw = () => {
+    const at = found.numbers.indexOf(number);
+    const to = (by) => {
+      const other = at < 0 ? undefined : found.numbers[at + by];
+      return other === undefined ? null : address(["sample", entry(other).key, ...(scorer ? [scorer] : [])], filters);
+    };
+    const link = (by, text, key) => {
+      const href = to(by);
+      return el(href ? "a" : "span", { href, class: `step${href ? "" : " is-off"}`, "data-key": key, rel: by < 0 ? "prev" : "next" }, text, " ", el("kbd", {}, key));
+    };
+    made.replaceChildren(el("a", { href: address(["samples"], filters), "data-key": "Escape" }, "list"), link(-1, "previous", "k"), link(1, "next", "j"),
+      el("span", { class: "lead" }, at < 0 ? `one of ${count(report.samples.length)}` : `${count(at + 1)} of ${count(found.numbers.length)}`));
+  };
+  find(filters, draw);
+  made.progress = () => filters.q && sides().every((side) => side.read === side.size) && find(filters, draw);
+  return made;
+}
+
+/** Where the messages of each recording of a sample stand. */
+const linksOf = (sample, side) => ({
+  trace: placeOf(sample?.messages, `${side}-message-`),
+  rival: placeOf(sample?.rival, `${side}-rival-`),
+});
+
+function talk(sample, side, scorer, search, title) {
+  const made = el("section", { class: `talk${scorer ? " of-score" : ""}` }, el("h2", {}, title));
+  if (!sample) return fill(made, {}, [el("p", { class: "lead" }, "This sample is not in this run.")]);
+  if (!sample.messages) return fill(made, {}, [el("p", { class: "lead" }, "The conversation was not kept with the run.")]);
+  const cited = sample.scores.flatMap((score, at) => {
+    const { name } = report[side].run.scorers[at];
+    return scorer && scorer !== name ? [] : citationsOf(score, name);
+  });
+  const of = (which) => cited.filter((one) => one.side === which);
+  const links = linksOf(sample, side);
+  made.append(conversation(sample.messages, links.trace, of("trace"), search));
+  if (sample.rival) made.append(el("h3", {}, "The rival"), conversation(sample.rival, links.rival, of("rival"), search));
+  sample.children.forEach((messages, at) =>
+    made.append(fold(`within it: conversation ${at + 1} of ${sample.children.length}, ${plural(messages.length, "message")}`, () => conversation(messages, placeOf(messages, `${side}-child-${at}-`), [], search), { class: "made-of" })));
+  if (Object.keys(sample.about).length) made.append(fold("what is known of the sample", () => tree(sample.about, links), { class: "made-of" }));
+  return made;
+}
+
+function scoreHead(name, key, filters, ...values) {
+  return el("header", {}, el("h3", {}, el("a", { href: address(["sample", key, name], filters) }, named(name))), values);
+}
+
+function scoresOf(sample, scorer, marks, filters, key) {
+  const links = linksOf(sample, "b");
+  const made = el("section", { class: "scores", "aria-label": "Scores" }, el("h2", {}, "Scores"));
+  report.head.b.scorers.forEach(({ name }, at) => {
+    const score = sample.scores[at];
+    made.append(el("section", { class: `score${name === scorer ? " is-chosen" : ""}` },
+      scoreHead(name, key, filters, score?.label ? recorded(score.label, { class: "chip" }) : null, valueOf(score)), scoreBody(score, links, marks, sample.exchanges[at])));
+  });
+  return made;
+}
+
+function compareScores(a, b, scorer, marks, filters, key) {
+  const made = el("section", { class: "scores both", "aria-label": "Scores" }, el("h2", {}, "Scores"));
+  const of = (sample, side, name) => sample?.scores[report[side].scorers.get(name)] ?? null;
+  for (const name of report.scorers) {
+    const [one, other] = [of(a, "a", name), of(b, "b", name)];
+    const by = typeof one?.value === "number" && typeof other?.value === "number" ? gain(one.value, other.value) : null;
+    const half = (score, sample, side, title) => el("div", { class: "half" },
+      el("p", { class: "half-head" }, el("span", { class: "kind" }, title), " ", valueOf(score), score?.label ? recorded(score.label, { class: "chip" }) : null),
+      scoreBody(score, linksOf(sample, side), marks, sample?.exchanges[report[side].scorers.get(name)]));
+    made.append(el("section", { class: `score${name === scorer ? " is-chosen" : ""}` },
+      scoreHead(name, key, filters, by === null ? null : el("strong", { class: `number ${direction(by)}` }, arrow(by), by === 0 ? "no change" : signed(by))),
+      el("div", { class: "halves" }, half(one, a, "a", `A: run ${report.head.a.number}`), half(other, b, "b", `B: run ${report.head.b.number}`))));
+  }
+  return made;
+}

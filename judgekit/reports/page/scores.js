@@ -1,0 +1,147 @@
+// A score: its value, its reason, what it was made of, and what the judge was asked.
+
+/** The messages that a score cites, wherever in its details. The rival's are told apart. */
+function citationsOf(score, scorer) {
+  const found = [];
+  const add = (side, message, quote) => Number.isInteger(message) && found.push({ scorer, side, message, quote });
+  const walk = (value) => {
+    if (Array.isArray(value)) return value.forEach(walk);
+    if (value === null || typeof value !== "object") return;
+    for (const [key, inner] of Object.entries(value)) {
+      const cites = /^evidence(_first|_second)?$/.test(key) && Array.isArray(inner);
+      if (!cites) walk(inner);
+      else for (const one of inner) add(sideOf(key, value), Number.isInteger(one) ? one : one?.message, one?.quote);
+    }
+  };
+  walk(score?.details);
+  return found;
+}
+
+/** Whose messages are cited where two recordings were shown: the first one is the trace, or its rival. */
+function sideOf(key, around) {
+  const rivalFirst = around.shown_first === "rival";
+  return (key === "evidence_first" && rivalFirst) || (key === "evidence_second" && !rivalFirst) ? "rival" : "trace";
+}
+
+/** A JSON value as a tree; numbers of messages are links to them. */
+function tree(value, links, key = "", around = {}) {
+  const link = (number, side = "trace") => jump(number, links?.[side]);
+  if (/^evidence(_first|_second)?$/.test(key) && Array.isArray(value)) {
+    if (!value.length) return el("span", { class: "nothing" }, "none");
+    return value.map((one) => {
+      if (Number.isInteger(one)) return [link(one, sideOf(key, around)), " "];
+      if (!Number.isInteger(one?.message)) return tree(one, links);
+      const there = one.found === false ? badge("failed", "not there, word for word") : null;
+      return el("span", { class: "quotation" }, link(one.message, sideOf(key, around)), " ", el("q", { dir: "auto" }, visible(one.quote ?? "")), " ", there);
+    });
+  }
+  if (key === "message" && Number.isInteger(value)) return link(value);
+  if (value === null) return el("span", { class: "nothing" }, "null");
+  if (typeof value === "string") return prose(value, [], "span");
+  if (typeof value !== "object") return el("span", { class: "number" }, `${value}`);
+  const inner = Object.entries(value);
+  if (!inner.length) return el("span", { class: "nothing" }, Array.isArray(value) ? "none" : "empty");
+  if (Array.isArray(value) && value.every((one) => typeof one !== "object" || one === null)) {
+    return el("span", {}, value.map((one, at) => [at ? ", " : "", tree(one, links)]));
+  }
+  return el("ul", { class: "tree" }, inner.map(([name, one]) =>
+    el("li", {}, el("span", { class: "key" }, recorded(Array.isArray(value) ? `${Number(name) + 1}` : name)), " ", tree(one, links, Array.isArray(value) ? "" : name, value))));
+}
+
+/** What was said in words, with numbers of messages as links. */
+function reasonText(said, links, marks) {
+  const text = visible(said);
+  const made = el("p", { class: "reason prose", dir: "auto" });
+  let at = 0;
+  for (const match of text.matchAll(/\bmessages? (\d{1,6})\b/gi)) {
+    made.append(...marked(text.slice(at, match.index), marks), jump(Number(match[1]), links.trace, match[0]));
+    at = match.index + match[0].length;
+  }
+  made.append(...marked(text.slice(at), marks));
+  return made;
+}
+
+const MARKS = { "=": "as expected", "~": "differs", "-": "missing", "+": "not expected", "<>": "out of order" };
+
+/** Expected and made calls side by side, with the words marked that differ. */
+function diffTable(diff, links) {
+  const row = ([mark, expected, made]) => {
+    const [, number, rest] = made.match(/^(\d+): ([^]*)$/) ?? [null, null, made];
+    const [left, right] = mark === "~" ? differing(expected, rest) : [[expected], [rest]];
+    return el("tr", { class: `diff ${{ "=": "equal", "~": "differs", "-": "missing", "+": "extra", "<>": "moved" }[mark]}` },
+      el("td", { "data-name": "expected" }, el("bdi", {}, left)),
+      el("td", { class: "mark", title: MARKS[mark] }, el("span", { "aria-hidden": "true" }, mark), el("span", { class: "unseen" }, MARKS[mark])),
+      el("td", { "data-name": "made" }, number ? [jump(Number(number), links.trace), " "] : null, el("bdi", {}, right)));
+  };
+  return el("table", { class: "diffs" },
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "expected"), el("th", { scope: "col" }, el("span", { class: "unseen" }, "is it so?")), el("th", { scope: "col" }, "made (by message)"))),
+    el("tbody", {}, diff.map(row)));
+}
+
+/** Two texts with the words marked that only one has: the longest common subsequence of both is not. */
+function differing(one, other) {
+  const [left, right] = [one, other].map((text) => text.match(/\s+|[\w.-]+|[^\w\s]/gu) ?? []);
+  const longest = Array.from({ length: left.length + 1 }, () => new Uint16Array(right.length + 1));
+  for (let i = left.length - 1; i >= 0; i--) {
+    for (let j = right.length - 1; j >= 0; j--) {
+      longest[i][j] = left[i] === right[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
+    }
+  }
+  const [lefts, rights] = [[], []];
+  const marking = (word) => (word.trim() ? el("mark", { class: "differs" }, word) : word);
+  let [i, j] = [0, 0];
+  while (i < left.length || j < right.length) {
+    if (i < left.length && j < right.length && left[i] === right[j]) {
+      lefts.push(left[i++]);
+      rights.push(right[j++]);
+    } else if (j >= right.length || (i < left.length && longest[i + 1][j] >= longest[i][j + 1])) lefts.push(marking(left[i++]));
+    else rights.push(marking(right[j++]));
+  }
+  return [lefts, rights];
+}
+
+function valueOf(score) {
+  if (!score) return badge("missing", "no score");
+  if (score.status !== "scored") return badge(score.status);
+  const bar = el("span", { class: "bar", "aria-hidden": "true" });
+  bar.style.setProperty("--value", score.value);
+  return el("span", { class: "big" }, el("strong", { class: "number" }, figure(score.value)), bar);
+}
+
+/** All that there is of a score, below its head. */
+function scoreBody(score, links, marks, exchanges) {
+  if (!score) return [];
+  const { reason, details, diff, calls, warnings, error } = score;
+  const cited = citationsOf(score, "");
+  const uncited = [...new Map(cited.map((one) => [`${one.side}${one.message}`, one])).values()];
+  const hasDetails = Object.keys(details).length > 0;
+  return [
+    error ? el("p", { class: "problem" }, el("code", {}, error)) : null,
+    reason ? reasonText(reason, links, marks) : el("p", { class: "nothing" }, "no reason given"),
+    uncited.length ? el("p", { class: "cites" }, "cites ", uncited.map((one) => [jump(one.message, links[one.side], `${one.side === "rival" ? "rival " : ""}${one.message}`), " "])) : null,
+    cited.filter((one) => one.quote).map((one) => el("blockquote", { dir: "auto" }, visible(one.quote))),
+    warnings.map((warning) => el("p", { class: "note" }, recorded(warning))),
+    diff.length ? diffTable(diff, links) : null,
+    hasDetails ? fold("what it was made of", () => tree(details, links), { class: "made-of" }) : null,
+    calls.length ? fold(callsSummary(calls), () => calls.map((call, at) => judgeCall(call, exchanges?.[at])), { class: "made-of" }) : null,
+  ].flat().filter(Boolean);
+}
+
+function callsSummary(calls) {
+  const cached = calls.filter((call) => call.cached).length;
+  const paid = calls.reduce((sum, call) => (sum === null || call.cost === null ? null : sum + call.cost), 0);
+  return `${plural(calls.length, "request")} to judges${cached ? `, ${cached} from the cache` : ""}, cost ${dollars(paid)}`;
+}
+
+function judgeCall(call, exchange) {
+  const usage = call.tokens === null ? "tokens unknown" : `${count(call.tokens[0])} + ${count(call.tokens[1])} tokens`;
+  const facts = [call.prompt, call.judge, call.cached ? "from the cache" : dollars(call.cost), usage, call.cached ? null : `${call.seconds.toFixed(1)} s`].filter(Boolean).join(" · ");
+  return el("div", { class: "asked" },
+    el("p", { class: "lead" }, recorded(facts), call.error ? [" ", badge("failed", call.error)] : null),
+    exchange
+      ? [
+          fold("the prompt as it was sent", () => exchange.messages.map(([role, text]) => [el("h4", {}, role), prose(text, [], "pre")]).flat()),
+          exchange.reply === null ? el("p", { class: "nothing" }, "no reply came") : fold("the reply as it came", () => prose(readable(exchange.reply), [], "pre")),
+        ]
+      : el("p", { class: "nothing" }, "prompt and reply were not kept"));
+}

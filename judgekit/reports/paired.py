@@ -1,0 +1,206 @@
+"""The samples of two runs, paired by id, with their scores as arrays."""
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Literal, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgekit.aggregates.total import needed_of
+from judgekit.runs.results import Run
+from judgekit.score import Score, Status
+
+Outcome: TypeAlias = Status | Literal["missing"]
+"""What became of a sample; ``missing`` where a run has no score of it at all."""
+Numbers: TypeAlias = NDArray[np.int64]
+Values: TypeAlias = NDArray[np.float64]
+
+_OUTCOMES: tuple[Outcome, ...] = ("missing", "scored", "skipped", "failed", "abstained")
+_EXAMPLES = 3
+_Key: TypeAlias = tuple[str, int]
+"""An id, and which of the samples with this id it is."""
+
+
+class Unpaired(NamedTuple):
+    """Samples of one run that have no counterpart in the other.
+
+    ``alone`` have an id that the other run has not, or not so often; ``examples`` are ids of theirs. ``repeated`` share
+    their id with others and name no group, so that it cannot be said which is which.
+    """
+
+    alone: int
+    repeated: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Pairs of samples to which one scorer gave a value in both runs.
+
+    Attributes:
+        numbers_a: Their numbers in A.
+        numbers_b: Their numbers in B.
+        a: Their values in A.
+        b: Their values in B.
+        groups: The group of each pair; one that names none has its own.
+        scores_a: Their scores in A, as far as an aggregate looks at them; ``None`` for one that comes to a mean.
+        scores_b: The same for B.
+        left_out: How many pairs have no value in one run or both, by what became of them in A and in B.
+    """
+
+    numbers_a: Numbers
+    numbers_b: Numbers
+    a: Values
+    b: Values
+    groups: Numbers
+    scores_a: Sequence[Score | None]
+    scores_b: Sequence[Score | None]
+    left_out: Mapping[tuple[Outcome, Outcome], int]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The samples of two runs, paired by id.
+
+    Samples that share their id are paired in their order if each names its group, as trials of one task do.
+
+    Attributes:
+        unpaired_a: What is left of A.
+        unpaired_b: What is left of B.
+        regrouped: How many pairs name different groups in A and B; that of A holds.
+        displaced: How many pairs name different domains.
+        by_place: Whether all ids are the numbers of samples in their run.
+    """
+
+    unpaired_a: Unpaired
+    unpaired_b: Unpaired
+    regrouped: int
+    displaced: int
+    by_place: bool
+    _before: "_Side"
+    _after: "_Side"
+    _at_a: Numbers
+    _at_b: Numbers
+    _groups: Numbers
+
+    @classmethod
+    def of(cls, a: Run, b: Run, scorers: Collection[str]) -> Self:
+        """Reads each run once. Of its samples it keeps their numbers, groups, and the values of these scorers."""
+        repeated = {*a.duplicate_ids, *b.duplicate_ids}
+        codes: dict[str, int] = {}
+        before, after = _Side(scorers, codes), _Side(scorers, codes)
+        places = {key: place for place, key in enumerate(before.read(a, repeated)) if key is not None}
+        counterparts = array("q")
+        strangers: list[str] = []
+        for key in after.read(b, repeated):
+            counterparts.append(-1 if key is None else places.pop(key, -1))
+            if key is not None and counterparts[-1] < 0 and len(strangers) < _EXAMPLES:
+                strangers.append(key[0])
+        paired = np.asarray(counterparts, np.int64)
+        at_b = np.flatnonzero(paired >= 0)
+        at_a = paired[at_b]
+        groups_a, groups_b = np.asarray(before.groups)[at_a], np.asarray(after.groups)[at_b]
+        groups = np.where(groups_a >= 0, groups_a, groups_b)
+        alone = groups < 0
+        groups[alone] = len(codes) + np.arange(alone.sum())
+        left = len(counterparts) - len(at_b) - after.repeated
+        return cls(
+            Unpaired(len(places), before.repeated, tuple(one for one, _ in islice(places, _EXAMPLES))),
+            Unpaired(left, after.repeated, tuple(strangers)),
+            _different(groups_a, groups_b),
+            _different(np.asarray(before.domains)[at_a], np.asarray(after.domains)[at_b]),
+            before.by_place and after.by_place,
+            before,
+            after,
+            at_a,
+            at_b,
+            groups,
+        )
+
+    def __len__(self) -> int:
+        return len(self._at_a)
+
+    def scored(self, scorer: str) -> ScoredPairs:
+        """Those that a scorer gave a value in both runs."""
+        first, second = self._before.columns[scorer], self._after.columns[scorer]
+        outcomes_a = np.frombuffer(first.outcomes, np.uint8)[self._at_a]
+        outcomes_b = np.frombuffer(second.outcomes, np.uint8)[self._at_b]
+        scored = _OUTCOMES.index("scored")
+        both = (outcomes_a == scored) & (outcomes_b == scored)
+        at_a, at_b = self._at_a[both], self._at_b[both]
+        left_out = Counter(zip(outcomes_a[~both].tolist(), outcomes_b[~both].tolist(), strict=True))
+        return ScoredPairs(
+            np.asarray(self._before.numbers)[at_a],
+            np.asarray(self._after.numbers)[at_b],
+            np.asarray(first.values)[at_a],
+            np.asarray(second.values)[at_b],
+            self._groups[both],
+            first.scores_at(at_a),
+            second.scores_at(at_b),
+            {(_OUTCOMES[a], _OUTCOMES[b]): times for (a, b), times in left_out.most_common()},
+        )
+
+
+def _different(a: Numbers, b: Numbers) -> int:
+    """How many differ of those that both sides name."""
+    return int(((a != b) & (a >= 0) & (b >= 0)).sum())
+
+
+class _Column:
+    """The scores of one scorer: of each sample its outcome and value, and what an aggregate other than a mean looks at."""
+
+    def __init__(self) -> None:
+        self.outcomes = bytearray()
+        self.values = array("d")
+        self._scores: dict[int, Score] = {}
+
+    def add(self, score: Score | None) -> None:
+        value = None if score is None else score.value
+        if score is not None and value is not None and score.aggregate != "mean":
+            self._scores[len(self.values)] = needed_of(score)
+        self.outcomes.append(_OUTCOMES.index("missing" if score is None else score.status))
+        self.values.append(0.0 if value is None else value)
+
+    def scores_at(self, places: Numbers) -> Sequence[Score | None]:
+        return [self._scores.get(place) for place in places.tolist()]
+
+
+class _Side:
+    """What is looked at of a run: the number of each sample, those of its group and its domain or -1, and its scores."""
+
+    def __init__(self, scorers: Iterable[str], codes: dict[str, int]) -> None:
+        self._codes = codes
+        self.numbers = array("q")
+        self.groups = array("q")
+        self.domains = array("q")
+        self.columns = {name: _Column() for name in scorers}
+        self.repeated = 0
+        self.by_place = True
+
+    def read(self, run: Run, repeated: Collection[str]) -> Iterator[_Key | None]:
+        """Gives what each sample is paired by; ``None`` where that cannot be told."""
+        times = Counter[str]()
+        for number, rows in groupby(run, key=lambda row: row.index):
+            found = list(rows)
+            first, scores = found[0], {row.scorer: row.score for row in found}
+            for name, column in self.columns.items():
+                column.add(scores.get(name))
+            self.numbers.append(number)
+            self.groups.append(self._coded(first.group))
+            self.domains.append(self._coded(first.domain))
+            self.by_place = self.by_place and first.sample_id == str(number)
+            if first.sample_id not in repeated:
+                yield first.sample_id, 0
+            elif first.group is None:
+                self.repeated += 1
+                yield None
+            else:
+                yield first.sample_id, times[first.sample_id]
+                times[first.sample_id] += 1
+
+    def _coded(self, name: str | None) -> int:
+        return -1 if name is None else self._codes.setdefault(name, len(self._codes))

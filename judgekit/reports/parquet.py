@@ -1,0 +1,59 @@
+"""The rows of a run as Parquet."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from importlib import import_module
+from itertools import islice
+from typing import IO, Protocol, cast
+
+from judgekit.errors import ConfigError
+from judgekit.runs.columns import Cell, Kind, cells_of, columns_of
+from judgekit.runs.rows import Row
+
+_AT_ONCE = 10_000
+"""Rows in a group."""
+_TYPES: Mapping[Kind, str] = {
+    "text": "string",
+    "status": "string",
+    "boolean": "bool",
+    "integer": "int64",
+    "number": "double",
+}
+
+
+class _Writer(Protocol):
+    def write_batch(self, batch: object) -> None: ...
+
+
+class _Batches(Protocol):
+    def from_pydict(self, mapping: Mapping[str, Sequence[Cell]], schema: object) -> object: ...
+
+
+class _Arrow(Protocol):
+    RecordBatch: _Batches
+
+    def schema(self, fields: Sequence[tuple[str, str]]) -> object: ...
+
+
+class _Parquet(Protocol):
+    ParquetWriter: Callable[[IO[bytes], object], AbstractContextManager[_Writer]]
+
+
+def write_parquet(rows: Iterable[Row], file: IO[bytes]) -> None:
+    """Writes a line for each row, some thousands at a time.
+
+    Raises:
+        ConfigError: pyarrow is not installed.
+    """
+    try:
+        arrow = cast("_Arrow", import_module("pyarrow"))
+        parquet = cast("_Parquet", import_module("pyarrow.parquet"))
+    except ImportError as error:
+        raise ConfigError("writing Parquet needs pyarrow: pip install 'judgekit[parquet]'") from error
+    columns = columns_of(rows)
+    names = [column.name for column in columns]
+    schema = arrow.schema([(column.name, _TYPES[column.kind]) for column in columns])
+    rest = iter(rows)
+    with parquet.ParquetWriter(file, schema) as writer:
+        while any(cells := cells_of(columns, islice(rest, _AT_ONCE))):
+            writer.write_batch(arrow.RecordBatch.from_pydict(dict(zip(names, cells, strict=True)), schema))

@@ -1,0 +1,129 @@
+"""How far a run is: a bar on a terminal, now and then a line elsewhere."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from rich.console import Console, Group, RenderableType
+from rich.constrain import Constrain
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from judgekit.runs.rows import Row
+
+_SECONDS_BETWEEN_LINES = 10.0
+_PACE = 60.0
+"""Seconds: the pace of the last minute says when all will be done, since replies from a cache come much faster than others."""
+_WIDEST = 100
+
+
+@dataclass
+class Tally:
+    """What a run has done so far.
+
+    Attributes:
+        total: How many scores there will be, where that is known.
+        done: Those that are there, also from before.
+        failed: Those of them that failed.
+        requests: Requests that were sent to judges.
+        cached: Replies that came from a cache.
+        cost_usd: What the requests cost; ``None`` where that is unknown.
+        elsewhere: Says how many scores other processes have made, and how many of these failed.
+        under_way: Says how many requests are under way.
+    """
+
+    total: int | None = None
+    done: int = 0
+    failed: int = 0
+    requests: int = 0
+    cached: int = 0
+    cost_usd: float | None = 0.0
+    elsewhere: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    under_way: Callable[[], int] = lambda: 0
+    _seen: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]], repr=False)
+
+    def add(self, row: Row) -> None:
+        """Counts a score."""
+        score = row.score
+        self.done += 1
+        if score.status == "failed":
+            self.failed += 1
+        for call in score.calls:
+            if call.cached:
+                self.cached += 1
+                continue
+            self.requests += 1
+            cost = call.usd_paid
+            self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
+
+    def told(self, now: float) -> tuple[float | None, str, str]:
+        """The share that is done, how far it is at this time on a monotonic clock, and what else there is to say."""
+        scored, failed = self.elsewhere()
+        done, failed, under_way = self.done + scored, self.failed + failed, self.under_way()
+        total = None if self.total is None else max(self.total, done)
+        scores = f"{done:,} scores" if total is None else f"{done:,} of {total:,} scores"
+        left = self._left(done, total, now)
+        others = [f"{failed:,} failed"] if failed else []
+        if self.requests or self.cached or under_way:
+            cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
+            others += [f"{self.cached:,} from cache", f"{under_way:,} under way", cost]
+        return done / total if total else None, scores if left is None else f"{scores}, {left} left", ", ".join(others)
+
+    def _left(self, done: int, total: int | None, now: float) -> timedelta | None:
+        self._seen.append((now, done))
+        while now - self._seen[0][0] > _PACE:
+            self._seen.popleft()
+        then, before = self._seen[0]
+        if total is None or done in (before, total):
+            return None
+        return timedelta(seconds=round((total - done) * (now - then) / (done - before)))
+
+
+@contextmanager
+def progress(tally: Tally, on: Console) -> Generator[None]:
+    """Shows a tally again and again while it changes, from a thread of its own, so that counting costs next to nothing."""
+    if on.is_interactive:
+        with Live(get_renderable=lambda: _bar(tally), console=on, transient=True):
+            yield
+        return
+    ended = threading.Event()
+    thread = threading.Thread(target=_print_lines, args=(tally, on, ended), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _bar(tally: Tally) -> RenderableType:
+    share, far, others = tally.told(time.monotonic())
+    line = Table.grid(padding=(0, 1), expand=True)
+    line.add_column()
+    line.add_column(ratio=1)
+    line.add_column(no_wrap=True)
+    line.add_row("scoring", ProgressBar(1.0, share or 0.0, pulse=share is None), far)
+    return Group(Constrain(line, _WIDEST), Text(others, style="dim", no_wrap=True, overflow="ellipsis"))
+
+
+def _print_lines(tally: Tally, on: Console, ended: threading.Event) -> None:
+    started, lines = time.monotonic(), 0
+    tally.told(started)
+
+    def show() -> None:
+        now = time.monotonic()
+        _, *told = tally.told(now)
+        took = timedelta(seconds=round(now - started))
+        on.print(f"{', '.join(filter(None, told))} ({took})", soft_wrap=True)
+
+    while not ended.wait(_SECONDS_BETWEEN_LINES):
+        show()
+        lines += 1
+    if lines:
+        show()

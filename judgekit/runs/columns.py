@@ -1,0 +1,111 @@
+"""The rows of a run as a table: what its columns are called, and what they hold."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import fsum
+from typing import Literal, TypeAlias
+
+from judgekit.runs.rows import LabelValue, Row
+
+Kind: TypeAlias = Literal["text", "status", "boolean", "integer", "number"]
+Cell: TypeAlias = LabelValue | None
+
+STATUSES = ("scored", "skipped", "failed", "abstained")
+_MOST_LABELS = 100
+"""With more names than these, one column holds all labels."""
+_GREATEST = 2**63
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, what kind of cells it has, and how a row's is found; ``None`` is a cell without a value."""
+
+    name: str
+    kind: Kind
+    of: Callable[[Row], Cell]
+
+
+def columns_of(rows: Iterable[Row]) -> Sequence[Column]:
+    """The columns of a table with a line for each of these rows, which are looked through once for the labels they have.
+
+    Each label has a column, ``labels.NAME``, of the kind of its values: text where these are of several. Where there are
+    more than 100 names, one column ``labels`` holds them as JSON. ``tokens`` and ``cost_usd`` are those that were paid
+    for, and have no value where they are unknown.
+    """
+    return (*_OF_SAMPLES, *_labels(rows), *_OF_SCORES)
+
+
+def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> Sequence[Sequence[Cell]]:
+    """The cells of each column; the rows are not kept."""
+    found: list[list[Cell]] = [[] for _ in columns]
+    for row in rows:
+        for cells, column in zip(found, columns, strict=True):
+            cells.append(column.of(row))
+    return found
+
+
+def _tokens(row: Row) -> int | None:
+    paid = [call.tokens_paid for call in row.score.calls]
+    known = [tokens for tokens in paid if tokens is not None]
+    return sum(known) if len(known) == len(paid) else None
+
+
+def _cost_usd(row: Row) -> float | None:
+    paid = [call.usd_paid for call in row.score.calls]
+    known = [cost for cost in paid if cost is not None]
+    return fsum(known) if len(known) == len(paid) else None
+
+
+def _labels(rows: Iterable[Row]) -> Sequence[Column]:
+    kinds: dict[str, Kind] = {}
+    for row in rows:
+        for name, value in row.labels.items():
+            kinds[name] = _common(kinds.get(name), _kind(value))
+        if len(kinds) > _MOST_LABELS:
+            return [Column("labels", "text", lambda row: json.dumps(row.labels) if row.labels else None)]
+    return [Column(f"labels.{name}", kind, partial(_label, name, kind)) for name, kind in kinds.items()]
+
+
+def _kind(value: LabelValue) -> Kind:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer" if -_GREATEST <= value < _GREATEST else "text"
+    return "number" if isinstance(value, float) else "text"
+
+
+def _common(one: Kind | None, other: Kind) -> Kind:
+    if one in (None, other):
+        return other
+    return "number" if {one, other} == {"integer", "number"} else "text"
+
+
+def _label(name: str, kind: Kind, row: Row) -> Cell:
+    value = row.labels.get(name)
+    if kind == "number" and value is not None:
+        return float(value)
+    return json.dumps(value) if kind == "text" and not isinstance(value, str | None) else value
+
+
+_OF_SAMPLES: Sequence[Column] = (
+    Column("index", "integer", lambda row: row.index),
+    Column("sample_id", "text", lambda row: row.sample_id),
+    Column("trace_id", "text", lambda row: row.trace_id),
+    Column("group", "text", lambda row: row.group),
+    Column("domain", "text", lambda row: row.domain),
+)
+_OF_SCORES: Sequence[Column] = (
+    Column("scorer", "text", lambda row: row.scorer),
+    Column("status", "status", lambda row: row.score.status),
+    Column("value", "number", lambda row: row.score.value),
+    Column("label", "text", lambda row: row.score.label),
+    Column("reason", "text", lambda row: row.score.reason),
+    Column("error", "text", lambda row: row.score.error),
+    Column("warnings", "text", lambda row: "; ".join(row.score.warnings) or None),
+    Column("requests", "integer", lambda row: sum(not call.cached for call in row.score.calls)),
+    Column("cached", "integer", lambda row: sum(call.cached for call in row.score.calls)),
+    Column("tokens", "integer", _tokens),
+    Column("cost_usd", "number", _cost_usd),
+)

@@ -1,0 +1,71 @@
+"""The rows of a run as tables of pandas and polars."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from judgekit.errors import ConfigError
+from judgekit.runs.columns import STATUSES, Cell, cells_of, columns_of
+from judgekit.runs.rows import Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+class _Pandas(Protocol):
+    CategoricalDtype: Callable[[Sequence[str]], object]
+    Series: Callable[[Sequence[Cell], None, object], object]
+    DataFrame: "Callable[[Mapping[str, object]], pd.DataFrame]"
+
+
+def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
+    """A line for each row. What has no value is missing: ``NaN`` among the numbers, else ``NA``.
+
+    Raises:
+        ConfigError: pandas is not installed.
+    """
+    try:
+        pd = cast("_Pandas", import_module("pandas"))
+    except ImportError as error:
+        raise ConfigError("a table of pandas needs pandas: pip install 'judgekit[pandas]'") from error
+    types = {
+        "text": "string",
+        "status": pd.CategoricalDtype(STATUSES),
+        "boolean": "boolean",
+        "integer": "Int64",
+        "number": "float64",
+    }
+    columns = columns_of(rows)
+    return pd.DataFrame(
+        {
+            column.name: pd.Series(cells, None, types[column.kind])
+            for column, cells in zip(columns, cells_of(columns, rows), strict=True)
+        }
+    )
+
+
+def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
+    """A line for each row. What has no value is null.
+
+    Raises:
+        ConfigError: polars is not installed.
+    """
+    try:
+        import polars as pl  # noqa: PLC0415 - heavy, and an extra
+    except ImportError as error:
+        raise ConfigError("a table of polars needs polars: pip install 'judgekit[polars]'") from error
+    types = {
+        "text": pl.String(),
+        "status": pl.Enum(STATUSES),
+        "boolean": pl.Boolean(),
+        "integer": pl.Int64(),
+        "number": pl.Float64(),
+    }
+    columns = columns_of(rows)
+    return pl.DataFrame(
+        [
+            pl.Series(column.name, cells, dtype=types[column.kind])
+            for column, cells in zip(columns, cells_of(columns, rows), strict=True)
+        ]
+    )

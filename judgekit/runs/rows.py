@@ -1,0 +1,199 @@
+"""What a run consists of: its rows, what it read, and what it scored with."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from pydantic import Field, JsonValue
+
+from judgekit.errors import ConfigError, shortened
+from judgekit.score import Score
+from judgekit.scoring import Scorer, identity, signature
+from judgekit.traces.message import JsonObject, Many, Record
+from judgekit.traces.sample import Sample
+
+LabelValue: TypeAlias = bool | int | float | str
+
+
+class Row(Record):
+    """One score in a run.
+
+    Attributes:
+        index: The sample's number among the samples, from 0. Of records that cannot be read the numbers are left out.
+        sample_id: The sample's own name.
+        score: What the scorer says.
+        trace_id: The id of the sample's trace.
+        group: Trials of one task are a group; they are not independent.
+        domain: The sample's domain.
+        labels: What is known of the sample by name: its ``label``, and verdicts that came with its trace. One on which
+            annotators disagree is left out.
+    """
+
+    index: int
+    sample_id: str
+    score: Score
+    trace_id: str | None = None
+    group: str | None = None
+    domain: str | None = None
+    labels: dict[str, LabelValue] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, index: int, sample: Sample, score: Score) -> "Row":
+        """The row of a sample's score."""
+        return cls(
+            index=index,
+            sample_id=sample.id,
+            score=score,
+            trace_id=sample.trace.id,
+            group=sample.group,
+            domain=sample.domain,
+            labels=labels_of(sample),
+        )
+
+    @property
+    def scorer(self) -> str:
+        """The scorer's name."""
+        return self.score.scorer
+
+    def without_text(self) -> "Row":
+        """The row without the words of its reason and details, which may quote the conversation."""
+        return self.model_copy(update={"score": without_text(self.score)})
+
+
+def labels_of(sample: Sample) -> dict[str, LabelValue]:
+    """What is known of a sample by name; see `Row`."""
+    found: dict[str, LabelValue] = {} if sample.label is None else {"label": sample.label}
+    disputed: set[str] = set()
+    for label in sample.trace.labels:
+        if found.setdefault(label.name, label.value) != label.value:
+            disputed.add(label.name)
+    return {name: value for name, value in found.items() if name not in disputed}
+
+
+def without_text(score: Score) -> Score:
+    """A score without the words of its reason and details."""
+    details = {name: _without_text(value) for name, value in score.details.items()}
+    return score.model_copy(update={"reason": "", "details": details})
+
+
+def _without_text(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return ""
+    if isinstance(value, list):
+        return [_without_text(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _without_text(item) for name, item in value.items()}
+    return value
+
+
+class Input(Record):
+    """A file that was read, by its content.
+
+    Attributes:
+        path: Where it was.
+        sha256: The hash of its content, in hexadecimal digits.
+        size: Its length in bytes.
+        modified: When it was written last, in seconds since 1970.
+    """
+
+    path: str
+    sha256: str
+    size: int
+    modified: float
+
+    @classmethod
+    def of(cls, path: Path) -> "Input":
+        """Reads a file for its hash."""
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return cls(path=str(path), sha256=sha256, size=found.st_size, modified=found.st_mtime)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it has another content since, or is gone."""
+        path = Path(self.path)
+        try:
+            found = path.stat()
+            if (found.st_size, found.st_mtime) == (self.size, self.modified):
+                return False
+            return Input.of(path).sha256 != self.sha256
+        except OSError:
+            return True
+
+
+class ScorerRecord(Record):
+    """A scorer of a run, by all that its scores depend on.
+
+    Attributes:
+        name: What its rows are called.
+        signature: The hash of ``identity``; ``None`` where another scorer of that name could not be told from it.
+        identity: Its class and all fields, with its judge and the words of its prompts as hashes.
+        judged: Whether it asks a judge.
+    """
+
+    name: str
+    signature: str | None
+    identity: JsonValue
+    judged: bool
+
+    @classmethod
+    def of(cls, scorer: Scorer) -> "ScorerRecord":
+        """What there is to know of a scorer."""
+        try:
+            known: JsonValue = identity(scorer)
+            signed = signature(scorer)
+        except ConfigError as error:
+            known, signed = str(error), None
+        return cls(name=scorer.name, signature=signed, identity=known, judged=asks_a_judge(scorer))
+
+
+def asks_a_judge(scorer: Scorer) -> bool:
+    """Whether a scorer has questions for a judge."""
+    return bool(getattr(scorer, "prompts", ()))
+
+
+def differences(before: JsonValue, after: JsonValue, where: str = "") -> Iterator[str]:
+    """In what two identities differ: each place, with what stands there in both."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys((*before, *after)):
+            yield from differences(before.get(name), after.get(name), f"{where}.{name}".removeprefix("."))
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for place, pair in enumerate(zip(before, after, strict=True)):
+            # A dataclass stands there as its class, its fields and its prompts: what is in it has a name of its own.
+            yield from differences(*pair, where if isinstance(pair[0], dict) else f"{where}[{place}]")
+    elif before != after:
+        yield f"{where or 'it'} was {shortened(before)} and is {shortened(after)}"
+
+
+class RunRecord(Record):
+    """What is known of a run beside its rows.
+
+    Attributes:
+        number: Runs of a file are numbered from 1.
+        started_at: When it began.
+        ended_at: When it ended; ``None`` while it is under way, and where it broke off.
+        stopped: Why it ended before all samples were scored; empty if it did not.
+        inputs: The files it read.
+        read_to_end: Whether it has met all samples.
+        scorers: What it scored with, in the order of its rows.
+        asked: What it was told, so that it can go on.
+        notes: What its reader must know, such as how many records could not be read.
+        version: That of judgekit.
+        keeps_text: Whether conversations, reasons and the words of judges are kept with it.
+    """
+
+    number: int = 0
+    started_at: datetime
+    ended_at: datetime | None = None
+    stopped: str = ""
+    inputs: Many[Input] = ()
+    read_to_end: bool = False
+    scorers: Many[ScorerRecord] = ()
+    asked: JsonObject = Field(default_factory=dict)
+    notes: Many[str] = ()
+    version: str = ""
+    keeps_text: bool = True

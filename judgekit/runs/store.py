@@ -1,0 +1,510 @@
+"""Where runs are kept: one SQLite file, in which every score is as soon as it is there."""
+
+import asyncio
+import sqlite3
+import weakref
+import zlib
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json, to_json
+
+from judgekit.database import BARRED, code, connect, make_folder, schema_version, share
+from judgekit.errors import StoreError
+from judgekit.runs.conduct import Conduct, Efforts
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord, labels_of, without_text
+from judgekit.score import Exchange, JudgeCall, Score, Status
+from judgekit.traces.message import JsonObject, Record
+from judgekit.traces.sample import Sample
+
+RUNS = Path(".judgekit/runs.sqlite")
+"""Where the command line keeps its runs."""
+
+_APPLICATION_ID = int.from_bytes(b"jrun")
+_MIGRATIONS = (
+    """
+    CREATE TABLE runs (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL) STRICT;
+    CREATE TABLE scorers (
+        run INTEGER NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, signature TEXT, record TEXT NOT NULL,
+        PRIMARY KEY (run, place), UNIQUE (run, name)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE samples (
+        run INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, trace_id TEXT, "group" TEXT, domain TEXT,
+        labels TEXT, conduct TEXT,
+        PRIMARY KEY (run, number)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE conversations (
+        run INTEGER NOT NULL, number INTEGER NOT NULL, sample BLOB NOT NULL, PRIMARY KEY (run, number)
+    ) STRICT;
+    CREATE TABLE scores (
+        run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, status TEXT NOT NULL, value REAL,
+        label TEXT, error TEXT, aggregate TEXT, warnings TEXT, calls TEXT, explanation TEXT NOT NULL,
+        PRIMARY KEY (run, sample, scorer)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE exchanges (
+        run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, call INTEGER NOT NULL,
+        exchange BLOB NOT NULL,
+        PRIMARY KEY (run, sample, scorer, call)
+    ) STRICT;
+    """,
+)
+"""Each takes a file from one version of the schema to the next. They are added to, and never changed."""
+
+_AT_ONCE = 0.1
+"""Seconds in which scores are written together."""
+_COMPRESSION = 1
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "make room on the disk; what was scored until then is kept",
+    sqlite3.SQLITE_BUSY: "another program is writing in it; try again when it is done",
+    sqlite3.SQLITE_CORRUPT: "it is damaged: move it away, or name another file",
+    sqlite3.SQLITE_NOTADB: "it is no database: name another file",
+    **dict.fromkeys(BARRED, "it and its folder must be writable; or name another file"),
+}
+_CALLS = TypeAdapter(tuple[JudgeCall, ...])
+_SAMPLE = "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_CONVERSATION = "INSERT OR IGNORE INTO conversations VALUES (?, ?, ?)"
+_SCORE = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?, ?, ?, ?, ?)"
+_ROWS = """
+    SELECT sample, id, trace_id, "group", domain, labels, name, status, value, label, error, aggregate, warnings, calls,
+        explanation
+    FROM scores JOIN samples ON samples.run = scores.run AND number = sample
+        JOIN scorers ON scorers.run = scores.run AND place = scorer
+    WHERE scores.run = ?
+"""
+
+
+class Counts(NamedTuple):
+    """How much there is of a run."""
+
+    samples: int = 0
+    scores: int = 0
+    failed: int = 0
+
+
+class Store:
+    """A file of runs.
+
+    Args:
+        path: The file, made where there is none; ``None`` keeps them in memory.
+        read_only: Changes nothing; the file must be there.
+
+    Raises:
+        StoreError: It cannot be used, is from a newer judgekit, or not judgekit's.
+    """
+
+    def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
+        self.path = None if path is None else Path(path)
+        with self._explained():
+            self._db = self._open(read_only=read_only)
+        weakref.finalize(self, self._db.close)
+
+    def _open(self, *, read_only: bool) -> sqlite3.Connection:
+        path = self.path
+        if path is None:
+            db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        else:
+            if path.is_dir():
+                raise StoreError(f"{path}: cannot hold runs: it is a folder; name a file in it")
+            if read_only and not path.exists():
+                raise StoreError(f"{path}: there are no runs yet; judgekit run makes them")
+            if not read_only:
+                make_folder(path)
+            db = connect(path, read_only=read_only)
+        try:
+            self._inode = None if path is None else path.stat().st_ino
+            self._prepare(db, read_only=read_only)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: sqlite3.Connection, *, read_only: bool) -> None:
+        newest = len(_MIGRATIONS)
+        db.execute("BEGIN")
+        version = schema_version(db, self.path, _APPLICATION_ID, newest)
+        db.execute("COMMIT")
+        if read_only:
+            if version < newest:
+                raise StoreError(f"{self.path}: is of schema {version}; judgekit run brings it up to date")
+            return
+        share(db)  # where it cannot, one process at a time writes and reads
+        db.execute("PRAGMA synchronous = FULL")
+        if version < newest:
+            db.execute("BEGIN IMMEDIATE")
+            version = schema_version(db, self.path, _APPLICATION_ID, newest)  # others may have been here meanwhile
+            for migration in _MIGRATIONS[version:]:
+                for sql in filter(str.strip, migration.split(";")):
+                    db.execute(sql)
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {newest}")
+            db.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self) -> Generator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            advice = _ADVICE.get(code(error), "name another file")
+            raise StoreError(f"{self.path}: the file of runs cannot be used: {error}; {advice}") from error
+
+    @contextmanager
+    def _undamaged(self, what: str) -> Generator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, zlib.error) as error:
+            raise StoreError(f"{self.path}: {what} is damaged: {error}") from error
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        """The database, to be written to: all that is done, or nothing."""
+        with self._explained():
+            if self.path is not None:
+                try:
+                    there = self.path.stat().st_ino
+                except FileNotFoundError:
+                    there = None
+                if there != self._inode:
+                    raise StoreError(f"{self.path}: was deleted or replaced while it was in use; run again")
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                if self._db.in_transaction:  # of some errors, as of a full disk, SQLite has done it by itself
+                    self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def _select(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        with self._explained():
+            for line in self._db.execute(sql, values):  # noqa: UP028 - that would close it, perhaps after the database
+                yield line
+
+    def begin(self, record: RunRecord) -> RunRecord:
+        """Begins a run, and says its number."""
+        with self.transaction() as db:
+            number = db.execute("INSERT INTO runs (record) VALUES ('') RETURNING number").fetchone()[0]
+            record = record.model_copy(update={"number": number})
+            self._put_record(db, record)
+        return record
+
+    def change(self, record: RunRecord) -> RunRecord:
+        """Writes what is known of a run anew: it ended, or goes on, perhaps with more scorers."""
+        with self.transaction() as db:
+            self._put_record(db, record)
+        return record
+
+    @staticmethod
+    def _put_record(db: sqlite3.Connection, record: RunRecord) -> None:
+        said = record.model_dump_json(exclude={"number", "scorers"})
+        db.execute("UPDATE runs SET record = ? WHERE number = ?", (said, record.number))
+        lines = (
+            (record.number, place, one.name, one.signature, one.model_dump_json())
+            for place, one in enumerate(record.scorers)
+        )
+        db.executemany("INSERT OR REPLACE INTO scorers VALUES (?, ?, ?, ?, ?)", lines)
+
+    def records(self) -> Sequence[RunRecord]:
+        """All runs, the oldest first."""
+        return [self._record(number, said) for number, said in self._select("SELECT * FROM runs ORDER BY number")]
+
+    def record(self, number: int | None = None) -> RunRecord:
+        """What is known of a run, or of the last one.
+
+        Raises:
+            StoreError: There is none.
+        """
+        sql = "SELECT * FROM runs WHERE ?1 IS NULL OR number = ?1 ORDER BY number DESC LIMIT 1"
+        found = next(self._select(sql, number), None)
+        if found is None:
+            wanted = "holds no runs" if number is None else f"holds no run {number}"
+            raise StoreError(f"{self.path}: {wanted}; judgekit runs lists those that are there")
+        return self._record(*found)
+
+    def _record(self, number: int, said: str) -> RunRecord:
+        lines = self._select("SELECT record FROM scorers WHERE run = ? ORDER BY place", number)
+        with self._undamaged(f"run {number}"):
+            scorers = [ScorerRecord.model_validate_json(line) for (line,) in lines]
+            return RunRecord.model_validate({**from_json(said), "number": number, "scorers": scorers})
+
+    def done(self, run: int, first: int, last: int, *, but: Collection[Status] = ()) -> dict[int, set[int]]:
+        """Which scorers, by place, have scored each of the samples ``first`` to ``last``, scores of a status aside."""
+        found: dict[int, set[int]] = {}
+        sql = "SELECT sample, scorer, status FROM scores WHERE run = ? AND sample BETWEEN ? AND ?"
+        for sample, scorer, status in self._select(sql, run, first, last):
+            if status not in but:
+                found.setdefault(sample, set()).add(scorer)
+        return found
+
+    def lowest(self, run: int, scorer: str, most: int) -> Iterator[Row]:
+        """The rows with the lowest values of a scorer, the lowest first."""
+        sql = f"{_ROWS} AND name = ? AND value IS NOT NULL ORDER BY value, sample LIMIT ?"
+        return self._rows(sql, run, scorer, most)
+
+    def count(self, run: int) -> int:
+        """How many scores a run has."""
+        return int(next(self._select("SELECT count(*) FROM scores WHERE run = ?", run))[0])
+
+    def rows(
+        self,
+        run: int,
+        *,
+        scorer: str | None = None,
+        statuses: Collection[Status] | None = None,
+        numbers: Collection[int] | None = None,
+    ) -> Iterator[Row]:
+        """The rows of a run, read one by one: by sample, and within a sample in the order of the scorers."""
+        sql = _ROWS
+        values: list[object] = [run]
+        names = None if scorer is None else [scorer]
+        for column, wanted in (("sample", numbers), ("name", names), ("status", statuses)):
+            if wanted is not None:
+                sql += f" AND {column} IN ({', '.join('?' * len(wanted))})"
+                values += wanted
+        return self._rows(f"{sql} ORDER BY sample, scorer", *values)
+
+    def _rows(self, sql: str, *values: object) -> Iterator[Row]:
+        with self._undamaged("a score"):
+            for line in self._select(sql, *values):
+                yield self._row(*line)
+
+    def _row(
+        self,
+        index: int,
+        sample_id: str,
+        trace_id: str | None,
+        group: str | None,
+        domain: str | None,
+        labels: str | None,
+        scorer: str,
+        status: Status,
+        value: float | None,
+        label: str | None,
+        error: str | None,
+        aggregate: str | None,
+        warnings: str | None,
+        calls: str | None,
+        explanation: str,
+    ) -> Row:
+        def explain() -> tuple[str, JsonObject]:
+            with self._undamaged(f"the score of sample {index}"):
+                return cast("tuple[str, JsonObject]", from_json(explanation))
+
+        score = Score.kept(
+            explain,
+            scorer=scorer,
+            status=status,
+            value=value,
+            label=label,
+            error=error,
+            aggregate="mean" if aggregate is None else aggregate,
+            warnings=tuple(from_json(warnings)) if warnings else (),
+            calls=_CALLS.validate_json(calls) if calls else (),
+        )
+        return Row.model_construct(
+            index=index,
+            sample_id=sample_id,
+            score=score,
+            trace_id=trace_id,
+            group=group,
+            domain=domain,
+            labels=from_json(labels) if labels else {},
+        )
+
+    def counts(self, run: int) -> Counts:
+        """How much there is of a run."""
+        sql = """
+            SELECT (SELECT count(*) FROM samples WHERE run = ?1), count(*), total(status = 'failed')
+            FROM scores WHERE run = ?1
+        """
+        return Counts(*map(int, next(self._select(sql, run))))
+
+    def remove(self, runs: Collection[int]) -> None:
+        """Deletes all that is kept of runs for good, and gives its space back.
+
+        Nothing of them is left in the file or in SQLite's log. Judges' replies are also in their cache, which stays.
+
+        Raises:
+            StoreError: The file cannot be used, or another program reads in it, so that words may be left in the log.
+        """
+        with self.transaction() as db:
+            db.executemany("DELETE FROM runs WHERE number = ?", [(run,) for run in runs])
+            for table in ("scorers", "samples", "conversations", "scores", "exchanges"):
+                db.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT number FROM runs)")  # noqa: S608 - our own names
+        with self._explained():
+            self._db.execute("VACUUM")
+            is_read = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if is_read:
+            raise StoreError(
+                f"{self.path}: the runs are deleted, but words of them may be in {self.path}-wal until the program "
+                "that reads in it now has ended"
+            )
+
+    def duplicate_ids(self, run: int) -> Iterator[str]:
+        """Ids that more than one sample has."""
+        for (found,) in self._select("SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1", run):
+            yield found
+
+    def efforts(self, run: int) -> Efforts:
+        """What the conversations took that have a score."""
+        sql = """
+            SELECT conduct FROM samples WHERE run = ? AND conduct IS NOT NULL
+                AND EXISTS (SELECT 1 FROM scores WHERE scores.run = samples.run AND sample = number)
+        """
+        found = Efforts()
+        for (conduct,) in self._select(sql, run):
+            with self._undamaged(f"run {run}"):
+                found.add(Conduct(*from_json(conduct)))
+        return found
+
+    def keeps_all(self, run: int) -> bool:
+        """Whether all samples of a run are kept, and not only what is known of them."""
+        sql = "SELECT (SELECT count(*) FROM samples WHERE run = ?) = (SELECT count(*) FROM conversations WHERE run = ?)"
+        return bool(next(self._select(sql, run, run))[0])
+
+    def conversations(self, run: int, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
+        """The samples that are kept and wanted, with their numbers."""
+        for number, body in self._select("SELECT number, sample FROM conversations WHERE run = ? ORDER BY number", run):
+            if not wanted(number):
+                continue
+            with self._undamaged(f"sample {number} of run {run}"):
+                sample = Sample.model_validate_json(zlib.decompress(body))
+            yield number, sample
+
+    def exchanges(self, run: int) -> Iterator[tuple[int, str, int, Exchange]]:
+        """What judges were sent and replied: the sample's number, the scorer, which of the score's calls it was."""
+        sql = """
+            SELECT sample, name, call, exchange FROM exchanges
+                JOIN scorers ON scorers.run = exchanges.run AND place = scorer
+            WHERE exchanges.run = ? ORDER BY sample, scorer, call
+        """
+        for number, scorer, call, body in self._select(sql, run):
+            with self._undamaged(f"a judge's reply about sample {number} of run {run}"):
+                exchange = Exchange.model_validate_json(zlib.decompress(body))
+            yield number, scorer, call, exchange
+
+
+class Recorder:
+    """Writes samples and scores into a run; those of a tenth of a second together.
+
+    What is killed loses no more than that, and what was under way.
+    """
+
+    def __init__(self, store: Store, record: RunRecord) -> None:
+        self._store = store
+        self._run = record.number
+        self._text = record.keeps_text
+        self._places = {one.name: place for place, one in enumerate(record.scorers)}
+        self._waiting: dict[str, list[tuple[object, ...]]] = {}
+        self._failure: StoreError | None = None
+
+    def sample(self, index: int, sample: Sample) -> None:
+        """Takes what is to be known of a sample; its scores come after it."""
+        trace = sample.trace
+        labels, conduct = labels_of(sample), Conduct.of(trace)
+        self._add(
+            _SAMPLE,
+            index,
+            _text(sample.id),
+            _text(trace.id),
+            _text(sample.group),
+            _text(sample.domain),
+            _json(labels) if labels else None,
+            _json(conduct) if conduct else None,
+        )
+        if self._text:
+            self._add_text(_CONVERSATION, sample, index)
+
+    def row(self, row: Row) -> None:
+        """Takes a score."""
+        score = row.score if self._text else without_text(row.score)
+        try:
+            line = self._line(score)
+        except ValueError as error:
+            line = self._line(Score.failed(score.scorer, f"the score cannot be written: {error}", error="StoreError"))
+        place = self._places[score.scorer]
+        self._add(_SCORE, row.index, place, *line)
+        for number, call in enumerate(row.score.calls if self._text else ()):
+            if call.exchange is not None:
+                self._add_text(_EXCHANGE, call.exchange, row.index, place, number)
+
+    @staticmethod
+    def _line(score: Score) -> tuple[object, ...]:
+        return (
+            score.status,
+            score.value,
+            _encoded(score.label),
+            _encoded(score.error),
+            None if score.aggregate == "mean" else _encoded(score.aggregate),
+            _json(score.warnings) if score.warnings else None,
+            _CALLS.dump_json(tuple(score.calls)).decode() if score.calls else None,
+            _json((score.reason, score.details)),
+        )
+
+    def _add(self, sql: str, *values: object) -> None:
+        if self._failure is not None:
+            raise self._failure
+        self._waiting.setdefault(sql, []).append((self._run, *values))
+
+    def _add_text(self, sql: str, record: Record, *key: object) -> None:
+        try:
+            body = record.model_dump_json().encode()
+        except ValueError:  # lone surrogates stand in no file
+            return
+        self._add(sql, *key, zlib.compress(body, _COMPRESSION))
+
+    def flush(self) -> None:
+        """Writes what waits."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, {}
+            with self._store.transaction() as db:
+                for sql, lines in waiting.items():
+                    db.executemany(sql, lines)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncGenerator[None]:
+        """Writes in the background, and all of it in the end."""
+
+        async def regularly() -> None:
+            while True:
+                await asyncio.sleep(_AT_ONCE)
+                try:
+                    self.flush()
+                except StoreError as error:
+                    self._failure = error  # whoever writes next is told
+                    return
+
+        task = asyncio.create_task(regularly())
+        try:
+            yield
+        finally:
+            task.cancel()
+            if self._failure is None:
+                self.flush()
+        if self._failure is not None:
+            raise self._failure
+
+
+def _json(value: object) -> str:
+    return to_json(value, inf_nan_mode="constants").decode()
+
+
+def _encoded(text: str | None) -> str | None:
+    """The text, if a file can hold it."""
+    if text is not None:
+        text.encode()
+    return text
+
+
+def _text(text: str | None) -> str | None:
+    """A name as a file can hold it."""
+    return None if text is None else text.encode(errors="backslashreplace").decode()
+
+
+def now() -> datetime:
+    """The time, to the second."""
+    return datetime.now(UTC).replace(microsecond=0)

@@ -1,0 +1,197 @@
+"""What tests of the command line share: a command, as the shell would run it, and a judge that it may ask."""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from judgekit.cli import main
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
+from judgekit.traces.sample import Sample
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """In a folder of its own, with nothing in the environment that matters here."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("JUDGEKIT_JUDGE", "OPENAI_API_KEY", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def cli(monkeypatch, capsys) -> Callable[..., Ended]:
+    """Runs a command as the shell would."""
+
+    def call(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["judgekit", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        code = ended.value.code
+        assert "Traceback" not in out + err
+        return Ended(0 if code is None else code, out, err)
+
+    return call
+
+
+_COMMAND = """
+import signal
+import judgekit.judges.cache, judgekit.judges.replies
+from judgekit.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have switched it off
+judgekit.judges.cache.LEASE = judgekit.judges.replies.LEASE = 0.2  # what was under way when it was killed is asked soon
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture
+def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts commands in processes of their own, which are gone when the test is."""
+    running: list[subprocess.Popen[str]] = []
+    script = Path("command.py").absolute()
+    script.write_text(_COMMAND)
+
+    def start(*words: object) -> subprocess.Popen[str]:
+        process = subprocess.Popen(  # noqa: S603 - the script above
+            [sys.executable, str(script), *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def until() -> Callable[[Callable[[], object]], None]:
+    """Waits for something that another process does."""
+
+    def until(it_is_so: Callable[[], object]) -> None:
+        began = time.monotonic()
+        while not it_is_so():
+            assert time.monotonic() - began < 30
+            time.sleep(0.002)
+
+    return until
+
+
+class Judging:
+    """An OpenAI-compatible judge that needs a few milliseconds for each answer, and counts what it is asked.
+
+    A goal is achieved where the name of the called tool ends in an even digit.
+    """
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self.seconds = 0.003
+        self.reason = "the call was made"
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self._connections: set[asyncio.Task] = set()
+        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+
+    @staticmethod
+    def number(conversation: str) -> int:
+        """That of the tool that was called."""
+        return int(re.search(r"tool_(\d+)", conversation)[1])
+
+    def answer(self, conversation: str) -> dict:
+        verdict = "not_achieved" if self.number(conversation) % 2 else "achieved"
+        return {"goals": [{"goal": "g", "end_state": "e", "reason": self.reason, "evidence": [2], "verdict": verdict}]}
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.add(asyncio.current_task())
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                body = await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+                conversation = json.loads(body)["messages"][1]["content"]
+                self.asked[conversation] += 1
+                await asyncio.sleep(self.seconds)
+                message = {"role": "assistant", "content": json.dumps(self.answer(conversation))}
+                usage = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
+                choices = [{"message": message, "finish_reason": "stop"}]
+                reply = json.dumps({"model": "m-1", "choices": choices, "usage": usage}).encode()
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+                writer.write(b"Content-Length: %d\r\n\r\n" % len(reply) + reply)
+                await writer.drain()
+        writer.close()
+
+    def stop(self) -> None:
+        self._server.close()
+        self._run(self._hang_up())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work):
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _hang_up(self) -> None:
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+
+@pytest.fixture
+def judging() -> Iterator[Judging]:
+    """A judge that is the default of ``judgekit.toml``."""
+    serving = Judging()
+    Path("judgekit.toml").write_text(
+        f'[judges.default]\nmodel = "openai/test"\nbase_url = "{serving.url}"\nconcurrency = 16\n'
+    )
+    yield serving
+    serving.stop()
+
+
+def _calling(number: int, expected: str = "tool_0") -> Sample:
+    """A conversation in which the tool of that number was called."""
+    messages = [HumanMessage("Hi"), AIMessage(tool_calls=[ToolCall(f"tool_{number}", {"x": number})])]
+    references = [ToolCall(expected, {"x": 0})]
+    return Sample.of(messages, id=f"s{number}", reference_tool_calls=references)
+
+
+@pytest.fixture(scope="session")
+def calling() -> Callable[..., Sample]:
+    return _calling
+
+
+@pytest.fixture
+def conversations() -> Callable[..., Path]:
+    """Writes so many conversations into a file of samples."""
+
+    def write(number: int, name: str = "samples.jsonl") -> Path:
+        path = Path(name)
+        path.write_text("".join(_calling(index).model_dump_json() + "\n" for index in range(number)))
+        return path
+
+    return write

@@ -1,0 +1,83 @@
+"""The command ``judgekit compare``."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judgekit import AIMessage, Sample, ToolCall, ToolCallF1, run
+from judgekit.runs.store import RUNS
+
+HOSTILE = "\x1b[2J\u202e"
+
+
+def kept(right: int, store: Path = RUNS, prefix: str = "s") -> None:
+    """Keeps a run of 12 samples, of which the first ``right`` make the call that is expected."""
+    samples = [
+        Sample.of(
+            [AIMessage(tool_calls=[ToolCall("f" if number < right else f"other{HOSTILE}")])],
+            reference_tool_calls=[ToolCall("f")],
+            id=f"{prefix}{number}",
+        )
+        for number in range(12)
+    ]
+    run(samples, [ToolCallF1()], store=store)
+
+
+def test_what_got_worse_is_shown_with_the_reasons_of_both_runs_and_is_no_error(cli):
+    kept(12)
+    kept(4)
+    code, out, err = cli("compare", 1, "last")
+    assert (code, err) == (0, "")
+    (line,) = (line.split() for line in out.splitlines() if line.strip().startswith("tool_call_f1 "))
+    assert line[:5] == ["tool_call_f1", "worse", "1.000", "0.333", "-0.667"]
+    assert line[-1] == "0.00781"  # 2 / 2**8
+    assert "tool_call_f1: of 12 pairs 0 better, 8 worse, 4 equal" in out
+    assert "tool_call_f1, 8 worse in B, the 3 that changed most:" in out
+    assert "A 1.00  1 of 1 expected calls matched" in out
+    assert "B 0.00  0 of 1 expected calls matched" in out
+    assert out.count("B 0.00") == 3
+    assert "better in B" not in out
+
+
+def test_what_was_recorded_cannot_steer_the_terminal(cli):
+    kept(12, prefix=f"s{HOSTILE}")
+    kept(4, prefix=f"s{HOSTILE}")
+    _, out, _ = cli("compare", 1, 2)
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert r"s\x1b[2J\u202e4" in out
+
+
+def test_a_comparison_is_written_as_json_or_as_a_page(cli):
+    kept(12, Path("runs.sqlite"))
+    kept(4, Path("runs.sqlite"))
+    code, _, _ = cli("compare", 1, 2, "--store", "runs.sqlite", "--show", 5, "-o", "found.json")
+    assert code == 0
+    (one,) = json.loads(Path("found.json").read_text(encoding="utf-8"))["scorers"]
+    assert (one["verdict"], one["worse"], len(one["losses"]), one["gains"]) == ("worse", 8, 5, [])
+    code, _, _ = cli("compare", 1, 2, "--store", "runs.sqlite", "-o", "found.html")
+    assert code == 0
+    assert Path("found.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((1, 2, "-o", "found.pdf"), "--output found.pdf: its name must end in .json or .html"),
+        ((1, 2, "-o", "nowhere/found.json"), "--output nowhere/found.json: cannot be written"),
+        ((1, 9), "holds no run 9; judgekit runs lists those that are there"),
+        ((1, "two"), "'two': a run is named by its number, or last"),
+        (
+            (1, 3),
+            "runs 1 (A) and 3 (B) have no sample in common, by id: samples in A alone: 12 ('s0', 's1', 's2', ...)",
+        ),
+        ((1, 2, "--store", "none.sqlite"), "none.sqlite: there are no runs yet"),
+    ],
+)
+def test_what_cannot_be_compared_says_why(words, said, cli):
+    for prefix in "sst":
+        kept(12, prefix=prefix)
+    code, _, err = cli("compare", *words)
+    assert code == 2
+    assert said in err.replace("\n", " ")

@@ -1,0 +1,440 @@
+"""Runs that go on, and runs that get more scorers."""
+
+import json
+import os
+import resource
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import judgekit
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.runs.store import RUNS
+from judgekit.traces.reading import read
+
+F1, GOAL = "tool_call_f1", "agent_goal_accuracy_without_reference"
+BOTH = ("--scorer", F1, "--scorer", GOAL)
+NUMBER = 12
+
+
+def settings(judging, **changes: object) -> None:
+    lines = {"model": "openai/test", "base_url": judging.url, "concurrency": 1, **changes}
+    tables = {"budget": "{{requests = {}}}", "temperature": "{{temperature = {}}}"}
+    told = [f"{name} = {tables.get(name, '{}').format(json.dumps(value))}" for name, value in lines.items()]
+    Path("judgekit.toml").write_text("\n".join(["[judges.default]", *told, ""]).replace("temperature =", "params =", 1))
+
+
+def unspent(rows) -> list[Row]:
+    """Rows without what their calls took."""
+    plain = {"cached": False, "cost_usd": None, "seconds": 0.0}
+    return [
+        row.model_copy(
+            update={
+                "score": row.score.model_copy(
+                    update={"calls": tuple(call.model_copy(update=plain) for call in row.score.calls)}
+                )
+            }
+        )
+        for row in rows
+    ]
+
+
+@pytest.fixture
+def broken_off(cli, judging, conversations):
+    """A run of twelve samples whose judge could be asked about five of them."""
+
+    def break_off(*words: object, scorers=BOTH, **changes: object) -> Path:
+        path = conversations(NUMBER)
+        settings(judging, budget=5, **changes)
+        ended = cli("run", path, *scorers, *words)
+        assert (ended.code, "judgekit resume 1 goes on from here" in ended.err) == (1, True)
+        settings(judging, **changes)
+        return path
+
+    return break_off
+
+
+# --- going on
+
+
+def test_a_run_that_went_on_is_what_it_would_have_been(cli, judging, broken_off):
+    path = broken_off()
+    before = Run.stored()
+    assert (before.stopped[:9], len(list(before.rows(scorer=GOAL)))) == ("stopped: ", 5)
+    ended = cli("resume", "-o", "rows.jsonl")
+    assert (ended.code, ended.err) == (0, "")
+    assert judging.asked.total() == NUMBER
+    assert cli("run", path, *BOTH).code == 0
+    assert judging.asked.total() == NUMBER
+    went_on, undisturbed = Run.stored(1), Run.stored(2)
+    assert unspent(went_on) == unspent(undisturbed)
+    assert (went_on.stopped, went_on.started_at) == ("", before.started_at)
+    assert list(went_on.conversations()) == list(undisturbed.conversations()) == list(enumerate(read(path)))
+    written = [Row.model_validate_json(line) for line in Path("rows.jsonl").read_text().splitlines()]
+    assert written == list(went_on)
+
+
+@pytest.mark.parametrize("words", [("--limit", 8), ("--sample", 8, "--seed", 3), ("--limit", 10, "--sample", 7)])
+def test_a_run_of_some_goes_on_with_those(cli, broken_off, words):
+    path = broken_off(*words)
+    assert cli("resume").code == 0
+    assert cli("run", path, *BOTH, *words).code == 0
+    assert unspent(Run.stored(1)) == unspent(Run.stored(2))
+
+
+def test_a_finished_run_has_nothing_left_to_do_and_needs_no_file_for_it(cli, judging, conversations):
+    path = conversations(3)
+    first = cli("run", path, *BOTH)
+    asked, rows = judging.asked.total(), list(Run.stored())
+    path.unlink()
+    again = cli("resume")
+    assert (again.code, again.err, again.out) == (0, "", first.out)
+    assert (judging.asked.total(), list(Run.stored())) == (asked, rows)
+
+
+def test_what_could_not_be_read_is_still_said_of_a_run_that_went_on(cli, conversations):
+    path = conversations(2)
+    path.write_text(f"no JSON\n{path.read_text()}")
+    assert cli("run", path, "--scorer", F1).code == 1
+    assert [row.index for row in Run.stored()] == [1, 2]
+    again = cli("resume")
+    assert Run.stored().record.notes == ("1 records could not be read",)
+    assert (again.code, again.err) == (1, "1 records could not be read\n")
+
+
+def test_runs_are_named_by_their_number_or_as_the_last(cli, broken_off):
+    path = broken_off()
+    cli("run", path, "--scorer", F1)
+    assert len(Run.stored(1)) < 2 * NUMBER
+    assert cli("resume", 2).code == cli("resume", "last").code == 0
+    assert len(Run.stored(1)) < 2 * NUMBER
+    assert cli("resume", "1").code == 0
+    assert len(Run.stored(1)) == 2 * NUMBER
+    for wrong, said in {
+        "3": f"{RUNS}: holds no run 3; judgekit runs lists those that are there",
+        "0": f"{RUNS}: holds no run 0; judgekit runs lists those that are there",
+        "first": "'first': a run is named by its number, or last; judgekit runs lists them",
+        "-1": "",
+        "²": "'²': a run is named by its number, or last",
+        "9" * 30: "'999999999999999999999999999999': a run is named by its number, or last",
+    }.items():
+        ended = cli("resume", wrong)
+        assert (ended.code, ended.out, ended.err.startswith(f"judgekit: {said}") or not said) == (2, "", True)
+
+
+def test_where_there_are_no_runs_none_can_go_on(cli):
+    for words in (("resume",), ("resume", 1), ("score", "last", "--scorer", F1)):
+        ended = cli(*words)
+        assert (ended.code, ended.out) == (2, "")
+        assert "runs" in ended.err
+
+
+def test_only_failed_scores_are_made_again_and_only_when_asked(cli, judging, conversations):
+    settings(judging, attempts=1)
+    said = judging.answer
+    judging.answer = lambda talk: {"odd": 1} if judging.number(talk) in {1, 3} else said(talk)
+    path = conversations(5)
+    assert cli("run", path, *BOTH).code == 1
+    failed = [row.sample_id for row in Run.stored().rows(statuses=["failed"])]
+    assert failed == ["s1", "s3"]
+    judging.answer = said
+    before, asked = list(Run.stored()), judging.asked.total()
+    assert cli("resume").code == 1
+    assert (list(Run.stored()), judging.asked.total()) == (before, asked)
+    assert cli("resume", "--retry-failed").code == 0
+    assert judging.asked.total() == asked + len(failed)
+    kept = [row for row in before if row.score.status != "failed"]
+    after = list(Run.stored())
+    assert [row for row in after if row in kept] == kept
+    assert [row.sample_id for row in after if row not in kept] == failed
+    assert {row.score.status for row in after} == {"scored"}
+
+
+# --- adding scorers
+
+
+def test_scorers_are_added_without_asking_old_questions_again(cli, judging, conversations):
+    path = conversations(4)
+    assert cli("run", path, "--scorer", GOAL).code == 0
+    asked = judging.asked.total()
+    before = list(Run.stored())
+    path.unlink()  # the samples are kept with the run
+    added = cli("score", 1, "--scorer", F1, "--scorer", "tool_call_accuracy:as=accuracy")
+    assert (added.code, judging.asked.total()) == (0, asked)
+    found = Run.stored()
+    assert found.number == 1
+    assert [row.scorer for row in found] == [GOAL, F1, "accuracy"] * 4
+    assert list(found.rows(scorer=GOAL)) == before
+    assert all(name in added.out for name in (GOAL, F1, "accuracy"))
+    assert [one.name for one in found.scorers] == [GOAL, F1, "accuracy"]
+    assert cli("resume").code == 0
+
+
+def test_a_scorer_that_is_added_to_a_run_scores_as_it_would_have_from_the_start(cli, conversations):
+    path = conversations(6)
+    cli("run", path, "--scorer", F1, "--scorer", "tool_call_accuracy")
+    cli("run", path, "--scorer", F1)
+    cli("score", "last", "--scorer", "tool_call_accuracy")
+    assert list(Run.stored(1)) == list(Run.stored(2))
+
+
+def test_what_was_broken_off_while_scorers_were_added_goes_on(cli, judging, conversations):
+    cli("run", conversations(NUMBER), "--scorer", F1)
+    settings(judging, budget=5)
+    assert cli("score", 1, "--scorer", GOAL).code == 1
+    settings(judging)
+    assert cli("resume").code == 0
+    assert len(Run.stored()) == 2 * NUMBER
+    assert judging.asked.total() == NUMBER
+
+
+def test_scorers_that_cannot_be_added_say_why(cli, broken_off):
+    path = broken_off()
+    said = "judgekit: run 1 is not finished; judgekit resume 1 goes on with it\n"
+    assert cli("score", 1, "--scorer", "tool_call_accuracy") == (2, "", said)
+    cli("run", path, "--scorer", F1)
+    for words in (("--scorer", F1), ("--scorer", "tool_call_accuracy:as=tool_call_f1")):
+        ended = cli("score", "last", *words)
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err.startswith("judgekit: two scorers are called 'tool_call_f1'; give one of them another name")
+    assert cli("score", "last", "--scorer", "no_such").code == 2
+    assert [one.name for one in Run.stored().scorers] == [F1]
+
+
+# --- what has changed
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"model": "openai/other"}, "judge.model was 'openai/test' and is 'openai/other'"),
+        ({"temperature": 0.5}, "judge.params.temperature was None and is 0.5"),
+        ({"base_url": "http://127.0.0.1:9/v1"}, "base_url was 'http://127.0.0.1:"),
+    ],
+)
+def test_with_another_judge_a_run_does_not_go_on(cli, judging, broken_off, changes, said):
+    broken_off()
+    asked, before = judging.asked.total(), list(Run.stored())
+    settings(judging, **changes)
+    ended = cli("resume")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"judgekit: run 1 cannot go on: {GOAL} is not what it was: ")
+    assert said in ended.err
+    assert ended.err.endswith("; begin a new run with judgekit run\n")
+    assert (judging.asked.total(), list(Run.stored())) == (asked, before)
+
+
+def test_with_a_judge_that_is_asked_faster_or_pays_more_a_run_goes_on(cli, judging, broken_off):
+    broken_off()
+    settings(judging, concurrency=7, budget=500, attempts=2)
+    assert cli("resume").code == 0
+
+
+QUESTION = "---\ndescription: d\ninputs: [conversation]\nscale: {good: 1.0, bad: 0.0}\nsource: us\n---\nWas it good?\n"
+
+
+def test_with_other_words_in_a_prompt_a_run_does_not_go_on(cli, judging, broken_off):
+    judging.answer = lambda _: {"reason": "r", "evidence": [2], "verdict": "good"}
+    prompt = Path("mine.md")
+    prompt.write_text(QUESTION)
+    broken_off(scorers=("--scorer", "prompt:mine.md"))
+    prompt.write_text(QUESTION.replace("good", "very good"))
+    ended = cli("resume")
+    assert (ended.code, ended.out) == (2, "")
+    assert "run 1 cannot go on: mine is not what it was: " in ended.err
+    assert "prompt.question was 'Was it good?' and is 'Was it very good?'" in ended.err
+    prompt.write_text(QUESTION)
+    assert cli("resume").code == 0
+
+
+def appended(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("{}\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        appended,
+        lambda path: path.rename("other.jsonl"),
+        lambda path: path.write_text(path.read_text().replace("tool_3", "tool_5")),
+        lambda path: path.write_text(""),
+    ],
+    ids=["appended", "renamed", "changed", "emptied"],
+)
+def test_with_other_recordings_a_run_does_not_go_on(cli, judging, broken_off, change):
+    path = broken_off()
+    asked = judging.asked.total()
+    change(path)
+    ended = cli("resume")
+    assert (ended.code, ended.out, judging.asked.total()) == (2, "", asked)
+    assert "samples.jsonl" in ended.err
+    assert "begin a new run with judgekit run" in ended.err or "does not exist" in ended.err
+
+
+def test_files_that_come_and_go_in_a_folder_are_noticed_and_a_touched_one_is_the_same(cli, judging, conversations):
+    Path("all").mkdir()
+    for name in "ab":
+        conversations(4, f"all/{name}.jsonl")
+    settings(judging, budget=2)
+    assert cli("run", "all", *BOTH).code == 1
+    settings(judging)
+    conversations(1, "all/c.jsonl")
+    ended = cli("resume")
+    assert (ended.code, "all/c.jsonl changed, came or went" in ended.err) == (2, True)
+    Path("all/c.jsonl").unlink()
+    os.utime("all/a.jsonl", (0, 0))
+    assert cli("resume").code == 0
+
+
+def test_other_references_are_noticed(cli, judging, conversations):
+    path = conversations(8)
+    Path("refs.jsonl").write_text('{"id": "s1", "label": "good"}\n')
+    settings(judging, budget=2)
+    cli("run", path, *BOTH, "--references", "refs.jsonl")
+    settings(judging)
+    Path("refs.jsonl").write_text('{"id": "s1", "label": "bad"}\n')
+    ended = cli("resume")
+    assert (ended.code, "refs.jsonl changed, came or went" in ended.err) == (2, True)
+
+
+def test_a_run_that_was_made_in_python_goes_on_there_alone(cli, conversations):
+    judgekit.run(read(conversations(2)), [judgekit.ToolCallF1()], store=RUNS)
+    for words in (("resume",), ("score", 1, "--scorer", "tool_call_accuracy")):
+        assert cli(*words) == (2, "", "judgekit: run 1 was made in Python, and can only go on there\n")
+
+
+def test_a_run_of_a_later_make_says_so(cli, conversations):
+    cli("run", conversations(1), "--scorer", F1)
+    with closing(sqlite3.connect(RUNS)) as db, db:
+        db.execute(
+            "UPDATE runs SET record = json_set(record, '$.asked.colour', 'blue', '$.read_to_end', json('false'))"
+        )
+    ended = cli("resume")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("judgekit: run 1 was made by another judgekit: colour")
+
+
+# --- without text
+
+
+def words_in_files(*but: Path) -> bytes:
+    return b"".join(one.read_bytes() for one in Path().rglob("*") if one.is_file() and one not in but)
+
+
+def test_without_text_a_run_goes_on_and_gets_scorers_and_keeps_no_word(cli, judging, conversations):
+    judging.reason = "SECRET words"
+    path = conversations(NUMBER)
+    path.write_text(path.read_text().replace('"Hi"', '"SECRET"'))
+
+    def told(**changes: object) -> None:
+        settings(judging, **changes)
+        Path("judgekit.toml").write_text("store_text = false\n" + Path("judgekit.toml").read_text())
+
+    told(budget=5)
+    assert cli("run", path, *BOTH).code == 1
+    assert b"SECRET" not in words_in_files(path)
+    told()
+    assert cli("resume").code == 0
+    assert cli("score", 1, "--scorer", "tool_call_accuracy").code == 0
+    assert b"SECRET" not in words_in_files(path)
+    found = Run.stored()
+    assert (len(found), list(found.conversations()), list(found.exchanges())) == (3 * NUMBER, [], [])
+    assert judging.asked.total() == NUMBER
+    before = path.read_text()
+    path.write_text(before.replace("tool_3", "tool_5"))
+    ended = cli("score", 1, "--scorer", "tool_call_f1:as=again")
+    assert (ended.code, "samples.jsonl changed" in ended.err) == (2, True)
+    path.write_text(before)
+    assert cli("score", 1, "--scorer", "tool_call_f1:as=again").code == 0
+
+
+# --- standard input, disks, others
+
+
+COMMAND = "from judgekit.cli import main; main()"
+
+
+def in_shell(*words: object, given: str | None = None, limit: int | None = None) -> subprocess.CompletedProcess[str]:
+    def limited() -> None:
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-c", COMMAND, *map(str, words)],
+        input=given, capture_output=True, text=True, check=False, timeout=50, preexec_fn=limited,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+
+
+def test_a_finished_run_of_standard_input_gets_scorers_and_an_unfinished_one_is_lost(cli, judging, conversations):
+    given = conversations(4).read_text()
+    Path("samples.jsonl").unlink()
+    settings(judging, budget=2)
+    assert in_shell("run", "-", "--format", "judgekit", *BOTH, given=given).returncode == 1
+    settings(judging)
+    lost = "judgekit: run 1 read standard input, which is gone; begin a new run with judgekit run\n"
+    assert cli("resume") == (2, "", lost)
+    assert in_shell("run", "-", "--format", "judgekit", "--scorer", F1, given=given).returncode == 0
+    assert cli("score", "last", "--scorer", GOAL).code == 0
+    assert len(Run.stored()) == 8
+
+
+def test_a_full_disk_is_said_in_words_and_the_run_goes_on_when_there_is_room(cli, conversations):
+    path = conversations(3_000)
+    ended = in_shell("run", path, "--scorer", F1, limit=200_000)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
+    assert ended.stderr.startswith(f"judgekit: {RUNS}: the file of runs cannot be used: ")
+    assert 0 <= len(Run.stored()) < 3_000
+    assert cli("resume").code == 0
+    assert [row.index for row in Run.stored()] == list(range(3_000))
+
+
+def test_two_may_go_on_with_one_run_at_once(cli, judging, broken_off, started):
+    broken_off()
+    judging.seconds = 0.02
+    both = [started("resume"), started("resume")]
+    assert [(process.communicate()[1], process.returncode) for process in both] == [("", 0)] * 2
+    assert len(Run.stored()) == 2 * NUMBER
+    assert judging.asked.total() == NUMBER  # the cache joins equal questions of both
+
+
+def test_two_may_make_runs_in_one_file_at_once(conversations, started):
+    path = conversations(2_000)
+    both = [started("run", path, "--scorer", F1) for _ in range(2)]
+    assert [(process.communicate()[1], process.returncode) for process in both] == [("", 0)] * 2
+    assert list(Run.stored(1)) == list(Run.stored(2))
+    assert len(Run.stored(1)) == 2_000
+
+
+@pytest.mark.parametrize("remove", [True, False], ids=["deleted", "replaced"])
+def test_a_file_of_runs_that_is_gone_meanwhile_ends_the_run(judging, conversations, started, until, remove):
+    judging.seconds = 0.05
+    process = started("run", conversations(500), "--scorer", GOAL)
+    until(lambda: judging.asked.total() > 20)
+    RUNS.rename("elsewhere.sqlite")
+    if not remove:
+        RUNS.write_bytes(b"")
+    began = time.monotonic()
+    out, err = process.communicate()
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith(f"judgekit: {RUNS}: was deleted or replaced while it was in use")
+    assert time.monotonic() - began < 5
+
+
+def test_a_file_of_runs_that_is_written_to_by_another_is_waited_for(judging, conversations, started, until):
+    process = started("run", conversations(40), *BOTH)
+    until(RUNS.exists)
+    with closing(sqlite3.connect(RUNS, isolation_level=None, timeout=5)) as db:
+        until(lambda: judging.asked.total() > 5)
+        db.execute("BEGIN IMMEDIATE")
+        time.sleep(0.5)
+        db.execute("COMMIT")
+    assert (process.communicate()[1], process.returncode) == ("", 0)
+    assert len(Run.stored()) == 80

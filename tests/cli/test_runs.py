@@ -1,0 +1,207 @@
+"""``judgekit runs``."""
+
+import re
+import sqlite3
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from judgekit import Row, Sample, Score, run
+from judgekit.errors import StoreError
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Input, RunRecord
+from judgekit.runs.store import RUNS, Recorder, Store
+from judgekit.scoring import scorer
+
+BEGAN = datetime(2026, 3, 1, 22, 30, 15, tzinfo=UTC)
+NASTY = "\x1b[2J\u202e[red]x\n\x9b1m"
+
+
+@scorer
+def says(sample: Sample) -> bool:
+    """1 if the sample is to succeed."""
+    return sample.id != "bad"
+
+
+@pytest.fixture
+def _five_hours_east(monkeypatch):
+    monkeypatch.setenv("TZ", "Etc/GMT-5")
+    time.tzset()
+    yield
+    monkeypatch.delenv("TZ")
+    time.tzset()
+
+
+def began(**changes: object) -> None:
+    """A run of which nothing was scored."""
+    Store(RUNS).begin(RunRecord.model_validate({"started_at": BEGAN, **changes}))
+
+
+def lines(out: str) -> list[list[str]]:
+    """The cells of a table, below its header."""
+    found = [line.strip() for line in out.splitlines()]
+    rule = next(index for index, line in enumerate(found) if line.startswith("─"))
+    return [re.split(r"\s{2,}", line) for line in found[rule + 1 :] if line]
+
+
+@pytest.mark.usefixtures("_five_hours_east")
+def test_each_run_has_a_line_the_newest_last(cli):
+    run([Sample(id=str(number)) for number in range(1_200)], [says], store=RUNS)
+    made = Store(RUNS).record(1)
+    inputs = [Input(path=f"/data/{name}.jsonl", sha256="0" * 64, size=1, modified=1.0) for name in "abc"]
+    changes = {"started_at": BEGAN, "ended_at": BEGAN + timedelta(hours=30, seconds=5), "inputs": tuple(inputs)}
+    Store(RUNS).change(made.model_copy(update=changes))
+    began(stopped="stopped: the budget is spent", ended_at=BEGAN, asked={"file": "-"})
+    began(scorers=made.scorers)
+    assert lines(cli("runs").out) == [
+        ["1", "2026-03-02 03:30", "says of a.jsonl, b.jsonl, and 1 more", "1 day, 6:00:05", "1,200", "1,200", "0"],
+        ["2", "2026-03-02 03:30", "stopped: nothing of standard input", "0:00:00", "0", "0", "0"],
+        ["3", "2026-03-02 03:30", "under way, or broken off: says of samples in Python", "0", "0", "0"],
+    ]
+
+
+def test_failed_scores_are_counted(cli, conversations):
+    cli("run", conversations(3), "--scorer", "tool_call_f1")
+    store = Store(RUNS)
+    recorder = Recorder(store, store.record(1))
+    recorder.row(Row(index=1, sample_id="s1", score=Score.failed("tool_call_f1", "broken")))
+    recorder.flush()
+    assert lines(cli("runs").out)[0][-3:] == ["3", "3", "1"]
+
+
+def test_one_run_is_shown_with_what_it_was_told_what_it_read_and_its_summary(cli, conversations):
+    path = conversations(4)
+    told = cli("run", path, "--scorer", "tool_call_f1:as=f1", "--limit", 3)
+    shown = cli("runs", "last")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.endswith(told.out)
+    record = Run.stored().record
+    head = shown.out.removesuffix(told.out).splitlines()
+    assert head[0] == "run 1: finished"
+    assert head[2:5] == ["file: samples.jsonl", 'scorers: [{"name": "tool_call_f1", "as": "f1"}]', "limit: 3"]
+    cells = [line.split() for line in head]
+    assert ["samples.jsonl", record.inputs[0].sha256] in cells
+    assert ["f1", record.scorers[0].signature] in cells
+
+
+def test_what_came_from_outside_steers_no_terminal(cli):
+    hostile = Input(path=f"/{NASTY}.jsonl", sha256="0" * 64, size=1, modified=1.0)
+    record = {"stopped": NASTY, "ended_at": BEGAN, "notes": (NASTY,), "inputs": (hostile,), "asked": {"file": NASTY}}
+    began(**record, scorers=Store().begin(RunRecord(started_at=BEGAN)).scorers)
+    for words in ((), (1,)):
+        shown = cli("runs", *words).out
+        assert {char for char in shown if not char.isprintable()} == {"\n"}
+        assert shown.count(r"\x1b[2J\u202e[red]x") >= 1
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
+    """Its words are nowhere in the file, nor in SQLite's log, and its number is not given again."""
+    quoting = scorer(name="s")(lambda sample: (0.5, f"{sample.domain} reason"))
+    for word in ("kept", "secret"):
+        samples = [Sample(id=f"{word} id {number}", domain=word) for number in range(200)]
+        run(samples, [quoting], store=RUNS)
+    store = Store(RUNS)
+    if not ended:
+        store.change(store.record(2).model_copy(update={"ended_at": None, "asked": {"file": "secret.jsonl"}}))
+    recorder = Recorder(store, store.record(2))  # what is scored again leaves its old words in the file
+    for row in Run.stored(2).rows():
+        recorder.row(row)
+    recorder.flush()
+    del store, recorder
+
+    def written() -> bytes:
+        return b"".join(file.read_bytes() for file in RUNS.parent.glob("runs.sqlite*"))
+
+    before = written()
+    assert b"secret id" in before
+    assert b"secret reason" in before
+    ended = cli("runs", "--remove", 2)
+    assert (ended.code, ended.err) == (0, "")
+    assert ".judgekit/runs.sqlite: run 2 is deleted" in ended.out
+    assert b"secret" not in written()
+    assert len(written()) < len(before)
+    assert [(row.sample_id, row.score.reason) for row in Run.stored(1)][:1] == [("kept id 0", "kept reason")]
+    assert [line[0] for line in lines(cli("runs").out)] == ["1"]
+    began()
+    assert [line[0] for line in lines(cli("runs").out)] == ["1", "3"]
+    with sqlite3.connect(RUNS) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%run INTEGER%'")]
+        assert len(tables) == 5
+        found = (db.execute(f"SELECT count(*) FROM {name} WHERE run <> 1").fetchone() for name in tables)  # noqa: S608
+        assert set(found) == {(0,)}
+    db.close()
+
+
+def test_while_another_program_reads_it_is_said_that_words_may_be_left():
+    for _ in range(2):
+        run([Sample(id="a")], [says], store=RUNS)
+    with sqlite3.connect(RUNS, isolation_level=None) as reading:
+        reading.execute("BEGIN")
+        reading.execute("SELECT * FROM samples").fetchone()
+        store = Store(RUNS)
+        store._db.execute("PRAGMA busy_timeout = 0")
+        with pytest.raises(StoreError, match=r"deleted, but words of them may be in .*runs\.sqlite-wal until"):
+            store.remove([1])
+    reading.close()
+    assert [record.number for record in store.records()] == [2]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--remove", 1, "--remove", 7), "holds no run 7"),
+        (("1", "--remove", 1), "either show a run, or --remove some"),
+        (("7",), "holds no run 7"),
+        (("x",), "a run is named by its number, or last"),
+        (("--store", "nowhere.sqlite"), "nowhere.sqlite: there are no runs yet"),
+        (("--store", "nowhere.sqlite", "--remove", 1), "nowhere.sqlite: there are no runs yet"),
+    ],
+)
+def test_what_is_not_there_is_neither_shown_nor_removed(cli, words, said):
+    began()
+    ended = cli("runs", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert len(Store(RUNS).records()) == 1
+    assert list(Path().iterdir()) == [Path(".judgekit")]
+
+
+def test_a_file_without_runs_says_so(cli):
+    Store(RUNS)
+    assert cli("runs").out == ".judgekit/runs.sqlite: holds no runs\n"
+
+
+def test_many_scorers_are_counted_and_not_all_named(cli):
+    run([Sample(id="bad")], [scorer(name=f"s{number}")(lambda _: True) for number in range(5)], store=RUNS)
+    (line,) = lines(cli("runs").out)
+    assert line[2] == "s0, s1, s2, and 2 more of samples in Python"
+
+
+def test_a_run_is_written_to_files_and_its_lowest_scores_are_shown(cli):
+    run([Sample(id="bad"), Sample(id="good")], [says], store=RUNS)
+    ended = cli("runs", "last", "--show", 1, "-o", "rows.jsonl", "-o", "page.html")
+    assert ended.code == 0
+    assert "says, the lowest 1:" in ended.out
+    assert [Row.model_validate_json(line) for line in Path("rows.jsonl").read_text().splitlines()] == list(Run.stored())
+    assert Path("page.html").read_text().startswith("<!doctype html>")
+
+
+def test_intervals_are_those_of_the_bootstrap_where_it_is_asked_for(cli):
+    found = run([Sample(id="bad" if number % 3 else "good") for number in range(30)], [says], store=RUNS)
+    usual, drawn = found.summary["says"].interval, found.summary["says"].bootstrap(7)
+    for words, interval in (((), usual), (("--bootstrap", "--seed", 7), drawn)):
+        out = cli("runs", 1, *words).out
+        assert f"{interval.low:.3f} to {interval.high:.3f}" in out
+    assert (usual.low, usual.high) != (drawn.low, drawn.high)
+
+
+@pytest.mark.parametrize("words", [("-o", "x.html"), ("--show", "1"), ("--bootstrap",)])
+def test_what_is_to_be_shown_or_written_of_a_run_needs_its_name(cli, words):
+    ended = cli("runs", *words)
+    assert (ended.code, ended.err) == (
+        2,
+        "judgekit: name the run to be shown or written: judgekit runs last -o report.html\n",
+    )

@@ -1,0 +1,373 @@
+"""The report of a run as a file: what is in it, and what is not. How it looks is tested in a browser."""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterable
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit import (
+    AIMessage,
+    HumanMessage,
+    Sample,
+    Score,
+    SystemMessage,
+    ToolCall,
+    ToolCallF1,
+    ToolMessage,
+    run,
+    scorer,
+)
+from judgekit.errors import ConfigError
+from judgekit.reports import html, listing
+from judgekit.reports.detail import detail
+from judgekit.reports.html import html_report, write_report
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart
+from judgekit.traces.trace import Label
+
+
+class Page(HTMLParser):
+    """A report as a browser takes it apart."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: list[tuple[str, dict[str, str | None], str]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag in {"script", "style"}:
+            self.inside.append((tag, dict(attrs), ""))
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1][0] in {"script", "style"}:
+            tag, attributes, text = self.inside.pop()
+            self.inside.append((tag, attributes, text + data))
+
+    def handle_endtag(self, tag):
+        self.tags.append(("/" + tag, {}))
+
+    @property
+    def head(self):
+        [text] = [text for _, attributes, text in self.inside if attributes.get("id") == "head"]
+        return json.loads(text)
+
+    def packed(self, id: str):
+        [text] = [text for _, attributes, text in self.inside if attributes.get("id") == id]
+        return json.loads(zlib.decompress(base64.b64decode(text)))
+
+    def samples(self, side: str = "b") -> list[dict]:
+        """Each sample, as the page puts it together."""
+        made = []
+        for _, attributes, _ in self.inside:
+            if (attributes.get("id") or "").startswith(f"samples-{side}-"):
+                pack = self.packed(attributes["id"])
+                made += [dict(zip(pack, values, strict=True)) for values in zip(*pack.values(), strict=True)]
+        return made
+
+
+@scorer
+def by_id(sample: Sample) -> Score:
+    """What the id says."""
+    kind, _, value = sample.id.partition(" ")
+    if kind == "failed":
+        raise ValueError("no")
+    return (
+        Score.skipped("by_id", "skip")
+        if kind == "skipped"
+        else Score.scored("by_id", float(value or 1), reason=sample.id)
+    )
+
+
+def sample(id: str, *messages, **known) -> Sample:
+    return Sample.of(messages or [HumanMessage("Hi"), AIMessage("Hello")], id=id, **known)
+
+
+def report(samples: Iterable[Sample], scorers=(by_id,), store=None, **options) -> Page:
+    return Page("".join(html_report(run(samples, scorers, store=store), **options)))
+
+
+# --- nothing comes in, nothing goes out
+
+
+def test_the_policy_allows_the_scripts_and_styles_of_the_page_and_nothing_else():
+    page = report([sample("a")])
+    [policy] = [
+        a["content"] for tag, a in page.tags if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+    ]
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert directives.pop("default-src") == "'none'"
+    run_by_browsers = [(tag, text) for tag, attributes, text in page.inside if "type" not in attributes]
+    hashes = {
+        f"{tag}-src": base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for tag, text in run_by_browsers
+    }
+    assert len(run_by_browsers) == 2
+    assert {name: directives.pop(name) for name in hashes} == {
+        name: f"'sha256-{found}'" for name, found in hashes.items()
+    }
+    assert directives == {
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
+    }
+
+
+def test_the_page_refers_to_nothing_outside_and_has_no_handlers():
+    page = report([sample("a")])
+    names = {name for _, attributes in page.tags for name in attributes}
+    assert not {name for name in names if name.startswith("on")} | (names & {"src", "style", "srcset", "action"})
+    assert all(attributes["href"].startswith("#") for _, attributes in page.tags if "href" in attributes)
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        r"\beval\b",
+        r"\bFunction\(",
+        "srcdoc",
+        "createContextualFragment",
+        "fetch",
+        "XMLHttpRequest",
+        "WebSocket",
+        "sendBeacon",
+        r"import\(",
+        "localStorage",
+        "sessionStorage",
+        "cookie",
+        r"window\.open",
+        "http",
+    ],
+)
+def test_the_script_has_no_way_to_make_text_into_more_or_to_send_it(sink):
+    script = html._script().replace('"http://www.w3.org/2000/svg"', "")
+    assert not re.search(sink, script)
+
+
+def test_the_page_unpacks_as_many_samples_as_are_packed_together():
+    assert f"const AT_ONCE = {html._AT_ONCE};" in html._script()
+
+
+def test_all_scripts_of_the_folder_are_in_the_page():
+    assert {f"{name}.js" for name in html._SCRIPTS} == {path.name for path in html._PAGE.glob("*.js")}
+
+
+pieces = [
+    "<",
+    ">",
+    "/",
+    "script",
+    "!--",
+    "-->",
+    "&",
+    "'",
+    '"',
+    "]]>",
+    "\u2028",
+    "\x00",
+    "{{",
+    "}}",
+    "é",
+    "</script>",
+    "<script>",
+]
+nasty = st.lists(st.sampled_from(pieces), max_size=12).map("".join)
+
+
+PLAIN = [tag for tag, _ in report([sample("a")]).tags]
+
+
+@settings(max_examples=25)
+@given(nasty, nasty)
+def test_whatever_was_recorded_the_page_is_the_same_page(text, other):
+    @scorer(name=f"s{text}")
+    def said(sample: Sample) -> Score:
+        return Score.scored(f"s{text}", 1.0, label=other, reason=text, details={other: [text]})
+
+    page = report([sample(f"i{text}", HumanMessage(other), domain=other, label=text)], [said])
+    assert [tag for tag, _ in page.tags] == PLAIN
+    assert page.head["b"]["scorers"][0]["name"] == f"s{text}"
+    assert page.packed("list-b")["ids"] == [f"i{text}"]
+    assert page.samples()[0]["scores"][0]["details"] == {other: [text]}
+
+
+# --- what is in it
+
+
+def test_a_sample_carries_its_conversation_and_how_its_scores_came_about(tmp_path):
+    image = MediaPart(kind="image", data="QUJD" * 500, mime_type="image/png", name="cat.png")
+    messages = [
+        SystemMessage("Be kind."),
+        HumanMessage([image, OtherPart({"a": 1})]),
+        AIMessage(
+            [ReasoningPart("hm")],
+            tool_calls=[
+                ToolCall("see", {"n": 2**70, "x": "é"}, id="1"),
+                ToolCall("see", args_raw="{", args_error="not JSON"),
+            ],
+        ),
+        ToolMessage("12", tool_call_id="1", is_error=True),
+        AIMessage("Done."),
+    ]
+    [found] = report(
+        [sample("a", *messages, reference_tool_calls=[ToolCall("see", {"n": 1})])],
+        [ToolCallF1()],
+        tmp_path / "r.sqlite",
+    ).samples()
+    assert found["messages"] == [
+        {"role": "system", "parts": [["text", "Be kind."]]},
+        {
+            "role": "user",
+            "parts": [["media", "image", "cat.png", "image/png", "2,000 characters of data"], ["other", '{"a":1}']],
+        },
+        {
+            "role": "assistant",
+            "parts": [["reasoning", "hm"]],
+            "calls": [
+                {"name": "see", "args": '{"n":1180591620717411303424,"x":"é"}'},
+                {"name": "see", "args": "{", "error": "not JSON"},
+            ],
+        },
+        {"role": "tool", "parts": [["text", "12"]], "who": "see", "error": True, "called": 3},
+        {"role": "assistant", "parts": [["text", "Done."]]},
+    ]
+    [score] = found["scores"]
+    assert [mark for mark, _, _ in score["diff"]] == ["~", "+"] or [mark for mark, _, _ in score["diff"]] == [
+        "-",
+        "+",
+        "+",
+    ]
+    assert found["about"]["reference_tool_calls"][0]["name"] == "see"
+
+
+def test_numbers_that_javascript_has_not_are_texts():
+    @scorer
+    def odd(sample: Sample) -> Score:
+        return Score.scored(
+            "odd",
+            1.0,
+            details={"big": 2**53 + 1, "small": 2**53, "none": float("nan"), "most": float("inf"), "yes": True},
+        )
+
+    [found] = report([sample("a")], [odd]).samples()
+    assert found["scores"][0]["details"] == {
+        "big": "9007199254740993",
+        "small": 2**53,
+        "none": "nan",
+        "most": "inf",
+        "yes": True,
+    }
+
+
+def test_a_sample_that_was_not_kept_has_scores_and_no_conversation():
+    scored = run([sample("a")], [by_id])
+    found = detail(["by_id", "other"], scored.rows(), None, {})
+    assert found["messages"] is None
+    assert [score and score["reason"] for score in found["scores"]] == ["a", None]
+
+
+def test_the_overview_counts_all_and_says_how_sure_a_mean_is(tmp_path):
+    page = report([sample("scored 0.2"), sample("scored 1"), sample("failed"), sample("skipped")])
+    [line] = page.head["b"]["scorers"]
+    assert (line["value"], line["total"]) == (0.6, 4)
+    assert line["counts"] == {"scored": 2, "skipped": 1, "failed": 1, "abstained": 0}
+    assert line["histogram"] == [0, 0, 1, 0, 0, 0, 0, 0, 0, 1]
+    assert line["low"] <= 0.6 <= line["high"]
+    assert "t" in line["method"]
+
+
+def test_domains_and_labels_are_told_apart():
+    samples = [
+        sample(f"scored {value}", domain=domain, label="x") for value, domain in ((0, "air"), (1, "rail"), (1, "air"))
+    ]
+    page = report(samples)
+    [slices] = page.head["b"]["slices"]
+    assert slices["name"] == "domain"
+    assert {one["value"]: one["scores"]["by_id"]["value"] for one in slices["values"]} == {"air": 0.5, "rail": 1.0}
+    assert page.packed("list-b")["labels"] == [{"label": "x"}] * 3
+
+
+# --- very large runs
+
+
+@pytest.fixture
+def room_for_three(monkeypatch):
+    monkeypatch.setattr(listing, "MOST", 3)
+    monkeypatch.setattr(html, "MOST", 3)
+
+
+SCORED = ["scored 0.9", "scored 0.1", "skipped", "scored 0.5", "failed", "scored 0.3"]
+
+
+def test_of_more_samples_than_there_is_room_for_those_with_most_to_see_are_there(room_for_three):
+    page = report(map(sample, SCORED))
+    assert page.packed("list-b")["ids"] == ["scored 0.1", "failed", "scored 0.3"]
+    assert page.packed("list-b")["numbers"] == [1, 4, 5]
+    assert [found["scores"][0]["status"] for found in page.samples()] == ["scored", "failed", "scored"]
+    [note] = page.head["notes"]
+    assert note.startswith("The run has 6 samples, of which 3 are in this file")
+    assert page.head["b"]["scorers"][0]["total"] == 6
+    assert sum(page.head["b"]["scorers"][0]["histogram"]) == 4
+
+
+def test_of_two_large_runs_the_same_samples_are_there_and_first_those_that_changed(room_for_three):
+    @scorer(name="by_id")
+    def other(sample: Sample) -> Score:
+        return Score.scored("by_id", 0.8) if sample.id == "scored 0.9" else by_id.score(sample)
+
+    page = report(map(sample, SCORED), [other], baseline=run(map(sample, reversed(SCORED)), [by_id]))
+    assert page.packed("list-b")["ids"] == ["scored 0.9", "scored 0.1", "failed"]
+    assert page.packed("list-a")["ids"] == ["failed", "scored 0.1", "scored 0.9"]
+    assert page.head["pairs"] == [2, 1, 0]
+
+
+# --- two runs
+
+
+def test_samples_are_paired_by_id_and_trials_in_their_order():
+    def of(*ids: str) -> list[Sample]:
+        return [sample(name, group=group or None) for name, _, group in (one.partition("/") for one in ids)]
+
+    after = of("a", "b", "t/1", "t/1", "u", "u")
+    before = run(of("b", "t/1", "c", "u", "t/1", "t/1"), [by_id])
+    page = report(after, baseline=before)
+    assert page.head["pairs"] == [None, 0, 1, 4, None, None]
+    assert page.head["comparison"]["scorers"][0]["pairs"] == 3
+    assert len(page.samples("a")) == len(page.samples("b")) == 6
+
+
+def test_runs_without_a_common_sample_are_refused_before_anything_is_written(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("an older report")
+    one, other = run([sample("a")], [by_id]), run([sample("b")], [by_id])
+    with pytest.raises(ConfigError, match="no sample in common"):
+        write_report(one, path, baseline=other)
+    assert path.read_text() == "an older report"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_report_replaces_the_one_that_was_there(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("an older report")
+    write_report(run([sample("a", AIMessage("x"))], [by_id]), path)
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_labels_of_the_recording_are_listed():
+    made = sample("a")
+    trace = made.trace.model_copy(update={"labels": (Label("reward", 1.0), Label("passed", True))})  # noqa: FBT003
+    page = report([made.model_copy(update={"trace": trace})])
+    assert page.packed("list-b")["labels"] == [{"reward": 1.0, "passed": True}]

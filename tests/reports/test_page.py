@@ -1,0 +1,573 @@
+"""The report in a real browser."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from judgekit import (
+    AgentGoalAccuracyWithReference,
+    AIMessage,
+    HumanMessage,
+    Judge,
+    Sample,
+    Score,
+    SystemMessage,
+    ToolCall,
+    ToolCallAccuracy,
+    ToolCallF1,
+    ToolMessage,
+    TopicAdherence,
+    read,
+    run,
+    scorer,
+)
+from judgekit.reports.html import write_report
+from judgekit.score import JudgeCall
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
+from judgekit.traces.trace import Label
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
+expect = sync_api.expect
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe looks for what keeps people out")
+
+CHROMIUM = Path("/usr/bin/chromium")
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+STATUS = ".samples .status"
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 360, "height": 740}
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=QUIET)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens a report. Whatever it says on the console, asks for, or pops up is a failure."""
+    noticed: list[str] = []
+
+    @contextmanager
+    def visit(path: Path, hash: str = "#/", **options: object) -> Iterator:
+        context = browser.new_context(viewport=options.pop("viewport", DESKTOP), **options)
+        page = context.new_page()
+        page.set_default_timeout(5_000)
+        page.on("console", lambda message: noticed.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: noticed.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (noticed.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("popup", lambda popup: noticed.append(f"popup: {popup.url}"))
+        page.on(
+            "request", lambda request: noticed.append(f"request: {request.url}") if not is_own(request, path) else None
+        )
+        page.goto(f"{path.as_uri()}{hash}")
+        page.wait_for_selector("html[data-ready]")
+        yield page
+        context.close()
+
+    yield visit
+    assert not noticed
+
+
+def is_own(request, path: Path) -> bool:
+    return request.url.split("#")[0] == path.as_uri()
+
+
+def turn_to(page, hash: str) -> None:
+    page.evaluate("hash => { location.hash = hash; }", hash)
+    page.wait_for_timeout(60)
+
+
+def unfold(page) -> None:
+    """Opens all folds, and those in them."""
+    for _ in range(3):
+        page.evaluate("for (const fold of document.querySelectorAll('main details')) fold.open = true")
+        page.evaluate("new Promise((resolve) => setTimeout(resolve, 20))")
+
+
+def shown(page) -> str:
+    return page.inner_text("main")
+
+
+# --- reports
+
+
+@scorer
+def halves(sample: Sample) -> Score:
+    """Scores of all kinds, by the sample's name."""
+    number = int(sample.id.removeprefix("task-"))
+    if number % 50 == 7:
+        return Score.skipped("halves", "there is nothing to halve")
+    if number % 50 == 9:
+        return Score.abstained("halves", "nobody could tell")
+    if number % 50 == 8:
+        raise ValueError(f"no half of {number}")
+    value = (number % 11) / 10
+    return Score.scored(
+        "halves", value, label="whole" if value == 1 else "part", reason=f"{value} of it, see message 2"
+    )
+
+
+@scorer
+def evens(sample: Sample) -> float:
+    return float(int(sample.id.removeprefix("task-")) % 2 == 0)
+
+
+WORDS = [
+    "refund",
+    "order",
+    "flight",
+    "ticket",
+    "cancel",
+    "booking",
+    "policy",
+    "agent",
+    "customer",
+    "change",
+    "date",
+    "seat",
+    "baggage",
+    "upgrade",
+    "gift",
+    "card",
+]
+
+
+def sample(number: int, said: str = "") -> Sample:
+    draw = random.Random(number)  # noqa: S311 - not a secret
+    words = " ".join(draw.choices(WORDS, k=60))
+    messages = [
+        SystemMessage("You help customers of an airline. " * 6),
+        HumanMessage(f"{words} {number * 7919 % 1_000_003:07}."),
+        AIMessage("Let me see.", tool_calls=[ToolCall("get_order", {"order": number})]),
+        ToolMessage('{"status": "shipped", "parts": [1, 2, 3]}', is_error=number % 10 == 0),
+        AIMessage(said or " ".join(draw.choices(WORDS, k=60))),
+    ]
+    return Sample.of(
+        messages, id=f"task-{number}", domain=("air", "rail")[number % 2], label=("yes", "no")[number % 3 > 0]
+    )
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory) -> Path:
+    """A report of 10,000 samples."""
+    folder = tmp_path_factory.mktemp("large")
+    scored = run((sample(number) for number in range(10_000)), [halves, evens], store=folder / "runs.sqlite")
+    write_report(scored, folder / "report.html")
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory, examples) -> Path:
+    """The report of the example conversations, with judges' replies."""
+    folder = tmp_path_factory.mktemp("demo")
+    judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
+    scorers = [ToolCallAccuracy(), ToolCallF1(), TopicAdherence(judge), AgentGoalAccuracyWithReference(judge)]
+    write_report(
+        run(read(examples / "conversations.jsonl"), scorers, store=folder / "runs.sqlite"), folder / "report.html"
+    )
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory) -> Path:
+    """Two runs beside each other: another agent, and some samples of one run only."""
+
+    @scorer(name="halves")
+    def doubles(sample: Sample) -> Score:
+        found = halves.score(sample)
+        return (
+            found if found.value is None else Score.scored("halves", min(1.0, 1.2 - found.value), reason="turned round")
+        )
+
+    folder = tmp_path_factory.mktemp("compared")
+    before = run([sample(number) for number in range(60)], [halves, evens], store=folder / "runs.sqlite")
+    after = run(
+        [sample(number, "All is done.") for number in range(5, 65)], [doubles, evens], store=folder / "runs.sqlite"
+    )
+    write_report(after, folder / "report.html", baseline=before)
+    return folder / "report.html"
+
+
+# --- speed
+
+SEARCHING = """async (texts) => {
+  const search = document.getElementById("search");
+  const took = [];
+  for (const text of texts) {
+    const since = performance.now();
+    search.value = text;
+    search.dispatchEvent(new Event("input", { bubbles: true }));
+    while (!found.done) await new Promise((resolve) => setTimeout(resolve));
+    document.querySelector(".list").getBoundingClientRect();
+    took.push(performance.now() - since);
+  }
+  return took;
+}"""
+
+
+def test_ten_thousand_samples_are_there_within_a_second_and_a_half_and_searched_within_a_tenth(large, opened):
+    assert large.stat().st_size < 20_000_000
+    for _ in range(3):
+        with opened(large) as page:
+            usable = page.evaluate("performance.getEntriesByName('usable')[0].startTime")
+        if usable < 1_500:
+            break
+    assert usable < 1_500
+    with opened(large, "#/samples") as page:
+        page.wait_for_selector("html[data-ready=read]")
+        assert page.locator(".rows .row").count() < 100
+        took = page.evaluate(SEARCHING, ["0042", "refund order", "shipped", "nobody says this", "task-99"])
+        expect(page.locator(STATUS)).to_have_text("111 of 10,000 samples")
+        assert min(took) < 100
+        assert sorted(took)[2] < 300  # a busy machine
+
+
+# --- what there is to see
+
+
+def test_the_overview_has_a_line_a_scorer(demo, opened):
+    with opened(demo) as page:
+        text = shown(page)
+        assert "14 of 14" in text
+        assert "12 of 14" in text
+        assert page.locator("tbody tr th a", has_text="tool_call_f1").count() == 1
+        assert page.locator(".histogram").count() == 4
+        assert page.locator("svg.interval").first.get_attribute("aria-label").startswith("0.637, interval")
+        page.click("text=topic_adherence")
+        assert page.evaluate("location.hash").startswith("#/samples?scorer=topic_adherence")
+
+
+def test_a_sample_shows_its_conversation_its_scores_and_what_judges_were_asked(demo, opened):
+    with opened(demo, "#/sample/2/agent_goal_accuracy_with_reference") as page:
+        assert page.inner_text("h1") == "#2 wrong_argument"
+        assert page.locator(".message").count() == 10
+        assert "30" in page.locator(".diff.differs mark").nth(1).inner_text()
+        chosen = page.locator(".score.is-chosen")
+        assert "agent_goal_accuracy_with_reference" in chosen.inner_text()
+        cited = [
+            page.locator(".is-cited .place").nth(at).inner_text() for at in range(page.locator(".is-cited").count())
+        ]
+        linked = chosen.locator(".cites .jump").all_inner_texts()
+        assert cited == sorted(linked, key=int)
+        chosen.locator(".cites .jump").last.click()
+        assert page.evaluate("document.activeElement.id") == f"b-message-{linked[-1]}"
+        chosen.get_by_text("request to judges").click()
+        chosen.get_by_text("the prompt as it was sent").click()
+        chosen.get_by_text("the reply as it came").click()
+        expect(chosen.locator(".asked pre").nth(1)).to_contain_text("calls find_free_slots")
+        expect(chosen.locator(".asked pre").last).to_contain_text('"verdict": "not_achieved"')
+
+
+def test_a_call_and_its_result_are_folded(demo, opened):
+    with opened(demo, "#/sample/2") as page:
+        assert page.locator(".call pre").count() == 0
+        page.click(".call summary")
+        assert '"duration_minutes"' in page.inner_text(".call pre") or '"attendees"' in page.inner_text(".call pre")
+        page.click(".message.tool .result summary")
+        assert page.inner_text(".message.tool pre").startswith('{\n  "date"')
+
+
+def test_what_a_judge_quotes_and_cites_is_marked_where_it_stands(tmp_path, opened):
+    @scorer
+    def quoting(sample: Sample) -> Score:
+        quote = {"message": 1, "quote": "| the seam   (left)", "found": True}
+        verdict = {"shown_first": "rival", "evidence_first": [2], "evidence_second": [1]}
+        return Score.scored("quoting", 1.0, details={"evidence": [quote], "verdicts": [verdict]})
+
+    made = Sample.of([HumanMessage("I saw\nthe seam\n(left) leak."), AIMessage("Oh.")], id="a")
+    both = made.model_copy(update={"rival": made.trace})
+    write_report(run([both], [quoting], store=tmp_path / "runs.sqlite"), tmp_path / "report.html")
+    with opened(tmp_path / "report.html", "#/sample/0/quoting") as page:
+        assert page.locator("mark.quote").all_text_contents() == ["the seam\n(left)"]
+        cited = page.evaluate("[...document.querySelectorAll('.is-cited')].map((one) => one.id)")
+        assert cited == ["b-message-1", "b-rival-2"]
+        page.click(".cites .jump >> text=rival 2")
+        assert page.evaluate("document.activeElement.id") == "b-rival-2"
+
+
+def test_filters_and_order_leave_and_sort_what_they_say(large, opened):
+    with opened(large, "#/samples?scorer=halves&status=failed") as page:
+        expect(page.locator(STATUS)).to_have_text("200 of 10,000 samples")
+        page.select_option("select[name=status]", "abstained")
+        expect(page.locator(STATUS)).to_have_text("200 of 10,000 samples")
+        assert page.locator(".rows .id").first.inner_text() == "task-9"
+        page.select_option("select[name=status]", "")
+        page.select_option("select[name=sort]", "high:halves")
+        assert page.locator(".rows .number").first.inner_text() == "1.00"
+        page.select_option("select[name=label]", '["whole"]')
+        expect(page.locator(STATUS)).to_have_text("855 of 10,000 samples")
+        page.select_option("select[name=domain]", "rail")
+        expect(page.locator(STATUS)).to_have_text("418 of 10,000 samples")
+        page.go_back()
+        expect(page.locator(STATUS)).to_have_text("855 of 10,000 samples")
+        page.click("text=clear all")
+        expect(page.locator(STATUS)).to_have_text("10,000 of 10,000 samples")
+
+
+def test_a_bar_of_the_distribution_leads_to_its_samples(demo, opened):
+    with opened(demo) as page:
+        page.locator(".histogram").nth(0).locator("a").first.click()
+        expect(page.locator(STATUS)).to_have_text("5 of 14 samples")  # those with tool_call_accuracy under 0.1
+        assert {text[:4] for text in page.locator(".rows .value .number").all_inner_texts()} == {"0.00"}
+
+
+def test_keys_lead_through_the_samples(large, opened):
+    with opened(large) as page:
+        page.keyboard.press("/")
+        page.wait_for_selector("#search:focus")
+        page.keyboard.type("task-4242")
+        expect(page.locator(STATUS)).to_have_text("1 of 10,000 samples")
+        page.wait_for_url("**q=task-4242")  # so that the address can be passed on
+        page.keyboard.press("Escape")
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("article.sample")
+        assert page.inner_text("h1") == "#4242 task-4242"
+        page.keyboard.press("Escape")
+        page.wait_for_selector(".samples")
+        assert page.input_value("#search") == "task-4242"
+        page.goto(f"{large.as_uri()}#/sample/10")
+        page.wait_for_selector("text=#10")
+        for key, number in (("j", 11), ("j", 12), ("k", 11)):
+            page.keyboard.press(key)
+            expect(page.locator("h1")).to_have_text(f"#{number} task-{number}")
+        page.keyboard.press("?")
+        assert page.locator("dialog[open]").count() == 1
+        page.keyboard.press("Escape")
+        assert page.locator("dialog[open]").count() == 0
+
+
+def test_a_list_that_is_scrolled_is_there_again_on_the_way_back(large, opened):
+    with opened(large, "#/samples") as page:
+        page.evaluate("scrollTo(0, 180000)")
+        expect(page.locator(".rows .id", has_text="task-5001")).to_have_count(1)
+        page.locator(".rows .id", has_text="task-5001").click()
+        page.wait_for_selector("article.sample")
+        page.go_back()
+        page.wait_for_selector(".samples")
+        assert page.evaluate("scrollY") == pytest.approx(180_000, abs=400)
+
+
+def test_two_runs_stand_beside_each_other(compared, opened):
+    with opened(compared) as page:
+        assert page.inner_text("h1") == "Run 2 compared with run 1"
+        row = page.locator(".differences tbody tr", has_text="halves")
+        worse, better = (int(row.locator(f"td[data-name={name}] a").inner_text()) for name in ("worse", "better"))
+        row.locator("td[data-name=worse] a").click()
+        page.wait_for_selector(".samples")
+        expect(page.locator(STATUS)).to_have_text(f"{worse} of 65 samples")
+        page.select_option("select[name=change]", "changed")
+        expect(page.locator(STATUS)).to_have_text(f"{worse + better} of 65 samples")
+        page.select_option("select[name=change]", "one side")
+        expect(page.locator(STATUS)).to_have_text("10 of 65 samples")
+        page.locator(".rows .id").last.click()
+        page.wait_for_selector("article.sample")
+        assert "This sample is not in this run." in shown(page)
+        page.goto(f"{compared.as_uri()}#/sample/15")
+        page.wait_for_selector("text=#15")
+        assert page.locator(".talk").count() == 2
+        assert "All is done." in page.locator(".talk").nth(1).inner_text()
+        assert "All is done." not in page.locator(".talk").nth(0).inner_text()
+        assert "turned round" in page.locator(".half").nth(1).inner_text()
+
+
+# --- for everybody
+
+
+VIEWS = {
+    "demo": ("#/", "#/samples", "#/samples?scorer=topic_adherence", "#/sample/2/agent_goal_accuracy_with_reference"),
+    "compared": ("#/", "#/samples", "#/samples?scorer=halves", "#/sample/15"),
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("report", VIEWS)
+def test_nothing_keeps_people_out(report, scheme, request, opened):
+    with opened(request.getfixturevalue(report), color_scheme=scheme) as page:
+        for view in VIEWS[report]:
+            turn_to(page, view)
+            unfold(page)
+            found = axe.Axe().run(page).response["violations"]
+            assert [(view, one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+
+
+@pytest.mark.parametrize("report", [*VIEWS, "hostile"])
+def test_a_phone_shows_it_without_scrolling_sideways(report, request, opened):
+    with opened(request.getfixturevalue(report), viewport=PHONE) as page:
+        for view in VIEWS.get(report, ("#/", "#/samples", "#/sample/12")):
+            turn_to(page, view)
+            unfold(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], view
+
+
+def test_the_button_turns_light_to_dark(demo, opened):
+    with opened(demo, color_scheme="light") as page:
+        background = "getComputedStyle(document.body).backgroundColor"
+        light = page.evaluate(background)
+        page.click("#theme")
+        assert page.evaluate(background) != light
+        page.click("#theme")
+        assert page.evaluate(background) == light
+
+
+def test_without_scripts_the_numbers_are_there(demo, browser):
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(demo.as_uri())
+    assert "12 of 14" in shown(page)
+
+
+# --- what was recorded is hostile
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><script>alert(2)</script>",
+    "<!--<script>",
+    "<img src=x onerror=alert(3)>",
+    "\"'><svg onload=alert(4)>",
+    "javascript:alert(5)",
+    "\u2028alert(6)\u2029",
+    "__proto__",
+    "\u202e\u2066reversed",
+    "{{ 7 * 7 }}",
+    "]]>&lt;b&gt;",
+    "",
+)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory) -> Path:
+    evil = "".join(HOSTILE)
+
+    @scorer(name=f"evil {evil}")
+    def unkind(sample: Sample) -> Score:
+        calls = JudgeCall(judge=evil, prompt=evil, error=evil)
+        call = {"name": evil, "message": 1, "args": {evil: evil}, "expected": 0, "made": 0}
+        details = {
+            evil: {evil: [evil, {evil: evil}]},
+            "__proto__": {"polluted": True},
+            "evidence": [{"message": 1, "quote": evil, "found": False}, 99, -1],
+            "pairs": [{**call, "differences": [{"path": evil, "expected": evil, "made": evil}]}],
+            "missing": [call],
+            "extra": [call],
+        }
+        return Score.scored(
+            f"evil {evil}",
+            0.5,
+            label=evil,
+            reason=f"{evil} message 1, message 999",
+            details=details,
+            calls=[calls],
+            warnings=[evil],
+        )
+
+    def one(text: str) -> Sample:
+        parts = (
+            TextPart(text),
+            ReasoningPart(text),
+            RefusalPart(text),
+            MediaPart(kind="image", url=text, name=text, mime_type=text),
+            OtherPart({text: text}),
+        )
+        messages = [
+            SystemMessage(text),
+            HumanMessage(parts, name=text),
+            AIMessage(
+                parts,
+                agent=text,
+                tool_calls=[ToolCall(text, {text: text}), ToolCall(text, args_raw=text, args_error=text)],
+            ),
+            ToolMessage(text, name=text, is_error=True),
+        ]
+        made = Sample.of(
+            messages, id=text or "empty", domain=text, label=text, group=text, reference=text, metadata={text: text}
+        )
+        trace = made.trace.model_copy(
+            update={"labels": (Label(text, text),), "metadata": {text: text}, "children": (made.trace,)}
+        )
+        return made.model_copy(update={"trace": trace, "rival": made.trace})
+
+    folder = tmp_path_factory.mktemp("hostile")
+    scored = run([one(text) for text in (*HOSTILE, evil)], [unkind], store=folder / "runs.sqlite")
+    write_report(scored, folder / "report.html", baseline=scored)
+    return folder / "report.html"
+
+
+def test_what_was_recorded_stays_text(hostile, opened):
+    evil = "".join(HOSTILE)
+    last = len(HOSTILE)
+    with opened(hostile) as page:
+        assert page.evaluate("({}).polluted") is None
+        for address in ("#/", "#/samples", *(f"#/sample/{number}" for number in range(last + 1))):
+            turn_to(page, address)
+            unfold(page)
+            assert page.locator("main script, main img, main [onerror], main [onload], main style").count() == 0
+            assert page.evaluate(
+                "[...document.querySelectorAll('a')].every((a) => (a.href.baseVal ?? a.getAttribute('href')).startsWith('#'))"
+            )
+        assert evil in page.evaluate("document.querySelector('main').textContent")
+        for address in (
+            "#/sample/%E0%A4%A",
+            "#/samples?label=[&scorer=__proto__&sort=low:__proto__",
+            "#/sample/<img src=x>",
+            "#/constructor",
+        ):
+            turn_to(page, address)
+            assert page.locator("h1").count() == 1
+
+
+def test_the_policy_stops_what_would_get_past(demo, browser):
+    context = browser.new_context()
+    page = context.new_page()
+    blocked: list[str] = []
+    page.on("console", lambda message: blocked.append(message.text))
+    page.goto(demo.as_uri())
+    page.wait_for_selector("html[data-ready]")
+    page.evaluate(
+        """() => {
+          const image = document.createElement("img");
+          image.src = "https://example.invalid/x.png";
+          const script = document.createElement("style");
+          script.textContent = "body { display: none }";
+          document.body.append(image, script);
+          try { document.body.innerHTML = "<b>"; } catch (error) { console.log(error.name); }
+        }"""
+    )
+    page.wait_for_timeout(100)
+    text = "\n".join(blocked)
+    assert [word for word in ("img-src", "style-src", "TypeError") if word not in text] == []
+    context.close()
+
+
+def test_a_run_of_no_samples_can_be_opened(tmp_path, opened):
+    write_report(run([], [halves], store=tmp_path / "runs.sqlite"), tmp_path / "report.html")
+    with opened(tmp_path / "report.html") as page:
+        assert "0 of 0" in shown(page)
+        turn_to(page, "#/samples?q=x")
+        expect(page.locator(STATUS)).to_have_text("0 of 0 samples")
+
+
+def test_a_file_that_was_cut_off_says_so(demo, tmp_path, opened):
+    text = demo.read_text(encoding="utf-8")
+    (tmp_path / "report.html").write_text(text[: text.index('id="samples-b-0"')], encoding="utf-8")
+    with opened(tmp_path / "report.html") as page:
+        assert "12 of 14" in shown(page)
+        turn_to(page, "#/sample/3")
+        expect(page.locator("main")).to_contain_text("This file is not complete")

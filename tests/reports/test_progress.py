@@ -1,0 +1,170 @@
+"""How far a run is."""
+
+import io
+import re
+import threading
+import time
+
+import pytest
+from rich.console import Console
+
+from judgekit.reports import progress as module
+from judgekit.reports.progress import Tally, progress
+from judgekit.runs.rows import Row
+from judgekit.score import JudgeCall, Score
+
+COLOURS = {str(code) for code in (*range(30, 50), *range(90, 108))}
+
+
+def row(score: Score) -> Row:
+    return Row(index=0, sample_id="a", score=score)
+
+
+def call(**changes: object) -> JudgeCall:
+    return JudgeCall.model_validate({"judge": "j", "prompt": "p", "cost_usd": 0.25, **changes})
+
+
+SCORED = row(Score.scored("s", 1))
+ASKED = row(Score.scored("s", 1, calls=[call(), call(cached=True, cost_usd=0.0)]))
+UNPRICED = row(Score.scored("s", 1, calls=[call(cost_usd=None)]))
+FAILED = row(Score.failed("s", "broken"))
+
+
+def seen(out: io.StringIO) -> str:
+    """What was written, without what moves the cursor."""
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("tally", "rows", "far", "others"),
+    [
+        (Tally(), [SCORED] * 3, "3 scores", ""),
+        (Tally(4), [SCORED, FAILED], "2 of 4 scores", "1 failed"),
+        (Tally(4, done=2, failed=1), [FAILED], "3 of 4 scores", "2 failed"),
+        (Tally(1), [SCORED] * 2, "2 of 2 scores", ""),
+        (Tally(9_000, elsewhere=lambda: (1_000, 10)), [FAILED], "1,001 of 9,000 scores", "11 failed"),
+        (Tally(), [ASKED, ASKED], "2 scores", "2 from cache, 0 under way, $0.5000"),
+        (Tally(), [ASKED, UNPRICED], "2 scores", "1 from cache, 0 under way, cost unknown"),
+        (Tally(under_way=lambda: 16), [], "0 scores", "0 from cache, 16 under way, $0.0000"),
+    ],
+)
+def test_it_says_what_there_is_here_and_elsewhere_and_what_judges_took(tally, rows, far, others):
+    for one in rows:
+        tally.add(one)
+    assert tally.told(0.0)[1:] == (far, others)
+
+
+def test_how_long_it_takes_is_said_by_the_pace_of_the_last_minute():
+    """Replies from a cache come first, and fast: 1,000 of them in a second, and then one score a second."""
+    tally = Tally(2_000)
+    tally.told(0)
+    tally.done = 1_000
+    assert tally.told(1)[1] == "1,000 of 2,000 scores, 0:00:01 left"
+    for second in range(2, 100):
+        tally.done += 1
+        told = tally.told(second)[1]
+    assert told == "1,098 of 2,000 scores, 0:15:02 left"
+
+
+def test_what_was_there_before_says_nothing_of_the_pace():
+    tally = Tally(1_000, done=900)
+    assert tally.told(0)[1] == "900 of 1,000 scores"
+    tally.add(SCORED)
+    assert tally.told(10)[1] == "901 of 1,000 scores, 0:16:30 left"  # 99 scores, each in ten seconds
+
+
+def test_what_is_all_there_takes_no_longer():
+    tally = Tally(2, done=1)
+    tally.told(0)
+    tally.add(SCORED)
+    assert tally.told(10) == (1.0, "2 of 2 scores", "")
+
+
+def test_without_a_total_nobody_says_how_long_it_takes():
+    tally = Tally()
+    tally.told(0)
+    tally.add(SCORED)
+    assert tally.told(1) == (None, "1 scores", "")
+
+
+def test_counting_takes_less_than_two_microseconds_while_a_bar_is_shown():
+    tally = Tally(1_000_000)
+    took = []
+    with progress(tally, Console(file=io.StringIO(), force_terminal=True, width=80)):
+        for _ in range(5):
+            began = time.perf_counter()
+            for _ in range(20_000):
+                tally.add(SCORED)
+            took.append(time.perf_counter() - began)
+    assert min(took) / 20_000 < 2e-6
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_on_a_terminal_it_is_a_bar_whose_lines_fit(width):
+    tally = Tally(20_000_000, done=12_345_678, failed=1_000, cached=1_000_000, cost_usd=1234.5678, under_way=lambda: 64)
+    tally.told(time.monotonic() - 10)
+    tally.done += 1_000
+    out = io.StringIO()
+    with progress(tally, Console(file=out, force_terminal=True, width=width)):
+        pass
+    text = seen(out)
+    assert re.search(r"^scoring ━.* 12,346,678 of 20,000,000 scores, 21:1\d:\d\d left$", text, re.MULTILINE)
+    assert "1,000 failed, 1,000,000 from cache, 64 under way, $1234.5678" in text
+    assert all(len(line.rstrip()) <= width for line in text.splitlines())
+
+
+def test_a_bar_is_drawn_while_nothing_comes():
+    drawn = threading.Event()
+
+    def under_way() -> int:
+        if threading.current_thread() is not threading.main_thread():
+            drawn.set()
+        return 1
+
+    with progress(Tally(under_way=under_way), Console(file=io.StringIO(), force_terminal=True, width=80)):
+        assert drawn.wait(5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "has_colours"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_colours_are_off_where_nobody_wants_them(settings, has_colours):
+    out = io.StringIO()
+    on = Console(file=out, force_terminal=True, width=80, color_system="auto", _environ={"TERM": "xterm", **settings})
+    with progress(Tally(10, done=5, failed=1), on):
+        pass
+    found = {code for codes in re.findall(r"\x1b\[([0-9;]*)m", out.getvalue()) for code in codes.split(";")}
+    assert bool(found & COLOURS) == has_colours
+
+
+def test_elsewhere_it_is_now_and_then_a_line_and_one_in_the_end(monkeypatch):
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.01)
+    out, tally = io.StringIO(), Tally(3)
+    with progress(tally, Console(file=out, width=140)):
+        tally.add(FAILED)
+        tally.add(ASKED)
+        while "2 of 3" not in out.getvalue():
+            time.sleep(0.001)
+        tally.add(SCORED)
+    lines = [re.sub(r", 0:00:\d\d left", "", line) for line in out.getvalue().splitlines()]
+    assert "2 of 3 scores, 1 failed, 1 from cache, 0 under way, $0.2500 (0:00:00)" in lines
+    assert lines[-1] == "3 of 3 scores, 1 failed, 1 from cache, 0 under way, $0.2500 (0:00:00)"
+
+
+def test_what_is_soon_done_prints_no_line():
+    out = io.StringIO()
+    with progress(Tally(1), Console(file=out)) as _:
+        pass
+    assert out.getvalue() == ""
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_it_ends_with_the_run_however_that_ends(is_terminal):
+    before = threading.active_count()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        progress(Tally(1), Console(file=io.StringIO(), force_terminal=is_terminal, width=80)),
+    ):
+        raise KeyboardInterrupt
+    while threading.active_count() > before:  # rich lets its thread have a last look
+        time.sleep(0.01)

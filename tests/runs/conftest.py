@@ -1,0 +1,32 @@
+"""What the tests of runs share: a run of given rows."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord
+from judgekit.runs.store import Recorder, Store, now
+from judgekit.traces.sample import Sample
+
+
+def _run_of(*rows: Row, stopped: str = "", path: Path | None = None, keeps_text: bool = True) -> Run:
+    scorers = [
+        ScorerRecord(name=name, signature=None, identity=None, judged=False)
+        for name in dict.fromkeys(row.scorer for row in rows)
+    ]
+    store = Store(path)
+    record = store.begin(RunRecord(started_at=now(), scorers=scorers, keeps_text=keeps_text))
+    recorder = Recorder(store, record)
+    for row in rows:
+        recorder.sample(row.index, Sample(id=row.sample_id, group=row.group, domain=row.domain))
+        recorder.row(row)
+    recorder.flush()
+    return Run(store, store.change(record.model_copy(update={"ended_at": now(), "stopped": stopped})))
+
+
+@pytest.fixture(scope="session")
+def run_of() -> Callable[..., Run]:
+    """A run of these rows, in memory, or in a file."""
+    return _run_of

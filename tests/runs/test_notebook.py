@@ -1,0 +1,104 @@
+"""Runs in notebooks."""
+
+from html.parser import HTMLParser
+
+import pytest
+
+from judgekit.runs.notebook import summary_html
+from judgekit.runs.rows import Row
+from judgekit.runs.summary import Summary
+from judgekit.score import JudgeCall, Score
+
+CELLS = (
+    """
+from judgekit import AIMessage, Sample, StringPresence, arun, run
+samples = [Sample.of([AIMessage("yes")], reference=word) for word in ("yes", "no")]
+results = run(samples, [StringPresence()])
+results
+""",
+    """
+results = await arun(samples, [StringPresence()])
+print([row.score.value for row in results])
+""",
+)
+
+
+def summary(*scores: Score) -> Summary:
+    found = Summary()
+    for index, score in enumerate(scores):
+        found.add(Row(index=index, sample_id="s", score=score))
+    return found
+
+
+class Text(HTMLParser):
+    """The tags, and the texts between them."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, _: object) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_a_summary_is_a_table_with_interval_and_counts():
+    scores = [*[Score.scored("f1", 1)] * 9, Score.scored("f1", 0), Score.skipped("f1", "x"), Score.failed("f1", "y")]
+    found = Text(summary_html(summary(*scores), ["stopped early"]))
+    assert found.texts == [
+        *("scorer", "value", "95 % interval", "n", "skipped", "failed", "abstained"),
+        *("f1", "0.900", "0.596 to 0.982", "10 of 12", "1", "1", "0"),  # Wilson of 9 in 10
+        "stopped early",
+    ]
+
+
+def test_what_judges_cost_is_shown_where_one_was_asked():
+    found = Text(summary_html(summary(Score.scored("f1", 1, calls=[JudgeCall(judge="j", prompt="p")]))))
+    assert found.texts[7:10] == ["requests", "cached", "cost"]
+    assert found.texts[-3:] == ["1", "0", "unknown"]
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "</table><img src=x onerror=alert(1)>", "&lt; \"'"])
+def test_names_labels_and_notes_are_text(text):
+    scores = [Score.scored(text, value, label=text, warnings=[text]) for value in (0.5, 0.25)]
+    hostile, harmless = (
+        Text(
+            summary_html(
+                summary(*(one.model_copy(update={"scorer": said, "warnings": (said,)}) for one in scores)), [said]
+            )
+        )
+        for said in (text, "said")
+    )
+    assert hostile.tags == harmless.tags
+    assert "".join(hostile.texts).count(text) >= 4
+
+
+def test_a_long_summary_says_how_much_is_left_out():
+    found = Text(summary_html(summary(*(Score.scored(f"scorer {number}", 1) for number in range(60)))))
+    assert found.tags.count("tr") == 51
+    assert "and 10 more scorers" in found.texts
+
+
+def test_a_run_works_under_the_loop_of_a_notebook(monkeypatch, tmp_path):
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient and ipykernel")
+    pytest.importorskip("ipykernel", reason="needs nbclient and ipykernel")
+    nbformat = pytest.importorskip("nbformat")
+    for variable in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(
+        notebook, timeout=50, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+    ).execute()
+    (shown,), (printed,) = (cell.outputs for cell in notebook.cells)
+    assert Text(shown.data["text/html"]).texts[7:11] == [
+        "string_presence",
+        "0.500",
+        "0.095 to 0.905",
+        "2 of 2",
+    ]  # Wilson
+    assert printed.text == "[1.0, 0.0]\n"

@@ -1,0 +1,622 @@
+"""Where runs are kept."""
+
+import asyncio
+import json
+import math
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import StoreError
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord, differences
+from judgekit.runs.runner import arun, run
+from judgekit.runs.store import Recorder, Store, now
+from judgekit.score import Exchange, JudgeCall, Score, record
+from judgekit.scoring import scorer
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, Usage
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label, Trace
+
+RUNS = Path("kept") / "runs.sqlite"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@scorer
+def fine(sample: Sample) -> float:
+    return 1.0
+
+
+def samples(number: int) -> list[Sample]:
+    return [Sample.of([HumanMessage("Hi"), AIMessage("Hello")], id=str(index)) for index in range(number)]
+
+
+def ask(path: Path, sql: str) -> list[tuple]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(sql).fetchall()
+
+
+# --- what is kept is what there was
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+numbers = st.floats(allow_nan=False) | st.integers() | st.sampled_from([0.0, -0.0, 10**400, 1e308, 5e-324])
+json_values = st.recursive(
+    st.none() | st.booleans() | numbers | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+usages = st.builds(
+    Usage, input_tokens=st.none() | st.integers(0, 10**9), output_tokens=st.none() | st.integers(0, 10**9)
+)
+judge_calls = st.builds(
+    JudgeCall,
+    judge=words,
+    prompt=words,
+    cached=st.booleans(),
+    usage=st.none() | usages,
+    cost_usd=st.none() | st.floats(0, 100),
+    seconds=st.floats(0, 1_000),
+    error=st.none() | words,
+)
+explained = {
+    "label": st.none() | words,
+    "reason": words,
+    "details": st.dictionaries(words, json_values, max_size=4),
+    "calls": st.lists(judge_calls, max_size=3).map(tuple),
+    "aggregate": st.just("mean") | words,
+    "warnings": st.lists(words, max_size=2).map(tuple),
+}
+scores = st.one_of(
+    st.builds(Score, scorer=st.just("s"), status=st.just("scored"), value=st.floats(0, 1), **explained),
+    st.builds(
+        Score,
+        scorer=st.just("s"),
+        status=st.sampled_from(["skipped", "failed", "abstained"]),
+        error=st.none() | words,
+        **explained,
+    ),
+)
+
+
+@given(st.lists(scores, min_size=1, max_size=5))
+def test_a_score_is_the_same_after_it_was_kept(run_of, given_scores):
+    rows = [Row(index=index, sample_id=str(index), score=score) for index, score in enumerate(given_scores)]
+    assert list(run_of(*rows)) == rows
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_none_is_kept_as_it_is(run_of, number):
+    (row,) = run_of(Row(index=0, sample_id="a", score=Score.scored("s", 1, details={"x": [number]})))
+    assert repr(row.score.details) == repr({"x": [number]})
+
+
+def test_what_a_row_says_of_its_sample_is_kept():
+    labelled = Trace(
+        id="t",
+        messages=[HumanMessage("Hi")],
+        labels=[Label(name="human", value=True), Label(name="reward", value=0.5), Label(name="kind", value="refund")],
+    )
+    given_samples = [
+        Sample(id="a\x00\x1b", trace=labelled, group="g", domain="法", label="good"),
+        Sample(id="b", trace=Trace(messages=[HumanMessage("Hi")])),
+    ]
+    run(given_samples, [fine], store=RUNS)
+    first, second = Run.stored(path=RUNS)
+    known = {"label": "good", "human": True, "reward": 0.5, "kind": "refund"}
+    assert first.model_dump(exclude={"score"}) == {
+        "index": 0, "sample_id": "a\x00\x1b", "trace_id": "t", "group": "g", "domain": "法", "labels": known
+    }  # fmt: skip
+    assert [type(value) for value in first.labels.values()] == [str, bool, float, str]
+    assert second == Row(index=1, sample_id="b", score=Score.scored("fine", 1))
+
+
+def test_a_label_on_which_annotators_disagree_is_left_out():
+    labels = [Label(name="human", value=True, annotator="a"), Label(name="human", value=False, annotator="b")]
+    agreed = [Label(name="kind", value="x", annotator="a"), Label(name="kind", value="x", annotator="b")]
+    (row,) = run([Sample(id="a", trace=Trace(labels=[*labels, *agreed]))], [fine])
+    assert row.labels == {"kind": "x"}
+
+
+def test_a_score_that_no_file_can_hold_is_a_failed_score_that_says_so(run_of):
+    odd = [
+        Score.scored("s", 1, reason="a \ud800"),
+        Score.scored("s", 1, label="\udfff"),
+        Score.scored("s", 1, details={"\ud800": 1}),
+        Score.scored("s", 1, warnings=["\ud800"]),
+        Score.scored("s", 1, calls=[JudgeCall(judge="j", prompt="\ud800")]),
+        Score.failed("s", "why", error="\ud800"),
+        Score.scored("s", 1, aggregate="\ud800"),
+    ]
+    found = [row.score for row in run_of(*(Row(index=i, sample_id="a", score=one) for i, one in enumerate(odd)))]
+    assert [one.status for one in found] == ["failed"] * len(odd)
+    assert {one.error for one in found} == {"StoreError"}
+    assert all(one.reason.startswith("the score cannot be written: ") for one in found)
+
+
+def test_an_id_that_no_file_can_hold_is_kept_as_near_as_it_can_be(run_of):
+    (row,) = run([Sample(id="a\ud800", group="\udfff")], [fine], store=RUNS)
+    assert (row.sample_id, row.group, row.score.value) == (r"a\ud800", r"\udfff", 1.0)
+
+
+def test_a_score_that_cannot_be_explained_fails_and_the_rest_is_kept(run_of):
+    def explain() -> tuple[str, dict]:
+        raise ValueError("lost")
+
+    lazy = Score.scored("s", 1, explain=explain)
+    rows = [Row(index=0, sample_id="a", score=lazy), Row(index=1, sample_id="b", score=Score.scored("s", 1))]
+    first, second = run_of(*rows)
+    assert (first.score.status, first.score.reason) == ("failed", "the score cannot be written: lost")
+    assert second == rows[1]
+
+
+def test_conversations_and_what_judges_said_are_kept_with_a_run():
+    exchange = Exchange(messages=[("system", "You judge."), ("user", "Was it good? \x00")], reply='{"good": true}')
+
+    @scorer
+    def judged(sample: Sample) -> Score:
+        record(JudgeCall(judge="j", prompt="p@1", exchange=exchange))
+        record(JudgeCall(judge="j", prompt="p@1", error="OverloadError"))
+        record(JudgeCall(judge="j", prompt="p@2", exchange=exchange.model_copy(update={"reply": None})))
+        return Score.scored("judged", 1)
+
+    given_samples = [
+        Sample.of([AIMessage(tool_calls=[ToolCall("f", {"x": 1})])], id=name, fields={"a": 1}) for name in "ab"
+    ]
+    run(given_samples, [fine, judged], store=RUNS)
+    found = Run.stored(path=RUNS)
+    assert list(found.conversations()) == list(enumerate(given_samples))
+    assert [(number, name, place, one.reply) for number, name, place, one in found.exchanges()] == [
+        (number, "judged", place, reply) for number in (0, 1) for place, reply in ((0, exchange.reply), (2, None))
+    ]
+    assert next(found.exchanges())[3] == exchange
+    assert [len(row.score.calls) for row in found.rows(scorer="judged")] == [3, 3]
+    in_memory = run(given_samples, [fine, judged])
+    assert list(in_memory.conversations()) == list(found.conversations())
+    assert list(in_memory.exchanges()) == list(found.exchanges())
+    assert list(in_memory) == list(found)
+
+
+def test_runs_are_numbered_and_known_with_all_that_was_said_of_them():
+    with pytest.raises(StoreError, match=r"^kept/runs.sqlite: there are no runs yet; judgekit run makes them$"):
+        Run.stored(path=RUNS)
+    began = now()
+    first = run(samples(2), [fine], store=RUNS)
+    second = run(samples(3), [fine], store=RUNS)
+    assert (first.number, second.number) == (1, 2)
+    assert [one.number for one in Store(RUNS).records()] == [1, 2]
+    assert (Run.stored(path=RUNS).number, len(Run.stored(path=RUNS)), len(Run.stored(1, RUNS))) == (2, 3, 2)
+    again = Run.stored(1, RUNS)
+    assert again.record == first.record
+    assert began <= again.started_at <= again.ended_at <= now()
+    assert (again.stopped, again.inputs, [one.name for one in again.scorers]) == ("", (), ["fine"])
+    assert again.scorers[0].signature == first.scorers[0].signature
+    assert str(again) == str(first)
+    with pytest.raises(StoreError, match=r"holds no run 3; judgekit runs lists those that are there$"):
+        Run.stored(3, RUNS)
+
+
+def test_the_number_of_a_run_that_is_gone_is_not_given_again():
+    run(samples(1), [fine], store=RUNS)
+    run(samples(1), [fine], store=RUNS)
+    with closing(sqlite3.connect(RUNS)) as db, db:
+        db.execute("DELETE FROM runs WHERE number = 2")
+    assert run(samples(1), [fine], store=RUNS).number == 3
+
+
+def test_a_score_that_is_made_again_takes_the_place_of_the_old_one(run_of):
+    row = Row(index=0, sample_id="a", score=Score.failed("s", "once"))
+    (found,) = run_of(row, row.model_copy(update={"score": Score.scored("s", 1)}))
+    assert found.score == Score.scored("s", 1)
+
+
+def test_without_text_no_word_of_a_conversation_is_in_the_file(run_of):
+    exchange = Exchange(messages=[("user", "SECRET")], reply="SECRET")
+    score = Score.scored(
+        "s", 0.5, label="tie", reason="SECRET", details={"n": 1, "said": "SECRET"},
+        calls=[JudgeCall(judge="j", prompt="p", exchange=exchange)],
+    )  # fmt: skip
+    store = Store(RUNS)
+    known = [ScorerRecord(name="s", signature=None, identity=None, judged=True)]
+    begun = store.begin(RunRecord(started_at=now(), scorers=known, keeps_text=False))
+    recorder = Recorder(store, begun)
+    recorder.sample(0, Sample.of([HumanMessage("SECRET")], id="a"))
+    recorder.row(Row(index=0, sample_id="a", score=score))
+    recorder.flush()
+    assert not any(b"SECRET" in file.read_bytes() for file in RUNS.parent.iterdir())
+    (row,) = Run.stored(path=RUNS)
+    assert (row.score.value, row.score.label, row.score.details) == (0.5, "tie", {"n": 1, "said": ""})
+    assert list(Run.stored(path=RUNS).conversations()) == list(Run.stored(path=RUNS).exchanges()) == []
+    assert not store.keeps_all(1)
+
+
+# --- when it is kept
+
+
+def test_a_row_is_there_as_soon_as_it_is_scored():
+    """Somebody else sees it while the other scorer of the sample is still at work."""
+    go_on = threading.Event()
+
+    @scorer
+    async def slow(sample: Sample) -> float:
+        while not go_on.is_set():
+            await asyncio.sleep(0.01)
+        return 1.0
+
+    work = threading.Thread(target=run, args=(samples(3), [fine, slow]), kwargs={"store": RUNS, "concurrency": 1})
+    work.start()
+    try:
+        scored = time.monotonic()
+        while not (RUNS.exists() and _rows_seen()):
+            assert time.monotonic() - scored < 2
+            time.sleep(0.01)
+        assert _rows_seen() == [("0", "fine")]
+        assert Run.stored(path=RUNS).ended_at is None
+        assert [number for number, _ in Run.stored(path=RUNS).conversations()] == [0]
+    finally:
+        go_on.set()
+        work.join()
+    assert len(Run.stored(path=RUNS)) == 6
+
+
+def _rows_seen() -> list[tuple[str, str]]:
+    try:
+        return [(row.sample_id, row.scorer) for row in Run.stored(path=RUNS)]
+    except StoreError:  # it is being made
+        return []
+
+
+def test_a_row_is_written_within_a_few_tenths_of_a_second(monkeypatch):
+    delays: list[float] = []
+
+    @scorer
+    async def watched(sample: Sample) -> float:
+        if sample.id != "0":
+            before = time.monotonic()
+            while len(Run.stored(path=RUNS)) < int(sample.id):
+                assert time.monotonic() - before < 2
+                await asyncio.sleep(0.005)
+            delays.append(time.monotonic() - before)
+        return 1.0
+
+    run(samples(6), [watched], store=RUNS, concurrency=1)
+    assert len(delays) == 5
+    assert max(delays) < 0.3
+
+
+def test_rows_that_are_there_are_kept_when_the_work_breaks_off():
+    def reading() -> Iterator[Sample]:
+        yield from samples(3)
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        run(reading(), [fine], store=RUNS, concurrency=1)
+    found = Run.stored(path=RUNS)
+    assert [row.sample_id for row in found] == ["0", "1", "2"]
+    assert found.ended_at is None
+
+
+def test_a_cancelled_run_keeps_what_was_scored():
+    async def work() -> None:
+        @scorer
+        async def endless(sample: Sample) -> float:
+            await asyncio.sleep(0 if sample.id == "0" else 60)
+            return 1.0
+
+        task = asyncio.create_task(arun(samples(3), [fine, endless], store=RUNS, concurrency=1))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(work())
+    assert [(row.sample_id, row.scorer) for row in Run.stored(path=RUNS)] == [
+        ("0", "fine"),
+        ("0", "endless"),
+        ("1", "fine"),
+    ]
+
+
+def test_two_that_write_runs_into_one_file_at_once_do_not_disturb_each_other():
+    at_once = threading.Barrier(4)
+
+    def work() -> None:
+        at_once.wait()
+        assert len(run(samples(200), [fine], store=RUNS)) == 200
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [len(Run.stored(number, RUNS)) for number in (1, 2, 3, 4)] == [200] * 4
+
+
+def test_a_program_may_end_in_the_middle_of_reading(run_python):
+    """The file is closed then, and whoever still reads says nothing of it."""
+    ended = run_python(
+        "-c",
+        "from judgekit import Sample, run, scorer\n"
+        "found = run([Sample(id='a'), Sample(id='b')], [scorer(name='s', version='1')(lambda _: 1.0)], store='a.sqlite')\n"
+        "rows, conversations = iter(found), found.conversations()\n"
+        "print(next(rows).sample_id, next(conversations)[0])\n"
+        "del found\n",
+    )
+    assert (ended.stdout, ended.stderr) == ("a 0\n", "")
+
+
+# --- the file
+
+
+def test_the_file_is_made_to_outlive_a_fall_of_power():
+    store = Store(RUNS)
+    with store.transaction() as db:
+        found = [
+            db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "application_id")
+        ]
+    assert found == ["wal", 2, int.from_bytes(b"jrun")]
+    assert ask(RUNS, "PRAGMA user_version") == [(1,)]
+
+
+def test_a_folder_of_our_own_is_not_for_committing_and_one_of_the_user_s_is_theirs():
+    run(samples(1), [fine], store=".judgekit/runs.sqlite")
+    run(samples(1), [fine], store="mine/deep/runs.sqlite")
+    assert Path(".judgekit/.gitignore").read_text() == "*\n"
+    assert [one.name for one in Path("mine/deep").iterdir()] == ["runs.sqlite"]
+
+
+def test_a_file_whose_name_has_signs_of_its_own_is_that_file():
+    name = "a?mode=memory&x#y %20 法.sqlite"
+    run(samples(1), [fine], store=name)
+    assert [one.name for one in Path().iterdir()] == [name]
+    assert len(Run.stored(path=name)) == 1
+
+
+VERSION_1 = """
+    CREATE TABLE runs (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL) STRICT;
+    CREATE TABLE scorers (run INTEGER NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, signature TEXT,
+        record TEXT NOT NULL, PRIMARY KEY (run, place), UNIQUE (run, name)) STRICT, WITHOUT ROWID;
+    CREATE TABLE samples (run INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, trace_id TEXT, "group" TEXT,
+        domain TEXT, labels TEXT, conduct TEXT, PRIMARY KEY (run, number)) STRICT, WITHOUT ROWID;
+    CREATE TABLE conversations (run INTEGER NOT NULL, number INTEGER NOT NULL, sample BLOB NOT NULL,
+        PRIMARY KEY (run, number)) STRICT;
+    CREATE TABLE scores (run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, status TEXT NOT NULL,
+        value REAL, label TEXT, error TEXT, aggregate TEXT, warnings TEXT, calls TEXT, explanation TEXT NOT NULL,
+        PRIMARY KEY (run, sample, scorer)) STRICT, WITHOUT ROWID;
+    CREATE TABLE exchanges (run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL,
+        call INTEGER NOT NULL, exchange BLOB NOT NULL, PRIMARY KEY (run, sample, scorer, call)) STRICT;
+    INSERT INTO runs VALUES (7, '{"started_at":"2026-01-02T03:04:05Z","ended_at":"2026-01-02T03:05:05Z","version":"0.1"}');
+    INSERT INTO scorers VALUES (7, 0, 's', '0123456789abcdef',
+        '{"name":"s","signature":"0123456789abcdef","identity":["s",{}],"judged":false}');
+    INSERT INTO samples VALUES (7, 4, 'a', NULL, 'g', NULL, '{"label":true}', '[1,0,0,0,null,null,2.5,false,false]');
+    INSERT INTO scores VALUES (7, 4, 0, 'scored', 0.5, NULL, NULL, NULL, NULL, NULL, '["why",{"n":1}]');
+    INSERT INTO scores VALUES (7, 5, 0, 'skipped', NULL, NULL, NULL, NULL, NULL, NULL, '["why not",{}]');
+    PRAGMA application_id = 1785886062;
+    PRAGMA user_version = 1;
+"""
+
+
+def test_a_file_of_the_first_version_is_read_and_gone_on_with():
+    with closing(sqlite3.connect("old.sqlite")) as db:
+        db.executescript(VERSION_1)
+    run(samples(1), [fine], store="old.sqlite")
+    found = Run.stored(7, "old.sqlite")
+    assert found.started_at == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    (row,) = found
+    assert row == Row(
+        index=4,
+        sample_id="a",
+        score=Score.scored("s", 0.5, reason="why", details={"n": 1}),
+        group="g",
+        labels={"label": True},
+    )
+    assert "seconds 2.5" in str(found.efforts)
+    assert Run.stored(path="old.sqlite").number == 8
+
+
+# --- files that are no good
+
+
+def bad_file(content: bytes) -> None:
+    RUNS.parent.mkdir()
+    RUNS.write_bytes(content)
+
+
+def overwritten() -> None:
+    run(samples(300), [fine], store=RUNS)
+    ask(RUNS, "PRAGMA journal_mode = DELETE")
+    content = bytearray(RUNS.read_bytes())
+    content[4096:-1] = b"\xff" * len(content[4096:-1])
+    RUNS.write_bytes(content)
+
+
+def truncated() -> None:
+    run(samples(300), [fine], store=RUNS)
+    ask(RUNS, "PRAGMA journal_mode = DELETE")
+    RUNS.write_bytes(RUNS.read_bytes()[:10_000])
+
+
+def another_program() -> None:
+    RUNS.parent.mkdir()
+    with closing(sqlite3.connect(RUNS)) as db, db:
+        db.execute("CREATE TABLE theirs (x)")
+
+
+def newer() -> None:
+    run(samples(1), [fine], store=RUNS)
+    ask(RUNS, "PRAGMA user_version = 99")
+
+
+def locked() -> sqlite3.Connection:
+    run(samples(1), [fine], store=RUNS)
+    db = sqlite3.connect(RUNS, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    return db
+
+
+BAD = {
+    "no database": (lambda: bad_file(b"Dear diary, today I wrote a file."), "file is not a database; it is no database: name another file"),
+    "overwritten": (overwritten, "it is damaged: move it away, or name another file"),
+    "cut off": (truncated, "it is damaged: move it away, or name another file"),
+    "another program's": (another_program, "kept/runs.sqlite: is a database of another program; name another file"),
+    "newer": (newer, "kept/runs.sqlite: written by a newer judgekit (schema 99); update, or use another file"),
+    "a folder": (lambda: RUNS.mkdir(parents=True), "kept/runs.sqlite: cannot hold runs: it is a folder; name a file in it"),
+    "in a file": (lambda: Path("kept").write_text("x"), "kept/runs.sqlite: "),
+    "locked": (locked, "database is locked; another program is writing in it; try again when it is done"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "message"), BAD.values(), ids=BAD)
+def test_a_file_that_cannot_be_used_says_why_before_any_sample_is_read(make, message, monkeypatch):
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **{**named, "timeout": 0.05}))
+    held = make()
+
+    def untouched() -> Iterator[Sample]:
+        pytest.fail("a sample was read")
+        yield
+
+    with pytest.raises(StoreError) as caught:
+        run(untouched(), [fine], store=RUNS)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(RUNS))
+    if isinstance(held, sqlite3.Connection):
+        held.close()
+
+
+def test_an_empty_file_is_as_good_as_none():
+    RUNS.parent.mkdir()
+    RUNS.touch()
+    assert len(run(samples(2), [fine], store=RUNS)) == 2
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
+def test_a_file_that_is_deleted_or_replaced_meanwhile_ends_the_run(replaced):
+    def reading() -> Iterator[Sample]:
+        for index in count():
+            if index == 3:
+                RUNS.unlink()
+                if replaced:
+                    RUNS.write_bytes(b"")
+            yield Sample(id=str(index))
+
+    @scorer
+    async def slow(sample: Sample) -> float:
+        await asyncio.sleep(0.01)
+        return 1.0
+
+    with pytest.raises(StoreError, match=r"^kept/runs.sqlite: was deleted or replaced while it was in use; "):
+        run(reading(), [slow], store=RUNS)
+
+
+def test_a_full_disk_ends_the_run_and_what_was_kept_until_then_is_sound(monkeypatch):
+    made = Store._open
+
+    def small(self: Store, *, read_only: bool) -> sqlite3.Connection:
+        db = made(self, read_only=read_only)
+        if not read_only:
+            db.execute("PRAGMA max_page_count = 400")
+        return db
+
+    monkeypatch.setattr(Store, "_open", small)
+
+    @scorer
+    async def wordy(sample: Sample) -> tuple[float, str]:
+        await asyncio.sleep(0.001)
+        return 1.0, "why " * 200
+
+    with pytest.raises(StoreError, match="make room on the disk; what was scored until then is kept"):
+        run((Sample(id=str(index)) for index in count()), [wordy], store=RUNS)
+    assert ask(RUNS, "PRAGMA integrity_check") == [("ok",)]
+    assert len(Run.stored(path=RUNS)) > 0
+
+
+def test_who_only_reads_changes_nothing_and_needs_no_right_to_write():
+    run(samples(2), [fine], store=RUNS)
+    found = Run.stored(path=RUNS)
+    with pytest.raises(StoreError, match=r"attempt to write a readonly database; it and its folder must be writable"):
+        found.store.begin(RunRecord(started_at=now()))
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "read"),
+    [
+        ("conversations", "sample", lambda found: list(found.conversations())),
+        ("exchanges", "exchange", lambda found: list(found.exchanges())),
+        ("runs", "record", lambda found: Run.stored(path=RUNS)),
+        ("scorers", "record", lambda found: Run.stored(path=RUNS)),
+        ("scores", "calls", list),
+        ("scores", "warnings", list),
+        ("scores", "explanation", lambda found: [row.score.reason for row in found]),
+        ("samples", "labels", list),
+        ("samples", "conduct", lambda found: found.efforts),
+    ],
+)
+def test_a_damaged_entry_is_an_error_that_says_where(table, column, read):
+    @scorer
+    def judged(sample: Sample) -> float:
+        record(JudgeCall(judge="j", prompt="p", exchange=Exchange(messages=[("user", "x")])))
+        return 1.0
+
+    run([Sample.of([AIMessage("Hi")], id="a", label="x")], [judged], store=RUNS)
+    found = Run.stored(path=RUNS)
+    with closing(sqlite3.connect(RUNS)) as db, db:
+        value = "CAST('{oops' AS BLOB)" if column in {"sample", "exchange"} else "'{oops'"
+        db.execute(f"UPDATE {table} SET {column} = {value}")  # noqa: S608 - words of the table above
+    with pytest.raises(StoreError, match=r"^kept/runs.sqlite: .*damaged"):
+        read(found)
+
+
+# --- what a run is known by
+
+
+def test_a_file_is_known_by_its_content(tmp_path):
+    Path("a").write_bytes(b"abc")
+    # FIPS 180-2, B.1
+    assert Input.of(Path("a")).sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (["a.B", {"mode": "f1", "x": 1}, None], ["a.B", {"mode": "recall", "x": 1}, None], ["mode was 'f1' and is 'recall'"]),
+        (["a.B", {"judge": ["J", {"model": "m"}, None]}, None], ["a.B", {"judge": ["J", {"model": "n"}, None]}, None], ["judge.model was 'm' and is 'n'"]),
+        (["a.B", {}, ["p", "1"]], ["a.B", {}, ["p", "2"]], ["[2][1] was '1' and is '2'"]),
+        (["a.B", {}, None], ["a.C", {}, None], ["[0] was 'a.B' and is 'a.C'"]),
+        (["a.B", {"x": 1}, None], ["a.B", {"y": 1}, None], ["x was 1 and is None", "y was None and is 1"]),
+        ("f", "f", []),
+    ],
+)  # fmt: skip
+def test_it_is_said_in_what_two_scorers_differ(before, after, said):
+    assert list(differences(before, after)) == said
+
+
+def test_a_scorer_that_cannot_be_told_from_another_is_known_without_a_signature():
+    made = ScorerRecord.of(scorer(name="s", version="unknown")(len))
+    assert made.name == "s"
+
+
+def test_scorers_are_kept_with_their_options_and_whether_they_ask_a_judge():
+    class Odd:
+        name = "odd"
+
+        async def ascore(self, sample: Sample, /) -> Score:
+            return Score.scored(self.name, 1)
+
+    run(samples(1), [fine, Odd()], store=RUNS)
+    known, unknown = Run.stored(path=RUNS).scorers
+    assert (len(known.signature), known.judged, json.dumps(known.identity).count("fine")) == (16, False, 1)
+    assert (unknown.signature, "make the scorer a dataclass" in unknown.identity) == (None, True)
