@@ -1,0 +1,45 @@
+"""The pytest plugin: scores as assertions. What it works with is loaded by the tests that ask for its fixture."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from judgekit.pytest_plugin.fixture import JudgekitFixture
+    from judgekit.pytest_plugin.judges import Judges
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the switch that lets tests ask judges."""
+    parser.getgroup("judgekit").addoption(
+        "--judgekit-judges",
+        action="store_true",
+        help="let tests ask the judges of judgekit, and record what their cassettes lack",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the marker known."""
+    config.addinivalue_line(
+        "markers",
+        'judgekit(cassette="replies.jsonl"): where the answers of the judges are recorded, and replayed from; '
+        "the path starts at the folder of the test's file",
+    )
+
+
+@pytest.fixture(scope="session")
+def _judgekit_judges(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> "Judges":
+    from judgekit.pytest_plugin.judges import Judges  # noqa: PLC0415 - suites that do without the fixture load nothing
+
+    return Judges(pytestconfig, tmp_path_factory)
+
+
+@pytest.fixture
+def judgekit(request: pytest.FixtureRequest, _judgekit_judges: "Judges") -> Iterator["JudgekitFixture"]:
+    """Scores as assertions: ``judgekit.assert_score(sample, scorer, at_least=0.8)``."""
+    from judgekit.pytest_plugin.fixture import JudgekitFixture  # noqa: PLC0415 - as above
+
+    fixture = JudgekitFixture(request, _judgekit_judges)
+    yield fixture
+    fixture.save()

@@ -1,0 +1,80 @@
+"""Why a score will not do, in words."""
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from judgekit.diff import Diff
+from judgekit.reports.terminal import printable
+from judgekit.score import JudgeCall, Score
+from judgekit.traces.rendering import cut_middle, message_text
+from judgekit.traces.sample import Sample
+
+_REASON_SHOWN = 1_000
+_MESSAGE_SHOWN = 300
+_LINES_SHOWN = 10
+
+
+def shortfall(score: Score, sample: Sample, at_least: float) -> str:
+    """The value or status, the reason and the evidence of a score that is too low, or none. Nothing in it steers a terminal."""
+    label = "" if score.label is None else f" ({score.label})"
+    found = score.status if score.value is None else f"{score.value}{label}"
+    lines = [
+        f"{score.scorer} of sample {sample.id!r}: {found}, expected {at_least} or more",
+        f"reason: {_cut(score.reason, _REASON_SHOWN) or 'none given'}",
+        *(f"warning: {warning}" for warning in score.warnings),
+        *_under("expected calls, and calls that were made:", _calls(score.diff())),
+        *_under("messages cited:", _cited(score, sample)),
+        *_under("asked:", map(_asked, score.calls)),
+    ]
+    return "\n".join(map(printable, lines))
+
+
+def _under(head: str, lines: Iterator[str]) -> Iterator[str]:
+    shown = list(lines)
+    if shown:
+        yield head
+    yield from (f"  {line}" for line in shown[:_LINES_SHOWN])
+    if len(shown) > _LINES_SHOWN:
+        yield f"  and {len(shown) - _LINES_SHOWN} more"
+
+
+def _calls(diff: Diff) -> Iterator[str]:
+    """The calls side by side; of many, those that differ."""
+    different = [line for line in diff if line.mark != "="]
+    return iter(str(diff if len(diff) <= _LINES_SHOWN else Diff(different)).splitlines())
+
+
+def _cited(score: Score, sample: Sample) -> Iterator[str]:
+    """The messages that a judge cites."""
+    messages = sample.trace.messages
+    for number in sorted(set(_numbers(score.details))) if score.calls else ():
+        if 1 <= number <= len(messages):
+            message = messages[number - 1]
+            yield f"{number}, {message.role}: {_cut(message_text(message), _MESSAGE_SHOWN)}"
+
+
+def _numbers(details: JsonValue, under: str = "") -> Iterator[int]:
+    """The numbers that stand under ``evidence`` and ``message`` in a score's details."""
+    if isinstance(details, dict):
+        for name, value in details.items():
+            yield from _numbers(value, name)
+    elif isinstance(details, list):
+        for item in details:
+            yield from _numbers(item, under)
+    elif isinstance(details, int) and under in ("evidence", "message"):
+        yield details
+
+
+def _asked(call: JudgeCall) -> str:
+    if call.cached:
+        took = "cached"
+    else:
+        tokens, cost = call.tokens_paid, call.usd_paid
+        took = f"{'unknown' if tokens is None else f'{tokens:,}'} tokens, "
+        took += "cost unknown" if cost is None else f"${cost:.4f}"
+    return f"{call.judge}, {call.prompt}: {took}{'' if call.error is None else f', {call.error}'}"
+
+
+def _cut(text: str, limit: int) -> str:
+    return cut_middle(text, limit, apart=" ")

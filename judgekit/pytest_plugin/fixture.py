@@ -1,0 +1,124 @@
+"""What the ``judgekit`` of a test is."""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import cast, final
+
+import pytest
+
+from judgekit.errors import STOPS_RUN, ConfigError, ReplayError
+from judgekit.judges.judge import Judge
+from judgekit.pytest_plugin.explanation import shortfall
+from judgekit.pytest_plugin.judges import Judges
+from judgekit.reports.terminal import printable
+from judgekit.score import Score
+from judgekit.scoring import Scorer, attempt, wait_for
+from judgekit.traces.sample import Sample
+
+_SWITCH = "--judgekit-judges"
+
+
+@final
+class JudgekitFixture:
+    """Scores as assertions, and the judges of a test."""
+
+    def __init__(self, request: pytest.FixtureRequest, judges: Judges) -> None:
+        self._judges = judges
+        self._test: str = request.node.nodeid
+        self._cassette = _cassette(request)
+
+    def assert_score(self, sample: Sample, scorer: Scorer, *, at_least: float) -> Score:
+        """Fails the test unless the sample is scored, with a value that is high enough. Async tests call it as well.
+
+        Args:
+            sample: The sample.
+            scorer: What scores it. If it asks a judge, and judges are off, the test is skipped.
+            at_least: The lowest value that will do, in [0, 1].
+
+        Returns:
+            The score.
+
+        Raises:
+            AssertionError: The value is lower, or the sample was skipped, failed or abstained; with the reason and the
+                evidence.
+            ValueError: No value can be compared with ``at_least``.
+        """
+        __tracebackhide__ = True
+        if not 0 <= at_least <= 1:
+            raise ValueError(f"at_least={at_least!r}: a score lies in [0, 1], and 1 is best")
+        for judge in _judges_in(scorer):
+            self._must_be_on(judge)
+        try:
+            score = wait_for(lambda: attempt(scorer, sample))
+        except STOPS_RUN as error:
+            found = f"{scorer.name} of sample {sample.id!r}: {type(error).__name__}: {error}"
+            raise AssertionError(printable(found)) from None
+        if score.value is None or score.value < at_least:
+            told = shortfall(score, sample, at_least)
+            if score.error == ReplayError.__name__ and self._cassette is not None:
+                told += f"\n{self._how_to_record()}"
+            raise AssertionError(told)
+        return score
+
+    def judge(self, name: str = "default") -> Judge:
+        """A judge, by its name in ``judgekit.toml`` or by its model.
+
+        It answers from the cassette that the test's marker names. With ``--judgekit-judges`` it asks what is not there,
+        and that is recorded. Without a cassette, and without that switch, the test is skipped.
+
+        Raises:
+            ConfigError: There is no such judge.
+            StoreError: The cassette cannot be used.
+        """
+        __tracebackhide__ = True
+        if self._cassette is not None and not self._judges.may_ask and not self._cassette.exists():
+            raise AssertionError(f"{self._cassette}: does not exist; {self._how_to_record()}")
+        judge = self._judges.judge(name, self._cassette)
+        self._must_be_on(judge)
+        return judge
+
+    def save(self) -> None:
+        """Records what was asked.
+
+        Raises:
+            StoreError: The cassette cannot be written.
+        """
+        if self._cassette is not None:
+            self._judges.save(self._cassette)
+
+    def _must_be_on(self, judge: Judge) -> None:
+        __tracebackhide__ = True
+        if judge.asks_a_provider and not self._judges.may_ask:
+            pytest.skip(
+                f"asks {judge.model}: pass {_SWITCH}, or replay its answers: take it from the fixture "
+                '(judgekit.judge) and mark the test, as in @pytest.mark.judgekit(cassette="replies.jsonl")'
+            )
+
+    def _how_to_record(self) -> str:
+        return printable(f"to record what is missing: pytest {_SWITCH} {self._test!r}")
+
+
+def _cassette(request: pytest.FixtureRequest) -> Path | None:
+    """The cassette that the test's marker names."""
+    marker = request.node.get_closest_marker("judgekit")
+    if marker is None:
+        return None
+    given = marker.kwargs.get("cassette")
+    if marker.args or marker.kwargs.keys() != {"cassette"} or not str(given).endswith(".jsonl"):
+        raise ConfigError(
+            f'the marker judgekit is given a .jsonl file, as in judgekit(cassette="replies.jsonl"), found {marker}'
+        )
+    return request.path.parent / str(given)
+
+
+def _judges_in(value: object) -> Iterator[Judge]:
+    """The judges that a scorer holds."""
+    if isinstance(value, Judge):
+        yield value
+    elif is_dataclass(value):
+        for one in fields(value):
+            yield from _judges_in(getattr(value, one.name))
+    elif isinstance(value, list | tuple):
+        for item in cast("list[object]", value):
+            yield from _judges_in(item)
