@@ -1,0 +1,1 @@
+"""Scores in other tools: Inspect, MLflow, OpenTelemetry."""

@@ -1,0 +1,150 @@
+"""Scorers for Inspect AI. An extra, ``judgekit[inspect-ai]``, imported when it is used."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol, TypeAlias, cast
+
+from pydantic import JsonValue, TypeAdapter
+from pydantic_core import to_jsonable_python
+
+from judgekit.aggregates.total import total_of
+from judgekit.errors import ConfigError, TraceError
+from judgekit.integrations.cost import cost_usd
+from judgekit.score import Score
+from judgekit.scoring import Scorer, attempt, signature
+from judgekit.traces.known import KNOWN, fields_of
+from judgekit.traces.message import JsonObject
+from judgekit.traces.readers.inspect import InspectReader
+from judgekit.traces.sample import Sample
+
+_KNOWN = KNOWN - {"metadata"}
+_JSON = TypeAdapter[JsonValue](JsonValue)
+
+Metric: TypeAlias = Callable[[Sequence[Any]], Mapping[str, float]]
+
+
+class InspectScorer(Protocol):
+    """What Inspect calls a scorer."""
+
+    async def __call__(self, state: Any, target: Any) -> Any:
+        """The score of what a sample came to."""
+        ...
+
+
+class _Scores(Protocol):
+    """What is used of ``inspect_ai.scorer``."""
+
+    Score: Any
+
+    def scorer(
+        self, metrics: Sequence[object], name: str, **metadata: str
+    ) -> Callable[..., Callable[[], InspectScorer]]: ...
+    def metric(self, name: str, *, scores: str) -> Callable[..., Callable[[str], Metric]]: ...
+    def mean(self) -> object: ...
+    def stderr(self) -> object: ...
+
+
+class _Log(Protocol):
+    """What is used of ``inspect_ai.log``."""
+
+    def transcript(self) -> Any: ...
+
+
+def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
+    """A scorer for a task of Inspect, under the scorer's own name.
+
+    The sample is what `judgekit.read` makes of the task's log; besides, what is known of it (``reference_tool_calls``,
+    ``reference_topics``, ``label`` and so on) is taken from the metadata of Inspect's sample, and the choices stand in
+    its ``fields``. A score that is skipped, failed or abstained is an unscored one there, which is counted and enters no
+    metric; ``reason`` and ``metadata`` say which. Errors that the next sample would meet as well are raised.
+
+    Args:
+        scorer: Any.
+        aggregate: What its scores come to, where that is not their mean: `Score.aggregate`, such as ``corpus_bleu``. It
+            is taken of all epochs; a mean is that of Inspect, with its standard error.
+
+    Raises:
+        ConfigError: Inspect is not installed. When a sample is scored: its scores have another ``aggregate``.
+    """
+    try:
+        scores = cast("_Scores", import_module("inspect_ai.scorer"))
+        log = cast("_Log", import_module("inspect_ai.log"))
+    except ImportError as error:
+        raise ConfigError(f"Inspect cannot be imported ({error}): pip install 'judgekit[inspect-ai]'") from error
+
+    metrics = [scores.mean(), scores.stderr()] if aggregate == "mean" else [_total(scores, aggregate)]
+
+    @scores.scorer(metrics, scorer.name, signature=signature(scorer))
+    def judgekit_scorer() -> InspectScorer:
+        async def score(state: Any, target: Any) -> Any:
+            try:
+                sample = _sample(state, target, log.transcript().events)
+            except TraceError as error:
+                return _scored(Score.failed(scorer.name, str(error), error="TraceError"), None, scores)
+            found = await attempt(scorer, sample)
+            if found.status == "scored" and found.aggregate != aggregate:
+                wanted = f"inspect_scorer(..., aggregate={found.aggregate!r})"
+                raise ConfigError(f"the scores of {scorer.name!r} do not come to their {aggregate}: use {wanted}")
+            return _scored(found, sample.trace.response, scores)
+
+        return score
+
+    return judgekit_scorer()
+
+
+def _sample(state: Any, target: Any, events: object) -> Sample:
+    """The sample that a log would hold; see `InspectReader`."""
+    metadata = dict(state.metadata)
+    known = {name: metadata.pop(name) for name in _KNOWN & metadata.keys()}
+    if choices := [choice.value for choice in state.choices]:
+        known["fields"] = {**fields_of(known), "choices": choices}
+    record = {
+        **known,
+        "id": state.sample_id,
+        "epoch": state.epoch,
+        "uuid": state.uuid,
+        "input": state.input,
+        "target": list(target),
+        "messages": state.messages,
+        "output": state.output,
+        "metadata": metadata,
+        "events": events,
+    }
+    found = _JSON.validate_python(to_jsonable_python(record, exclude_none=True, fallback=str))
+    return InspectReader().sample(found, 0)
+
+
+def _scored(score: Score, answer: str | None, scores: _Scores) -> Any:
+    """A score as Inspect's. What the aggregate needs stands in its metadata."""
+    metadata: JsonObject = {"status": score.status, "label": score.label, "details": score.details}
+    if score.calls:
+        metadata |= {"judges": [*dict.fromkeys(call.judge for call in score.calls)], "cost_usd": cost_usd(score)}
+    if score.warnings:
+        metadata["warnings"] = list(score.warnings)
+    if score.error is not None:
+        metadata["error"] = score.error
+    told = {"answer": answer, "explanation": score.reason, "metadata": metadata}
+    if score.value is not None:
+        return scores.Score(value=score.value, **told)
+    failed = "grader_failed" if score.calls else "scoring_failed"  # Inspect's own words
+    return scores.Score.unscored(reason=failed if score.status == "failed" else score.status, **told)
+
+
+def _total(scores: _Scores, aggregate: str) -> Metric:
+    """A metric: what the scores of all epochs come to, and its further figures."""
+
+    @scores.metric("total", scores="unreduced")
+    def total(aggregate: str) -> Metric:
+        def come_to(found: Sequence[Any]) -> dict[str, float]:
+            of = total_of(aggregate, [_restored(one.score, aggregate) for one in found])
+            figures = {name: number for name, number in of.figures.items() if number is not None}
+            return {aggregate: float("nan") if of.value is None else of.value, **figures}
+
+        return come_to
+
+    return total(aggregate)
+
+
+def _restored(score: Any, aggregate: str) -> Score:
+    found = score.metadata
+    return Score.scored("", score.value, label=found["label"], details=found["details"], aggregate=aggregate)

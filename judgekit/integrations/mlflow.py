@@ -1,0 +1,118 @@
+"""Scores as assessments in MLflow. An extra, ``judgekit[mlflow]``, imported when it is used."""
+
+import json
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Protocol, cast
+
+from judgekit.errors import ConfigError, listed
+from judgekit.integrations.cost import cost_usd
+from judgekit.runs.rows import Row
+from judgekit.score import Score
+
+_TRACE_ID = re.compile(r"tr-[0-9a-f]{32}|trace:/.+")
+_IDS_SHOWN = 5
+
+
+class _Mlflow(Protocol):
+    """What is used of the module."""
+
+    def log_feedback(
+        self,
+        *,
+        trace_id: str,
+        name: str,
+        value: float | None,
+        error: object | None,
+        source: object,
+        rationale: str,
+        metadata: Mapping[str, str],
+    ) -> object: ...
+
+
+class _Entities(Protocol):
+    def AssessmentError(self, error_code: str, error_message: str) -> object: ...  # noqa: N802 - theirs
+    def AssessmentSource(self, source_type: str, source_id: str) -> object: ...  # noqa: N802
+
+
+class _Exceptions(Protocol):
+    @property
+    def MlflowException(self) -> type[Exception]: ...  # noqa: N802
+
+
+def log_to_mlflow(rows: Iterable[Row]) -> int:
+    """Logs each score as an assessment of its trace, to where MLflow is told to (``mlflow.set_tracking_uri``).
+
+    A trace is found by its id in MLflow, which is that of the row's trace or sample. The reason is the rationale; the
+    source is the judges that were asked, or else this code. Status, label, details and what was paid are metadata. A score
+    that is skipped, failed or abstained has no value but an error, as MLflow calls all that has none; its code is the
+    class of the error, or the status. What is logged twice is there twice.
+
+    Args:
+        rows: A `Run`, or some rows of one.
+
+    Returns:
+        How many were logged. A warning says how many were not, since MLflow does not have their traces.
+
+    Raises:
+        ConfigError: MLflow is not installed.
+        MlflowException: It does not take a score; a note says how many were logged before.
+    """
+    try:
+        mlflow = cast("_Mlflow", import_module("mlflow"))
+        entities = cast("_Entities", import_module("mlflow.entities"))
+        refused = cast("_Exceptions", import_module("mlflow.exceptions")).MlflowException
+    except ImportError as error:
+        raise ConfigError(f"MLflow cannot be imported ({error}): pip install 'judgekit[mlflow]'") from error
+    logged, absent = 0, list[str]()
+    for row in rows:
+        score, trace_id = row.score, _trace_id(row)
+        if trace_id is None:
+            absent.append(row.sample_id)
+            continue
+        unscored = score.status != "scored"
+        judges = dict.fromkeys(call.judge for call in score.calls)
+        kind, source = ("LLM_JUDGE", ", ".join(judges)) if judges else ("CODE", "judgekit")
+        try:
+            mlflow.log_feedback(
+                trace_id=trace_id,
+                name=score.scorer,
+                value=score.value,
+                error=entities.AssessmentError(score.error or score.status, score.reason) if unscored else None,
+                source=entities.AssessmentSource(kind, source),
+                rationale=score.reason,
+                metadata=_metadata(row.sample_id, score),
+            )
+        except refused as error:
+            if getattr(error, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
+                error.add_note(f"{logged} scores were logged before this one")
+                raise
+            absent.append(row.sample_id)
+        else:
+            logged += 1
+    if absent:
+        ids = listed(dict.fromkeys(map(repr, absent)), _IDS_SHOWN, ", ")
+        told = (
+            f"{len(absent)} of {logged + len(absent)} scores were not logged: MLflow has no trace of the samples {ids}"
+        )
+        warnings.warn(told, stacklevel=2)
+    return logged
+
+
+def _trace_id(row: Row) -> str | None:
+    return next((one for one in (row.trace_id, row.sample_id) if one is not None and _TRACE_ID.fullmatch(one)), None)
+
+
+def _metadata(sample_id: str, score: Score) -> dict[str, str]:
+    """What else there is to say; the name of the cost is one that MLflow itself gives it."""
+    found = {
+        "judgekit.sample_id": sample_id,
+        "judgekit.status": score.status,
+        "judgekit.label": score.label,
+        "judgekit.details": json.dumps(score.details) if score.details else None,
+        "judgekit.warnings": "; ".join(score.warnings) or None,
+        "mlflow.assessment.judgeCost": None if (cost := cost_usd(score)) is None else str(cost),
+    }
+    return {name: text for name, text in found.items() if text is not None}

@@ -1,0 +1,158 @@
+"""Scores as ``gen_ai.evaluation.result`` events of OpenTelemetry. An extra, ``judgekit[otel]``, imported when it is used."""
+
+import re
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from judgekit.errors import ConfigError, TraceError, listed
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.traces.found import Found
+from judgekit.traces.sample import Sample
+from judgekit.traces.spans import spans_of
+from judgekit.traces.trace import Trace
+
+if TYPE_CHECKING:
+    from opentelemetry._logs import Logger, LoggerProvider
+    from opentelemetry.context import Context
+
+_Attribute: TypeAlias = str | float
+
+_TRACE_ID, _SPAN_ID = re.compile(r"(?i)(?!0{32})[0-9a-f]{32}"), re.compile(r"(?i)(?!0{16})[0-9a-f]{16}")
+_AT_ONCE = 256
+"""Events between two flushes: processors that export in the background hold a limited number and drop the rest."""
+_IDS_SHOWN = 5
+
+
+class _Place(NamedTuple):
+    """What an event belongs to: a trace, the span in it, and the response, as far as they are known."""
+
+    trace_id: str | None = None
+    span_id: str | None = None
+    response_id: str | None = None
+
+
+def emit_to_otel(
+    rows: Iterable[Row], *, samples: Iterable[Sample] | None = None, provider: "LoggerProvider | None" = None
+) -> int:
+    """Emits each score as an event in its trace.
+
+    The attributes are those of the semantic conventions, and ``judgekit.status`` and ``judgekit.sample_id``. Only scored
+    ones have a value, and failed ones an ``error.type``. Source:
+    https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-events.md
+
+    Args:
+        rows: A `Run`, or some rows of one.
+        samples: Those that were scored, by whose ids the outermost spans of their traces are found; when not given,
+            those that the `Run` kept. Without them the trace is known by its id alone, and the span is not.
+        provider: Of loggers; the one that the program has set (``opentelemetry._logs.set_logger_provider``) when not
+            given.
+
+    Returns:
+        How many were emitted: all. A warning says how many of them belong to no trace, since the recording has no trace
+        id of OpenTelemetry.
+
+    Raises:
+        ConfigError: OpenTelemetry is not installed, no provider is set, or it is shut down, so that what is emitted
+            would be lost.
+    """
+    try:
+        from opentelemetry._logs import get_logger_provider  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(f"OpenTelemetry cannot be imported ({error}): pip install 'judgekit[otel]'") from error
+    provider = provider or get_logger_provider()
+    if type(provider).__module__.startswith("opentelemetry._logs"):  # the API's own, which drops everything
+        raise ConfigError("no logger provider is set: call opentelemetry._logs.set_logger_provider, or give provider=")
+    if samples is None:
+        samples = (sample for _, sample in rows.conversations()) if isinstance(rows, Run) else ()
+    places = _places(samples)
+    logger = provider.get_logger("judgekit")
+    emitted, alone = 0, list[str]()
+    for row in rows:
+        place = places.get(row.sample_id) or _Place()
+        if place.trace_id is None:
+            place = place._replace(trace_id=_valid(_TRACE_ID, row.trace_id))
+        if place.trace_id is None:
+            alone.append(row.sample_id)
+        _emit(logger, row, place)
+        emitted += 1
+        if emitted % _AT_ONCE == 0:
+            _flush(provider, emitted)
+    _flush(provider, emitted)
+    if alone:
+        ids = listed(dict.fromkeys(map(repr, alone)), _IDS_SHOWN, ", ")
+        told = f"{len(alone)} of {emitted} events belong to no trace: none is known by an id of OpenTelemetry of the samples {ids}"
+        warnings.warn(told, stacklevel=2)
+    return emitted
+
+
+def _places(samples: Iterable[Sample]) -> Mapping[str, _Place]:
+    """Where the traces of samples are, by the samples' ids. If several of one id are elsewhere, nothing is said of them."""
+    places: dict[str, _Place] = {}
+    for sample in samples:
+        place = _place(sample.trace)
+        if places.setdefault(sample.id, place) != place:
+            places[sample.id] = _Place()
+    return places
+
+
+def _place(trace: Trace) -> _Place:
+    """The outermost span of the trace that ended the conversation, and the response if there was only one."""
+    try:
+        spans = spans_of(Found({"spans": trace.extra.get("spans")}))
+    except TraceError:  # another format's, and no spans of a tracer
+        return _Place()
+    if not spans or (trace_id := _valid(_TRACE_ID, spans[-1].trace_id)) is None:
+        return _Place()
+    outermost = next(span for span in spans if span.trace_id == trace_id and span.parent is None)
+    responses = {one for span in spans if isinstance(one := span.attributes.peek("gen_ai.response.id"), str)}
+    response_id = responses.pop() if len(responses) == 1 else None
+    return _Place(trace_id, _valid(_SPAN_ID, outermost.id), response_id)
+
+
+def _valid(form: re.Pattern[str], identity: str | None) -> str | None:
+    return identity if identity is not None and form.fullmatch(identity) else None
+
+
+def _emit(logger: "Logger", row: Row, place: _Place) -> None:
+    logger.emit(
+        timestamp=time.time_ns(),
+        context=_context(place),
+        event_name="gen_ai.evaluation.result",
+        attributes=_attributes(row, place),
+    )
+
+
+def _context(place: _Place) -> "Context":
+    """The context of a span that has ended; one without a span where there is none, or the caller's would take its place."""
+    from opentelemetry.context import Context  # noqa: PLC0415
+    from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context  # noqa: PLC0415
+
+    trace_id, span_id = (int(one or "0", 16) for one in (place.trace_id, place.span_id))
+    found = SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+    return set_span_in_context(NonRecordingSpan(found), Context())
+
+
+def _attributes(row: Row, place: _Place) -> dict[str, _Attribute]:
+    score = row.score
+    found: dict[str, _Attribute | None] = {
+        "gen_ai.evaluation.name": score.scorer,
+        "gen_ai.evaluation.score.value": score.value,
+        "gen_ai.evaluation.score.label": score.label,
+        "gen_ai.evaluation.explanation": score.reason or None,
+        "gen_ai.response.id": place.response_id,
+        "error.type": (score.error or "_OTHER") if score.status == "failed" else None,
+        "judgekit.status": score.status,
+        "judgekit.sample_id": row.sample_id,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _flush(provider: "LoggerProvider", emitted: int) -> None:
+    """Waits until everything is exported; providers other than the SDK's may have no such thing."""
+    flush: object = getattr(provider, "force_flush", None)
+    if callable(flush) and flush() is False:
+        found = f"the logger provider did not export the last of {emitted} events"
+        raise ConfigError(f"{found}: it was shut down, or its exporter takes too long")
