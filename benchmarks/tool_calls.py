@@ -58,21 +58,21 @@ def read_file(path: Path) -> None:
 
 
 def score(path: Path) -> None:
-    """What ``judgekit run`` does, without its table."""
+    """What ``judgekit run`` does, without keeping it."""
     import asyncio
 
     from judgekit import ToolCallAccuracy, ToolCallF1, read
-    from judgekit.runs.runner import score_each
+    from judgekit.runs.runner import score_each, tasks
     from judgekit.runs.summary import Summary
 
     summary = Summary()
     scorers = [ToolCallAccuracy(), ToolCallF1()]
-    asyncio.run(score_each(read(path, on_error="raise"), scorers, lambda row: summary.add(row.score)))
+    asyncio.run(score_each(tasks(read(path, on_error="raise"), scorers), summary.add, concurrency=1))
     assert all(line.value == 1 for line in summary)
 
 
 def keep(path: Path) -> None:
-    """``run``, which holds every row."""
+    """``run``, which keeps every row and conversation in a store in memory."""
     from judgekit import ToolCallAccuracy, ToolCallF1, read, run
 
     assert run(read(path, on_error="raise"), [ToolCallAccuracy(), ToolCallF1()]).summary["tool_call_f1"].value == 1
@@ -82,7 +82,7 @@ JOBS = {
     "pydantic alone": parse,
     "read": read_file,
     "read + ToolCallAccuracy + ToolCallF1": score,
-    "the same with run(), which holds every row": keep,
+    "the same with run(), which keeps all in memory": keep,
 }
 
 

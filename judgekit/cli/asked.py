@@ -30,6 +30,12 @@ class Problems(list[TraceError]):
         """The records among them."""
         return [problem for problem in self if problem.index is not None]
 
+    def join(self, others: "Problems") -> None:
+        """Adds what others met that read the same, and puts all in order: whole files, then records."""
+        found = {str(problem): problem for problem in (*self, *others)}
+        self[:] = sorted(found.values(), key=lambda one: (one.index is not None, str(one.path), one.index or 0))
+        self.failed = self.failed or others.failed
+
 
 class Asked(Record):
     """The recordings of a run, which of them, and what to score them with; see the options of ``judgekit run``."""

@@ -316,7 +316,7 @@ def _score(
         async def work() -> None:
             nonlocal stopped
             others = asyncio.ensure_future(
-                processes.finish(lambda: interrupts.signal is not None, problems) if processes else asyncio.sleep(0)
+                processes.finish(lambda: interrupts.signal is not None) if processes else asyncio.sleep(0, Problems())
             )
             mine = replace(errand, places=[place for place, _ in own])
             todo = interrupts.until(mine.tasks(store, [one for _, one in own], problems)) if own else ()
@@ -324,7 +324,7 @@ def _score(
                 await score_into(store, record, todo, concurrency=concurrency, emit=tally.add)
             except BudgetError as error:
                 stopped = f"stopped: {error}"
-            await others
+            problems.join(await others)
 
         try:
             asyncio.run(interrupts.heed(work()))

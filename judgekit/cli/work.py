@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from judgekit.cli.asked import Asked, Problems
-from judgekit.errors import JudgekitError, StoreError, TraceError
+from judgekit.errors import JudgekitError, StoreError
 from judgekit.runs.rows import Row, RunRecord
 from judgekit.runs.runner import Task, score_into
 from judgekit.runs.store import Store
@@ -154,14 +154,14 @@ class Processes:
         """How many of these failed."""
         return sum(self._counts[1::2])
 
-    async def finish(self, stopping: Callable[[], bool], problems: Problems) -> None:
-        """Waits for them, and adds what they could not read to the problems.
+    async def finish(self, stopping: Callable[[], bool]) -> Problems:
+        """Waits for them, and says what they could not read.
 
         Raises:
             JudgekitError: That which ended one of them.
         """
         waiting = list(self._pipes)
-        found: dict[str, TraceError] = {}
+        problems = Problems()
         error: Exception | None = None
         while waiting:
             if stopping() or error is not None:
@@ -175,12 +175,11 @@ class Processes:
                 if isinstance(told, Exception):
                     error = error or told
                 else:
-                    found |= {str(problem): problem for problem in told}  # all of them see what is wrong with a file
-                    problems.failed = problems.failed or told.failed
+                    problems.join(told)
             await asyncio.sleep(_LOOK)
-        problems += sorted(found.values(), key=lambda one: -1 if one.index is None else one.index)
         if error is not None:
             raise error
+        return problems
 
 
 def _score_share(errand: Errand, share: Share, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection) -> None:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import assert_type
 
+import pandas as pd
+import polars as pl
+
 from judgekit import (
     BLEU,
     ERR,
@@ -16,6 +19,7 @@ from judgekit import (
     Before,
     Classification,
     CollaborationEfficiency,
+    Comparison,
     ExpectedCall,
     HumanMessage,
     Judge,
@@ -46,8 +50,11 @@ from judgekit import (
     WeightedCriteria,
     arun,
     attempt,
+    check_gates,
+    compare,
     near,
     read,
+    report,
     run,
     scorer,
     write,
@@ -107,6 +114,13 @@ async def uses() -> None:
     assert_type(await arun([sample], scorers), Run)
     results = run(read("x.csv", on_error=print, columns={"question": "input"}), scorers, concurrency=2)
     assert_type(results, Run)
+    assert_type(Run.stored(1, "runs.sqlite").summary["tool_call_f1"].value, float | None)
+    assert_type([row.scorer for row in results], list[str])
+    assert_type(results.to_pandas(), pd.DataFrame)
+    assert_type(results.to_polars(), pl.DataFrame)
+    assert_type(compare(results, results), Comparison)
+    assert_type(check_gates(results, ["failed <= 1%"]).met, bool)
+    report(results, "report.html")
     assert_type(write([sample], "x.jsonl", format="ragas"), Mapping[str, int])
     assert_type(Portability.between(results, results, scorer="max_tokens"), Score)
     assert_type(Ranking([("a", 0.5), ("b", 0.25)], {"a": 1}).retrieved, Sequence[str])

@@ -1,0 +1,251 @@
+"""Runs whose work is spread over processes."""
+
+import json
+import os
+import signal
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from judgekit.cli import work
+from judgekit.cli.asked import Asked, Problems
+from judgekit.cli.work import Errand, Share
+from judgekit.runs.results import Run
+from judgekit.runs.rows import RunRecord, ScorerRecord
+from judgekit.runs.store import RUNS, Store, now
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
+from judgekit.traces.sample import Sample
+
+F1 = ("--scorer", "tool_call_f1")
+JUDGED = "agent_goal_accuracy_without_reference"
+NUMBER = 23
+
+
+def sample(number: int) -> Sample:
+    messages = [HumanMessage("Hi"), AIMessage(tool_calls=[ToolCall(f"tool_{number}")])]
+    return Sample.of(messages, id=f"s{number}", reference_tool_calls=[ToolCall("tool_0")])
+
+
+def chat(number: int) -> dict:
+    call = {"id": "1", "type": "function", "function": {"name": f"tool_{number}", "arguments": "{}"}}
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    return {"id": f"s{number}", "messages": messages}
+
+
+def span(trace: int, name: str) -> dict:
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": name}]}]
+    asked = [{"role": "user", "parts": [{"type": "text", "content": f"Hi {trace}"}]}]
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": json.dumps(asked),
+        "gen_ai.output.messages": json.dumps(said),
+    }
+    return {
+        "trace_id": f"t{trace}", "span_id": f"{trace}{name}", "parent_span_id": None, "name": "chat",
+        "start_time": 1_767_225_600 + ord(name), "end_time": 1_767_225_601 + ord(name), "attributes": attributes,
+    }  # fmt: skip
+
+
+def lines(path: str, records: list) -> str:
+    Path(path).parent.mkdir(exist_ok=True)
+    Path(path).write_text("".join(one if isinstance(one, str) else f"{json.dumps(one)}\n" for one in records))
+    return path
+
+
+def own(path: str = "own.jsonl", first: int = 0, last: int = NUMBER) -> str:
+    return lines(path, [f"{sample(number).model_dump_json()}\n" for number in range(first, last)])
+
+
+def with_broken_ones() -> str:
+    path = Path(own())
+    records = path.read_text().splitlines(keepends=True)
+    for number in (0, 4, 5, 22):
+        records[number] = f'{{"id": "s{number}", "trace": {{"messages": {number}}}}}\n'
+    return lines("broken.jsonl", records)
+
+
+def document() -> str:
+    Path("document.json").write_text(json.dumps([chat(number) for number in range(NUMBER)]))
+    return "document.json"
+
+
+def folder() -> str:
+    own("all/a.jsonl", 0, 7)
+    lines("all/b.jsonl", [chat(number) for number in range(7, 16)])
+    Path("all/c.json").write_text("{oops")
+    own("all/d.jsonl", 16, NUMBER)
+    return "all"
+
+
+def references() -> str:
+    return lines("refs.jsonl", [{"id": f"s{number}", "label": f"l{number}"} for number in (*range(9), 99)])
+
+
+ASKED: dict[str, Callable[[], Asked]] = {
+    "own": lambda: Asked(file=own()),
+    "chat": lambda: Asked(file=lines("chat.jsonl", [chat(number) for number in range(NUMBER)])),
+    "one document": lambda: Asked(file=document()),
+    "a folder with a broken file": lambda: Asked(file=folder()),
+    "broken records": lambda: Asked(file=with_broken_ones()),
+    "spans of interleaved conversations": lambda: Asked(
+        file=lines("spans.jsonl", [span(trace, name) for name in "ab" for trace in range(NUMBER)])
+    ),
+    "the first few": lambda: Asked(file=with_broken_ones(), limit=11),
+    "a draw": lambda: Asked(file=with_broken_ones(), limit=15, sample=8, seed=5),
+    "references": lambda: Asked(file=own(), references=references()),
+}
+
+
+@pytest.mark.parametrize("of", [2, 3])
+@pytest.mark.parametrize("make", ASKED.values(), ids=ASKED)
+def test_shares_are_disjoint_and_together_they_are_all(make, of, monkeypatch):
+    monkeypatch.setattr(work, "_BLOCK", 3)
+    asked, scorer = make(), ToolCallF1()
+    store = Store(RUNS)
+    told = asked.model_dump(mode="json", by_alias=True)
+    record = store.begin(RunRecord(started_at=now(), scorers=[ScorerRecord.of(scorer)], asked=told))
+    errand = Errand(RUNS, record, (0,))
+
+    def done_by(share: Share) -> tuple[list[tuple[int, Sample]], Problems]:
+        problems = Problems()
+        return [(task.number, task.sample) for task in errand.tasks(store, [scorer], problems, share)], problems
+
+    everything, problems = done_by(Share())
+    shares = [done_by(Share(number, of)) for number in range(of)]
+    assert sorted((one for done, _ in shares for one in done), key=lambda one: one[0]) == everything
+    assert {number // 3 % of for number, _ in everything} == set(range(of))
+    assert all({number // 3 % of for number, _ in done} == {place} for place, (done, _) in enumerate(shares))
+    assert {str(one) for _, found in shares for one in found} == {str(one) for one in problems}
+    assert len(everything) > 7
+
+
+def rows(number: int) -> list:
+    """The rows of a run, but for what its calls took."""
+    return [row.model_copy(update={"score": row.score.model_copy(update={"calls": ()})}) for row in Run.stored(number)]
+
+
+def test_with_more_processes_a_run_is_the_same(judging, started):
+    """Of 600 samples three cannot be read; references fit but for two; a judge is asked in the first process."""
+    records = Path(own("samples.jsonl", 0, 600)).read_text().splitlines(keepends=True)
+    for number in (3, 300, 550):
+        records[number] = "no JSON\n"
+    path = lines("samples.jsonl", records)
+    references = lines("refs.jsonl", [{"id": name, "label": "x"} for name in ("s0", "s570", "no", "such")])
+    words = ["run", path, *F1, "--scorer", JUDGED, "--references", references]
+    ended = []
+    for workers in (1, 2):
+        process = started(*words, "--workers", workers)
+        out, err = process.communicate(timeout=50)
+        ended.append((process.returncode, out.split("asked a judge")[0].split(), err))
+    assert ended[1] == ended[0]
+    code, _, err = ended[0]
+    assert (code, err.count("3 records could not be read:"), err.count("references met no sample")) == (1, 1, 1)
+    assert len(rows(1)) == 2 * 597
+    assert rows(1) == rows(2)
+    assert [row.labels for row in rows(1) if row.sample_id == "s570"] == [{"label": "x"}] * 2
+    assert judging.asked.total() == 597
+
+
+def workers_of(process) -> list[int]:
+    """The processes that score for another."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(one) for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def is_running(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def places() -> set[int]:
+    """The processes that have scored so far."""
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"file:{RUNS}?mode=ro", uri=True)) as db,
+    ):  # it may be made now
+        return {place for (place,) in db.execute("SELECT DISTINCT sample / 512 % 2 FROM scores")}
+    return set()
+
+
+MANY = 25_000
+
+
+@pytest.fixture
+def at_work(started, until):
+    """A long run with two workers, both of which score."""
+    line = sample(0).model_dump_json()
+    Path("many.jsonl").write_text("".join(f"{line.replace('s0', f's{index}')}\n" for index in range(MANY)))
+
+    def begin(*words: object):
+        process = started("run", "many.jsonl", *F1, "--workers", 2, *words)
+        until(lambda: places() == {0, 1} or process.poll() is not None)
+        return process, workers_of(process)
+
+    return begin
+
+
+def went_on(started) -> bool:
+    """Whether the run goes on to all that there is."""
+    process = started("resume", "--workers", 2)
+    assert process.communicate(timeout=50)[1] == ""
+    found = Run.stored()
+    return [row.index for row in found] == list(range(MANY)) and not found.stopped
+
+
+def test_a_worker_that_dies_ends_the_run_which_goes_on_later(at_work, started):
+    process, workers = at_work()
+    os.kill(workers[0], signal.SIGKILL)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (2, "")
+    assert err == "judgekit: a process that scored beside this one has died; judgekit resume goes on\n"
+    assert not any(map(is_running, workers))
+    assert 0 < len(Run.stored()) < MANY
+    assert went_on(started)
+
+
+def test_workers_do_not_outlive_who_started_them(at_work, started, until):
+    process, workers = at_work()
+    process.kill()
+    process.communicate()
+    until(lambda: not any(map(is_running, workers)))
+    assert 0 < len(Run.stored()) < MANY
+    assert Run.stored().ended_at is None
+
+
+def test_ctrl_c_ends_all_of_them_and_keeps_what_is_done(at_work, started):
+    process, workers = at_work()
+    for one in (process.pid, *workers):  # as a terminal does
+        os.kill(one, signal.SIGINT)
+    began = time.monotonic()
+    out, err = process.communicate(timeout=20)
+    assert time.monotonic() - began < 5
+    assert process.returncode == 130
+    assert err.splitlines() == [
+        "stopping when the samples under way are done; once more to stop at once",
+        "interrupted; judgekit resume 1 goes on from here",
+    ]
+    done = len(Run.stored())
+    assert 0 < done < MANY
+    assert f"{done:,} of {done:,}" in out
+    assert not any(map(is_running, workers))
+
+
+def test_what_ends_a_worker_is_said_as_if_there_were_one_process(started, judging):
+    path = Path(own("samples.jsonl", 0, 600))
+    records = path.read_text().splitlines(keepends=True)
+    records[550] = "no JSON\n"
+    lines("samples.jsonl", records)
+    said = []
+    for workers in (1, 2):
+        process = started("run", path, *F1, "--strict", "--workers", workers)
+        out, err = process.communicate(timeout=20)
+        said.append((process.returncode, out, err))
+    assert said[0] == said[1]
+    assert said[0][0] == 2
+    assert said[0][2].startswith("judgekit: samples.jsonl, record 550 (line 551): not JSON")
