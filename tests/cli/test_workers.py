@@ -173,7 +173,7 @@ def places() -> set[int]:
     return set()
 
 
-MANY = 25_000
+MANY = 12_000
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def at_work(started, until):
 
 def went_on(started) -> bool:
     """Whether the run goes on to all that there is."""
-    process = started("resume", "--workers", 2)
+    process = started("resume")
     assert process.communicate(timeout=50)[1] == ""
     found = Run.stored()
     return [row.index for row in found] == list(range(MANY)) and not found.stopped

@@ -251,7 +251,7 @@ def test_a_row_is_there_as_soon_as_it_is_scored():
 
     @scorer
     async def slow(sample: Sample) -> float:
-        while not go_on.is_set():
+        while not go_on.is_set():  # noqa: ASYNC110 - by another thread
             await asyncio.sleep(0.01)
         return 1.0
 

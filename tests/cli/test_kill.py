@@ -1,0 +1,69 @@
+"""Runs that are killed again and again: nothing is lost but what was under way, and nothing is asked for twice."""
+
+import os
+import random
+import signal
+import sqlite3
+
+from judgekit.judges.scripted import ScriptedJudge
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.runs.runner import run
+from judgekit.runs.store import RUNS
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
+
+SAMPLES = 2_000
+KILLS = int(os.environ.get("JUDGEKIT_KILLS", "3"))
+AT_ONCE = 16
+"""The judge's concurrency."""
+
+
+def without_spending(row: Row) -> Row:
+    """A row without what the calls for it cost, how long they took, and whether they were cached."""
+    calls = [
+        call.model_copy(update={"cached": False, "cost_usd": None, "seconds": 0.0, "usage": None, "judge": ""})
+        for call in row.score.calls
+    ]
+    return row.model_copy(update={"score": row.score.model_copy(update={"calls": tuple(calls)})})
+
+
+def is_sound(path) -> bool:
+    database = sqlite3.connect(path)
+    try:
+        return database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    finally:
+        database.close()
+
+
+def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_does(
+    judging, conversations, started, until, calling
+):
+    path = conversations(SAMPLES)
+    draw = random.Random(7)  # noqa: S311 - moments, and no secrets
+    words = ["run", path, "--scorer", "tool_call_f1", "--scorer", "agent_goal_accuracy_without_reference"]
+    before = 0
+    for moment in sorted(draw.randrange(1, SAMPLES) for _ in range(KILLS)):
+        process = started(*words)
+        until(lambda: judging.asked.total() > moment or process.poll() is not None)  # noqa: B023 - called at once
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        assert is_sound(RUNS)
+        kept = len(Run.stored())
+        assert kept >= before
+        before, words = kept, ["resume"]
+    assert 0 < before < 2 * SAMPLES
+    ended = started("resume")
+    out, err = ended.communicate(timeout=50)
+    assert (ended.returncode, err) == (0, ""), err
+    assert f"{SAMPLES:,} conversations" in out
+    found = Run.stored()
+    assert (found.number, found.stopped, found.ended_at is None) == (1, "", False)
+    samples = [calling(number) for number in range(SAMPLES)]
+    judge = ScriptedJudge(lambda request: judging.answer(request.messages[1].content))
+    undisturbed = run(samples, [ToolCallF1(), AgentGoalAccuracyWithoutReference(judge)])
+    assert list(map(without_spending, found)) == list(map(without_spending, undisturbed))
+    assert [number for number, sample in found.conversations() if sample != samples[number]] == []
+    assert len(judging.asked) == SAMPLES
+    assert judging.asked.total() <= SAMPLES + KILLS * AT_ONCE
+    assert is_sound(RUNS)
