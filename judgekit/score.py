@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import GetSetDescriptorType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args
 
 from pydantic import BaseModel, Field, JsonValue, model_validator
 
@@ -23,6 +23,7 @@ from judgekit.errors import (
 from judgekit.traces.message import Many, Record, Usage
 
 Status: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 Grade: TypeAlias = Annotated[float, Field(ge=0, le=1)] | Literal["skipped", "abstained"]
 """What a judge's choice is worth: a value in [0, 1], or the status of a score that has none."""
 Explain: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]]]
@@ -201,6 +202,18 @@ class Score(_Explained):
         score = cls.model_construct(None, reason="", details={}, **fields)
         score._explain_with(explain)  # noqa: SLF001 - it is one of its own
         return score
+
+    @property
+    def tokens_paid(self) -> int | None:
+        """What its calls took of tokens that were paid for; ``None`` where a provider did not say."""
+        paid = [call.tokens_paid for call in self.calls]
+        return None if None in paid else sum(filter(None, paid))
+
+    @property
+    def usd_paid(self) -> float | None:
+        """What its calls cost in US dollars; ``None`` where a price is unknown."""
+        paid = [call.usd_paid for call in self.calls]
+        return None if None in paid else math.fsum(filter(None, paid))
 
     def diff(self) -> Diff:
         """Expected and made calls side by side, as far as ``details`` says which there were; ``print`` shows a table."""

@@ -52,6 +52,7 @@ class Asked(Record):
     sample: int | None = None
     seed: int = 0
     gates: Many[str] = ()
+    min_coverage: float = 0
     strict: bool = False
     offline: bool = False
 
@@ -63,20 +64,29 @@ class Asked(Record):
             ConfigError: It was made in Python, by what no file can hold.
         """
         if not record.asked:
-            raise ConfigError(f"run {record.number} was made in Python, and can only go on there")
+            raise ConfigError(f"run {record.number} was made in Python by what no file can hold: run it anew there")
         try:
             return cls.model_validate(record.asked)
         except ValidationError as error:
             raise ConfigError(f"run {record.number} was made by another judgekit: {explain(error)}") from error
 
     @property
+    def _all_paths(self) -> list[Path]:
+        named = [Path(self.file), *([Path(self.references)] if self.references else [])]
+        return [file for path in named for file in ([path] if path == STREAM else files_at(path))]
+
+    @property
     def paths(self) -> list[Path]:
         """The files that are read, standard input and pipes aside."""
-        named = [Path(self.file), *([Path(self.references)] if self.references else [])]
-        return [file for path in named if path != STREAM for file in files_at(path) if file.is_file()]
+        return [path for path in self._all_paths if path != STREAM and path.is_file()]
+
+    @property
+    def streams(self) -> list[Path]:
+        """Standard input and pipes, which one process can read once."""
+        return [path for path in self._all_paths if path == STREAM or (path.exists() and not path.is_file())]
 
     def inputs(self) -> list[Input]:
-        """The files that are read, by their content."""
+        """The files that are read, by their content; standard input and pipes aside."""
         return [Input.of(path) for path in self.paths]
 
     def expected(self) -> int | None:

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.app import app
-from judgekit.cli.run import Kept, numbered
+from judgekit.cli.kept import Kept, numbered
 from judgekit.errors import ConfigError
 from judgekit.reports.compare import Comparison, show_changes
 from judgekit.reports.compare import compare as compared
+from judgekit.reports.export import must_be_writable
 from judgekit.reports.html import html_report
 from judgekit.reports.terminal import console
 from judgekit.runs.results import Run
@@ -35,15 +36,15 @@ def compare(
 
     The exit code says nothing of the difference.
     """
-    if output is not None and output.suffix not in _KINDS:
-        raise ConfigError(f"--output {output}: its name must end in {' or '.join(_KINDS)}, which says what is written")
+    if output is not None:
+        must_be_writable(output, _KINDS)
     comparison = compared(Run.stored(numbered(a), store), Run.stored(numbered(b), store))
     console().print(comparison)
     show_changes(comparison, show, console())
     if output is not None:
         try:
             with replaced(output) as file:
-                file.writelines(map(str.encode, _KINDS[output.suffix](comparison, show)))
+                file.writelines(map(str.encode, _KINDS[output.suffix.lower()](comparison, show)))
         except OSError as error:
             raise ConfigError(f"--output {output}: cannot be written: {error}") from error
 
@@ -53,7 +54,7 @@ def _json(comparison: Comparison, show: int) -> Iterable[str]:
 
 
 def _html(comparison: Comparison, _: int) -> Iterable[str]:
-    return html_report(comparison.b, baseline=comparison.a)
+    return html_report(comparison)
 
 
 _KINDS: Mapping[str, Callable[[Comparison, int], Iterable[str]]] = {".json": _json, ".html": _html}

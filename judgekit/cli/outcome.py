@@ -30,15 +30,18 @@ def conclude(
     err = console(stderr=True)
     for note in run.record.notes[bool(problems.unread) :]:  # the first of them heads the list of these
         err.print(printable(note), soft_wrap=True)
-    for path in outputs if len(run) else ():  # a run that could not begin destroys nothing
-        report(run, path, found)
+    for path in outputs:
+        if len(run):
+            report(run, path, found)
+        else:  # a run that could not begin destroys nothing
+            err.print(printable(f"{path}: not written, since nothing was scored"), soft_wrap=True)
     if (page := os.environ.get(STEP_SUMMARY)) and (outputs or gates):
         append_summary(run, found, Path(page))
     if run.stopped:
         err.print(printable_lines(f"{run.stopped}; judgekit resume {run.number} goes on from here"), soft_wrap=True)
     for gate in found.gates:
         err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
-    unfinished = run.stopped or run.record.notes or problems.failed
+    unfinished = run.stopped or run.record.notes
     return int(bool(unfinished or found.undecided or not found.met))
 
 

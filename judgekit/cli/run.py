@@ -16,6 +16,7 @@ import judgekit
 from judgekit.cli.app import app
 from judgekit.cli.asked import Asked, Problems
 from judgekit.cli.interrupts import Interrupts
+from judgekit.cli.kept import Kept, Number, Output, Show, numbered, writable
 from judgekit.cli.outcome import conclude, show_problems, show_run
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.work import Errand, Processes
@@ -23,7 +24,6 @@ from judgekit.config import JUDGE_VARIABLE, Config, ScorerSpec
 from judgekit.errors import BudgetError, ConfigError, TraceError, listed
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
-from judgekit.reports.export import must_be_writable
 from judgekit.reports.gates import Gate
 from judgekit.reports.progress import Tally, progress
 from judgekit.reports.terminal import console, show_plan
@@ -40,26 +40,14 @@ from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 
 _DIFFERENCES_SHOWN = 5
-_DIGITS = 18
 
-Kept: TypeAlias = Annotated[Path, typer.Option("--store", help="The file in which runs are kept.")]
-Output: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="Write the run to a file, as its name says: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
-    ),
-]
 Gates: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--gate", help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9'; may be repeated."),
 ]
-Show: TypeAlias = Annotated[int, typer.Option(min=0, help="Show the reasons of the N lowest scores of each scorer.")]
 Workers: TypeAlias = Annotated[
     int, typer.Option(min=1, help="Processes for the scorers that ask no judge; 1 is this one.")
 ]
-Number: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
 
 
 @app.command()
@@ -136,7 +124,11 @@ def run(
         offline=offline,
     )
     settings = asked.settings(dict(os.environ), dry_run=dry_run)
-    said = {"scorers": tuple(asked.scorers or settings.scorers), "gates": (*settings.gates, *asked.gates)}
+    said = {
+        "scorers": tuple(asked.scorers or settings.scorers),
+        "gates": (*settings.gates, *asked.gates),
+        "min_coverage": settings.min_coverage,
+    }
     asked = asked.model_copy(update=said)
     if not asked.scorers:
         raise ConfigError(
@@ -145,6 +137,10 @@ def run(
     scorers = _built(settings, asked.scorers)
     for text in asked.gates:
         Gate.parse(text, [one.name for one in scorers])
+    if workers > 1 and (streams := asked.streams):
+        raise ConfigError(
+            f"--workers {workers}: {streams[0]} can be read by one process, once; write it to a file, or leave --workers out"
+        )
     outputs = writable(output)
     for one in outputs:
         must_not_be_read(one, file, references, config)
@@ -164,7 +160,12 @@ def run(
     kept = Store(store)
     record = kept.begin(record)
     errand = Errand(store, record, range(len(scorers)))
-    _score(kept, errand, scorers, settings, workers, asked.gates, show, outputs)
+    try:
+        _score(kept, errand, scorers, settings, workers, asked.gates, show, outputs)
+    except TraceError:
+        if not kept.count(record.number):
+            kept.forget(record.number)
+        raise
 
 
 @app.command()
@@ -223,22 +224,6 @@ def score(
     )
     errand = Errand(store, kept.change(record), places, kept=from_store)
     _score(kept, errand, scorers, settings, workers, asked.gates, show, outputs)
-
-
-def numbered(run: str) -> int | None:
-    """The number of a run, as it is named on the command line; ``None`` for the last one."""
-    if run == "last":
-        return None
-    if not run.isdecimal() or len(run) > _DIGITS:
-        raise ConfigError(f"{run!r}: a run is named by its number, or last; judgekit runs lists them")
-    return int(run)
-
-
-def writable(outputs: Sequence[Path] | None) -> Sequence[Path]:
-    """The files to be written, which can be."""
-    for path in outputs or ():
-        must_be_writable(path)
-    return outputs or ()
 
 
 def _built(settings: Config, specs: Sequence[ScorerSpec]) -> list[Scorer]:
@@ -336,6 +321,7 @@ def _score(
         raise TraceError(f"none of the {len(problems.unread)} records could be read; the first: {problems.unread[0]}")
     changed = [one.path for one in record.inputs if one.is_changed] if not errand.kept else []
     notes = [f"{len(problems.unread)} records could not be read"] if problems.unread else []
+    notes += ["files, or columns of them, could not be read"] if problems.failed else []
     notes += [f"{path} was written while it was read" for path in changed]
     ended = {
         "ended_at": now(),
@@ -344,7 +330,9 @@ def _score(
         "notes": record.notes if errand.kept else tuple(notes),
     }
     run = Run(store, store.change(record.model_copy(update=ended)))
-    if (code := conclude(run, problems, gates, settings.min_coverage, show=show, outputs=outputs)) or interrupts.signal:
+    if (
+        code := conclude(run, problems, gates, Asked.of(record).min_coverage, show=show, outputs=outputs)
+    ) or interrupts.signal:
         raise typer.Exit(code if interrupts.signal is None else 128 + interrupts.signal)
 
 

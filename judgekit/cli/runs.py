@@ -10,9 +10,11 @@ from pydantic import JsonValue
 from rich.console import Console
 
 from judgekit.cli.app import app
-from judgekit.cli.run import Kept, Output, Show, numbered, writable
+from judgekit.cli.asked import Asked
+from judgekit.cli.kept import Kept, Output, Show, numbered, writable
 from judgekit.errors import ConfigError, listed
 from judgekit.reports.export import report
+from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.terminal import Highlights, console, printable, show_summary, table
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
@@ -55,9 +57,17 @@ def runs(
         found = Run.stored(numbered(run), store)
         _show(found, show, seed if bootstrap else None, console())
         for path in outputs:
-            report(found, path)
+            report(found, path, _gates(found))
     else:
         _list(Store(store, read_only=True), console())
+
+
+def _gates(run: Run) -> GateResults:
+    """What came of the gates that a run was told; one that was made in Python has none."""
+    if not run.record.asked:
+        return GateResults()
+    asked = Asked.of(run.record)
+    return check_gates(run, asked.gates, min_coverage=asked.min_coverage)
 
 
 def _remove(path: Path, numbers: list[int]) -> None:

@@ -123,14 +123,20 @@ class Processes:
         self._counts = spawn.Array("q", 2 * number, lock=False)
         self._pipes: list[Connection] = []
         self._running: list[BaseProcess] = []
-        for one in range(number):
-            ours, theirs = spawn.Pipe(duplex=False)
-            told = (errand, Share(one, number), self._stop, self._counts, theirs)
-            process = spawn.Process(target=_score_share, args=told, daemon=True)
-            process.start()
-            theirs.close()
-            self._pipes.append(ours)
-            self._running.append(process)
+        # Ctrl-C reaches all processes, as SIGTERM may. These inherit that it is ignored: the first of them decides.
+        heeded = {one: signal.signal(one, signal.SIG_IGN) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            for place in range(number):
+                ours, theirs = spawn.Pipe(duplex=False)
+                told = (errand, Share(place, number), self._stop, self._counts, theirs)
+                process = spawn.Process(target=_score_share, args=told, daemon=True)
+                process.start()
+                theirs.close()
+                self._pipes.append(ours)
+                self._running.append(process)
+        finally:
+            for one, handler in heeded.items():
+                signal.signal(one, handler)
 
     def __enter__(self) -> Self:
         return self
@@ -171,6 +177,8 @@ class Processes:
                 try:
                     told = pipe.recv()
                 except EOFError:
+                    if stopping():  # the signal reached it as it began
+                        continue
                     told = StoreError("a process that scored beside this one has died; judgekit resume goes on")
                 if isinstance(told, Exception):
                     error = error or told
@@ -184,7 +192,6 @@ class Processes:
 
 def _score_share(errand: Errand, share: Share, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection) -> None:
     """Scores a share, in a process of its own, and sends back what could not be read, or the error that ended it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first of them decides
     threading.Thread(target=_end_with_parent, daemon=True).start()
     problems = Problems()
 

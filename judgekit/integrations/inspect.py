@@ -9,7 +9,6 @@ from pydantic_core import to_jsonable_python
 
 from judgekit.aggregates.total import total_of
 from judgekit.errors import ConfigError, TraceError
-from judgekit.integrations.cost import cost_usd
 from judgekit.score import Score
 from judgekit.scoring import Scorer, attempt, signature
 from judgekit.traces.known import KNOWN, fields_of
@@ -118,7 +117,7 @@ def _scored(score: Score, answer: str | None, scores: _Scores) -> Any:
     """A score as Inspect's. What the aggregate needs stands in its metadata."""
     metadata: JsonObject = {"status": score.status, "label": score.label, "details": score.details}
     if score.calls:
-        metadata |= {"judges": [*dict.fromkeys(call.judge for call in score.calls)], "cost_usd": cost_usd(score)}
+        metadata |= {"judges": [*dict.fromkeys(call.judge for call in score.calls)], "cost_usd": score.usd_paid}
     if score.warnings:
         metadata["warnings"] = list(score.warnings)
     if score.error is not None:

@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from judgekit.errors import ConfigError, listed
-from judgekit.integrations.cost import cost_usd
 from judgekit.runs.rows import Row
 from judgekit.score import Score
 
@@ -113,6 +112,6 @@ def _metadata(sample_id: str, score: Score) -> dict[str, str]:
         "judgekit.label": score.label,
         "judgekit.details": json.dumps(score.details) if score.details else None,
         "judgekit.warnings": "; ".join(score.warnings) or None,
-        "mlflow.assessment.judgeCost": None if (cost := cost_usd(score)) is None else str(cost),
+        "mlflow.assessment.judgeCost": None if not score.calls or (cost := score.usd_paid) is None else str(cost),
     }
     return {name: text for name, text in found.items() if text is not None}

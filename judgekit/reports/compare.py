@@ -23,6 +23,7 @@ from judgekit.runs.rows import Row, ScorerRecord, differences
 if TYPE_CHECKING:
     from judgekit.reports.paired import Numbers, Outcome, Pairs, ScoredPairs, Unpaired, Values
     from judgekit.stats.intervals import Interval
+    from judgekit.stats.units import Units
 
 Verdict: TypeAlias = Literal["better", "worse", "no evidence", "unchanged", "not compared"]
 
@@ -61,8 +62,7 @@ class Overall(NamedTuple):
             return f"{self.name}: {self.note}"
         sure = self.note if self.interval is None else f"{_between(self.interval)} by {self.interval.method}"
         return (
-            f"over the pairs, {self.name} is {self.a:.3f} in A and {self.b:.3f} in B, {self.b - self.a:+z.3f} ({sure}); "
-            "the table is of the mean of single scores, which is another number"
+            f"over the pairs, {self.name} is {self.a:.3f} in A and {self.b:.3f} in B, {self.b - self.a:+z.3f} ({sure})"
         )
 
 
@@ -129,13 +129,20 @@ class Difference:
             outcomes = ", ".join(_told(*pair, times) for pair, times in self.left_out.items())
             yield f"pairs that are not compared: {sum(self.left_out.values()):,} ({outcomes})"
         if self.overall is not None:
-            yield str(self.overall)
+            other = "; the table is of the mean of single scores, which is another number"
+            yield f"{self.overall}{other if self._has_another_number else ''}"
 
     def _counted(self) -> str:
         if not self.pairs:
             return "no sample has a value in both runs"
         equal = self.pairs - self.better - self.worse
         return f"of {self.pairs:,} pairs {self.better:,} better, {self.worse:,} worse, {equal:,} equal"
+
+    @property
+    def _has_another_number(self) -> bool:
+        """Whether the scores come to other than their mean, as a share within a budget and accuracy do not."""
+        both = () if self.overall is None else ((self.overall.a, self.a), (self.overall.b, self.b))
+        return any(one is not None and mean is not None and abs(one - mean) > _ROUNDING for one, mean in both)
 
     def _in_doubt(self) -> Iterator[str]:
         """What a high p does not say."""
@@ -144,8 +151,10 @@ class Difference:
         yield "no evidence of a difference"
         if self.p is not None and self.p < _ALPHA:
             yield f"p is {_chance(self.p)} before Holm's adjustment for the number of scorers"
+        elif self.interval is not None and not self.interval.low <= 0 <= self.interval.high:
+            yield f"the interval, which is approximate, is beside 0, but p, by which it is decided, is {_chance(self.p or 0)}"
         if self.detectable is None or self.detectable > 1:
-            yield "there are too few pairs to show any"
+            yield "there are too few pairs to show any, those of one group counting once"
         else:
             yield f"one of {self.detectable:.2g} or more would likely have been shown"
 
@@ -160,8 +169,8 @@ class Difference:
         return self.scorer, self.verdict, *numbers
 
 
-class _Changed(NamedTuple):
-    """The numbers in A and in B of samples, those that changed most first."""
+class Paired(NamedTuple):
+    """Of pairs of samples, their numbers in A and in B."""
 
     a: "Numbers"
     b: "Numbers"
@@ -176,6 +185,7 @@ class Comparison:
         b: What is compared with it.
         scorers: The scorers of both runs, paired by name.
         pairs: Samples of both runs, paired by id.
+        paired: Which they are, by their numbers.
         unpaired_a: The other samples of A.
         unpaired_b: The other samples of B.
         warnings: What may make a difference another than it seems.
@@ -185,11 +195,12 @@ class Comparison:
     b: Run
     scorers: tuple[Difference, ...]
     pairs: int
+    paired: Paired = field(repr=False)
     unpaired_a: "Unpaired"
     unpaired_b: "Unpaired"
     warnings: tuple[str, ...]
-    _worse: Mapping[str, _Changed] = field(repr=False)
-    _better: Mapping[str, _Changed] = field(repr=False)
+    _worse: Mapping[str, Paired] = field(repr=False)
+    _better: Mapping[str, Paired] = field(repr=False)
 
     def __iter__(self) -> Iterator[Difference]:
         return iter(self.scorers)
@@ -205,7 +216,13 @@ class Comparison:
         """The scores of the samples that a scorer gives a higher value in B, the largest gains first."""
         return self._rows(scorer, self._better[scorer], most)
 
-    def _rows(self, scorer: str, changed: _Changed, most: int) -> list[Change]:
+    def changed(self, most: int) -> set[int]:
+        """The numbers in B of the samples that got worse and better most, so many of each by each scorer."""
+        return {
+            number for found in (*self._worse.values(), *self._better.values()) for number in found.b[:most].tolist()
+        }
+
+    def _rows(self, scorer: str, changed: Paired, most: int) -> list[Change]:
         sides = list(zip(changed.a[:most].tolist(), changed.b[:most].tolist(), strict=True))
         before, after = _found(self.a, scorer, {a for a, _ in sides}), _found(self.b, scorer, {b for _, b in sides})
         return [Change(before[a], after[b]) for a, b in sides]
@@ -302,6 +319,7 @@ def compare(a: Run, b: Run) -> Comparison:
         b,
         tuple(replace(one, p_holm=p) for (one, _, _), p in zip(compared.values(), adjusted, strict=True)),
         len(pairs),
+        Paired(*pairs.numbers),
         pairs.unpaired_a,
         pairs.unpaired_b,
         (*_of_runs(a, b), *_of_scorers(a, b, names), *_of_inputs(a, b), *_of_pairs(pairs)),
@@ -310,11 +328,11 @@ def compare(a: Run, b: Run) -> Comparison:
     )
 
 
-def _compared(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, _Changed, _Changed]:
+def _compared(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, Paired, Paired]:
     """What one scorer says, before it is known how many others say something too, and who got worse and better."""
     import numpy as np  # noqa: PLC0415
 
-    from judgekit.stats.comparison import detectable_difference, mcnemar, paired_interval, sign_flip  # noqa: PLC0415
+    from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip  # noqa: PLC0415
     from judgekit.stats.units import Units  # noqa: PLC0415
 
     gains = pairs.b - pairs.a
@@ -335,16 +353,25 @@ def _compared(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, _Changed, 
             interval=paired_interval(gains, pairs.groups),
             test=test,
             p=p,
-            detectable=detectable_difference(units.standard_error() or 0.0, len(units) - 1),
+            detectable=_detectable(units),
             better=better,
             worse=worse,
             overall=_overall(pairs),
         )
     return (
         difference,
-        _Changed(pairs.numbers_a[losers], pairs.numbers_b[losers]),
-        _Changed(pairs.numbers_a[winners], pairs.numbers_b[winners]),
+        Paired(pairs.numbers_a[losers], pairs.numbers_b[losers]),
+        Paired(pairs.numbers_a[winners], pairs.numbers_b[winners]),
     )
+
+
+def _detectable(units: "Units") -> float | None:
+    """What both the spread of the differences and the least p that so many of them can have allow to be shown."""
+    from judgekit.stats.comparison import detectable_difference, least_by_signs  # noqa: PLC0415
+
+    if (least := least_by_signs(units)) is None:
+        return None
+    return max(least, detectable_difference(units.standard_error() or 0.0, len(units) - 1) or 0.0)
 
 
 def _overall(pairs: "ScoredPairs") -> Overall | None:
@@ -388,6 +415,7 @@ def _of_runs(a: Run, b: Run) -> Iterator[str]:
             yield f"{name} was stopped early ({run.stopped}): only what was scored until then is compared"
         elif run.ended_at is None:
             yield f"{name} has not ended: it is under way or broke off, and only what was scored until then is compared"
+        yield from (f"{name}: {note}" for note in run.record.notes)
 
 
 def _of_scorers(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:
@@ -423,6 +451,11 @@ def _of_pairs(pairs: "Pairs") -> Iterator[str]:
         yield f"pairs of one group in A and of another in B, where that of A holds: {pairs.regrouped:,}"
     if pairs.displaced:
         yield f"pairs of one domain in A and of another in B, whose ids may be the same by chance: {pairs.displaced:,}"
+    if pairs.in_order:
+        yield (
+            f"pairs of trials that share their id, and are paired in their order: {pairs.in_order:,}; which of them are "
+            "better or worse is a matter of chance"
+        )
     if pairs.by_place:
         yield "all ids are places in a file, counted from 0: if samples have no other id, both files must have one order"
 

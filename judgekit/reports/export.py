@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TypeAlias
@@ -36,22 +36,22 @@ def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None
         ConfigError: The name says nothing, or the file cannot be written.
     """
     path = Path(path)
-    must_be_writable(path)
+    must_be_writable(path, KINDS)
     try:
         with replaced(path) as file:
-            _KINDS[path.suffix.lower()](run, gates or GateResults(), file)
+            KINDS[path.suffix.lower()](run, gates or GateResults(), file)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error}") from error
 
 
-def must_be_writable(path: Path) -> None:
-    """Checks, before anything is scored, that a run can be written to a file.
+def must_be_writable(path: Path, kinds: Collection[str]) -> None:
+    """Checks, before there is anything to write, that a file can be written whose name ends in one of these.
 
     Raises:
         ConfigError: It cannot.
     """
-    if path.suffix.lower() not in _KINDS:
-        raise ConfigError(f"{path}: its name must end in one of {', '.join(_KINDS)}, which says what is written")
+    if path.suffix.lower() not in kinds:
+        raise ConfigError(f"{path}: its name must end in one of {', '.join(kinds)}, which says what is written")
     if path.is_dir():
         raise ConfigError(f"{path}: is a folder; name a file in it")
     if not path.absolute().parent.is_dir():
@@ -75,7 +75,7 @@ def _json_lines(run: Run, _: GateResults) -> Iterator[str]:
     return (f"{row.model_dump_json()}\n" for row in run)
 
 
-_KINDS: Mapping[str, _Write] = {
+KINDS: Mapping[str, _Write] = {
     ".html": _as_text(lambda run, _: html_report(run)),
     ".jsonl": _as_text(_json_lines),
     ".csv": _as_text(lambda run, _: csv_lines(run)),

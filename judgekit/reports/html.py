@@ -4,8 +4,7 @@ import base64
 import hashlib
 import json
 import zlib
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -13,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
-from judgekit.reports.compare import Comparison, Difference, compare
+from judgekit.reports.compare import Comparison, Difference
 from judgekit.reports.detail import detail
 from judgekit.reports.listing import MOST, Listing
 from judgekit.runs.results import Run
 from judgekit.runs.summary import Line, Summary
-from judgekit.score import Exchange
+from judgekit.score import STATUSES, Exchange
 
 if TYPE_CHECKING:
     import jinja2
@@ -57,48 +56,27 @@ class _Side(NamedTuple):
         return [one.name for one in self.run.scorers]
 
 
-def write_report(run: Run, path: Path | str, *, baseline: Run | None = None) -> None:
-    """Writes a report; see `html_report`. A file that is there is replaced when the new one is complete."""
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.writelines(html_report(run, baseline=baseline))
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def html_report(run: Run, *, baseline: Run | None = None) -> Iterator[str]:
-    """The report of a run, piece by piece: one static page with all that it shows.
+def html_report(reported: Run | Comparison) -> Iterator[str]:
+    """The report of a run, or of two that are compared, piece by piece: one static page with all that it shows.
 
     Numbers are those of all samples; of more than 10,000 samples those are in the page that have most to look at. What
     was recorded comes into the page as text alone, and a policy in the page forbids all requests, and all scripts but
     its own.
-
-    Args:
-        run: What is reported.
-        baseline: An earlier run to compare it with.
-
-    Raises:
-        ConfigError: The two runs have no scorer or no sample in common.
     """
-    if baseline is None:
-        sides = [_Side("b", run, Listing.of(run))]
-        head: dict[str, JsonValue] = {}
+    head: dict[str, JsonValue] = {}
+    if isinstance(reported, Comparison):
+        sides, pairs = _compared(reported)
+        head = {"comparison": _comparison(reported), "pairs": pairs}
     else:
-        comparison = compare(baseline, run)
-        listing = Listing.of(run, wanted=_changed(comparison))
-        only = {entry.id for entry in listing.entries} if listing.is_cut else None
-        sides = [_Side("b", run, listing), _Side("a", baseline, Listing.of(baseline, only=only))]
-        head = {"comparison": _comparison(comparison), "pairs": _pairs(*sides)}
+        sides = [_Side("b", reported, Listing.of(reported))]
+    run = sides[0].run
     head |= {side.name: _run(side) for side in sides}
     head["notes"] = [
-        note for side in sides for note in _notes(side, "The run" if baseline is None else f"Run {side.run.number}")
+        note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
     ]
     style, script = _read("report.css"), _script()
     yield from _template().generate(
-        title=f"Run {run.number}" if baseline is None else f"Run {run.number} compared with run {baseline.number}",
+        title=f"Run {' compared with run '.join(str(side.run.number) for side in sides)}",
         version=run.record.version,
         style=style,
         style_hash=_hash(style),
@@ -109,6 +87,18 @@ def html_report(run: Run, *, baseline: Run | None = None) -> Iterator[str]:
         lists=((f"list-{side.name}", _packed(side.listing.columns(side.scorers))) for side in sides),
         samples=(packed for side in sides for packed in _samples(side)),
     )
+
+
+def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
+    """Both runs, and for each sample that is listed of B the place of its counterpart in the list of A."""
+    after = Listing.of(comparison.b, wanted=comparison.changed(MOST))
+    listed = {entry.number for entry in after.entries}
+    pairs = dict(zip(comparison.paired.b.tolist(), comparison.paired.a.tolist(), strict=True))
+    shown = {a for b, a in pairs.items() if b in listed}
+    before = Listing.of(comparison.a, wanted=shown, left_out=set(pairs.values()) - shown)
+    places = {entry.number: place for place, entry in enumerate(before.entries)}
+    sides = [_Side("b", comparison.b, after), _Side("a", comparison.a, before)]
+    return sides, [places.get(pairs.get(entry.number, -1)) for entry in after.entries]
 
 
 def _run(side: _Side) -> JsonValue:
@@ -148,7 +138,7 @@ def _line(line: Line) -> dict[str, JsonValue]:
     return {
         **_number(line),
         "kind": overall.name if overall else "mean",
-        "counts": {status: line.counts[status] for status in ("scored", "skipped", "failed", "abstained")},
+        "counts": {status: line.counts[status] for status in STATUSES},
         "requests": line.requests,
         "cached": line.cached,
         "tokens": line.tokens,
@@ -192,19 +182,6 @@ def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
         )
 
 
-def _changed(comparison: Comparison) -> set[int]:
-    """The numbers of the samples that changed, where not all samples can be listed."""
-    alone = comparison.unpaired_b
-    if comparison.pairs + alone.alone + alone.repeated <= MOST:
-        return set()
-    return {
-        change.b.index
-        for one in comparison
-        for find in (comparison.worse, comparison.better)
-        for change in find(one.scorer, MOST)
-    }
-
-
 def _comparison(comparison: Comparison) -> JsonValue:
     return {
         "head": comparison.head,
@@ -234,21 +211,6 @@ def _difference(one: Difference) -> JsonValue:
         "detectable": one.detectable,
         "left_out": sum(one.left_out.values()),
     }
-
-
-def _pairs(side: _Side, baseline: _Side) -> list[JsonValue]:
-    """For each sample that is listed of a run, its place in the list of the baseline."""
-    repeated = {*side.run.duplicate_ids, *baseline.run.duplicate_ids}
-    places = {key: place for place, key in enumerate(_keys(baseline.listing, repeated)) if key is not None}
-    return [None if key is None else places.get(key) for key in _keys(side.listing, repeated)]
-
-
-def _keys(listing: Listing, repeated: Collection[str]) -> Iterator[tuple[str, int] | None]:
-    """What samples are paired by, as `compare` pairs them."""
-    times = Counter[str]()
-    for entry in listing.entries:
-        times[entry.id] += 1
-        yield None if entry.id in repeated and entry.group is None else (entry.id, times[entry.id])
 
 
 def _samples(side: _Side) -> Iterator[tuple[str, str]]:

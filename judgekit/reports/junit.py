@@ -14,7 +14,8 @@ def junit_report(run: Run, gates: GateResults) -> Iterator[str]:
 
     A score passes, whatever its value: what is enough is for gates to say, and a gate that is not met is a failure. A
     failed score is an error. Skipped and abstained ones are skipped cases, and say which of the two. Where a run was
-    stopped early, that is an error too. Source: the schema of Jenkins' xUnit plugin, junit-10.xsd.
+    stopped early, has not ended, or could not read something, that is an error too. Source: the schema of Jenkins' xUnit
+    plugin, junit-10.xsd.
     """
     began = run.started_at.strftime("%Y-%m-%dT%H:%M:%S")
     repeated = set(run.duplicate_ids)
@@ -59,6 +60,7 @@ def _ends(run: Run, gates: GateResults) -> Iterator[str]:
     for gate in gates.gates:
         failure = "" if gate.met else f'<failure type="gate" message="{xml_text(str(gate))}"/>'
         yield f'<testcase classname="gates" name="{xml_text(gate.text)}">{failure}</testcase>\n'
-    if run.stopped:
-        message = xml_text(f"stopped early: {run.stopped}")
-        yield f'<testcase classname="gates" name="all samples"><error type="stopped" message="{message}"/></testcase>\n'
+    unfinished = [run.record.unfinished] if run.record.unfinished else []
+    if missing := "; ".join((*unfinished, *run.record.notes)):
+        message = xml_text(missing)
+        yield f'<testcase classname="gates" name="all samples"><error type="incomplete" message="{message}"/></testcase>\n'

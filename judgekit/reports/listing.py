@@ -10,12 +10,11 @@ from pydantic import JsonValue
 
 from judgekit.runs.results import Run
 from judgekit.runs.rows import LabelValue, Row
-from judgekit.score import Status
+from judgekit.score import STATUSES, Status
 
 MOST = 10_000
 """Samples in one file."""
 _BINS = 10
-_STATUSES: dict[Status, str] = {"scored": "0", "skipped": "1", "failed": "2", "abstained": "3"}
 
 
 class Cell(NamedTuple):
@@ -32,7 +31,6 @@ class Entry(NamedTuple):
     concern: float
     number: int
     id: str
-    group: str | None
     domain: str | None
     labels: Mapping[str, LabelValue]
     scores: Mapping[str, Cell]
@@ -54,13 +52,13 @@ class Listing:
     histograms: Mapping[str, list[int]]
 
     @classmethod
-    def of(cls, run: Run, *, wanted: Collection[int] = (), only: Collection[str] | None = None) -> "Listing":
+    def of(cls, run: Run, *, wanted: Collection[int] = (), left_out: Collection[int] = ()) -> "Listing":
         """Looks at all rows once.
 
         Args:
             run: Whose samples.
             wanted: Numbers of samples to list before others.
-            only: Ids that samples must have to be listed.
+            left_out: Numbers of samples not to list.
         """
         histograms = {one.name: [0] * _BINS for one in run.scorers}
         samples = 0
@@ -73,7 +71,7 @@ class Listing:
                 for name, cell in entry.scores.items():
                     if cell.value is not None:
                         histograms[name][min(int(cell.value * _BINS), _BINS - 1)] += 1
-                if only is None or entry.id in only:
+                if number not in left_out:
                     yield entry
 
         listed = heapq.nsmallest(MOST, entries(), key=lambda entry: (entry.concern, entry.number))
@@ -97,7 +95,7 @@ class Listing:
     def _column(self, scorer: str) -> JsonValue:
         cells = [entry.scores.get(scorer) for entry in self.entries]
         return {
-            "status": "".join(_STATUSES[cell.status] if cell else "-" for cell in cells),
+            "status": "".join(str(STATUSES.index(cell.status)) if cell else "-" for cell in cells),
             "value": [None if cell is None or cell.value is None else round(cell.value, 9) for cell in cells],
             "label": [cell.label if cell else None for cell in cells],
         }
@@ -109,4 +107,4 @@ def _entry(rows: Sequence[Row], *, wanted: bool) -> Entry:
     concerns = (
         value if value is not None else 2.0 if status == "skipped" else -1.0 for status, value, _ in scores.values()
     )
-    return Entry(-2.0 if wanted else min(concerns), row.index, row.sample_id, row.group, row.domain, row.labels, scores)
+    return Entry(-2.0 if wanted else min(concerns), row.index, row.sample_id, row.domain, row.labels, scores)

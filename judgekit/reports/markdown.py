@@ -25,8 +25,8 @@ def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
     for gate in gates.gates:
         said = "; ".join(filter(None, (gate.found, gate.why)))
         yield f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(said)}\n"
-    if run.stopped:
-        yield f"- ❌ **stopped early**: {_code(run.stopped)}. Only what was scored until then is counted.\n"
+    if unfinished := run.record.unfinished:
+        yield f"- ❌ {_code(unfinished)}. Only what was scored until then is counted.\n"
     yield "\n"
     yield from _table(run)
     yield "\n"
@@ -68,22 +68,11 @@ def append_summary(run: Run, gates: GateResults, path: Path) -> None:
 
 
 def _table(run: Run) -> Iterator[str]:
-    asked = run.summary.asked
-    heads = ["scorer", "value", "95 % interval", "n", "skipped", "failed", "abstained"]
-    heads += ["requests", "cached", "cost"] if asked else []
+    heads, *rows = run.summary.cells()
     yield _row(heads)
     yield _row(["---", *["--:"] * (len(heads) - 1)])
-    for line in run.summary:
-        cells = [
-            _code(line.scorer.replace("|", "¦")),  # a bar would end the cell, even in code
-            "-" if line.value is None else f"{line.value:.3f}",
-            "-" if (interval := line.interval) is None else f"{interval.low:.3f} to {interval.high:.3f}",
-            f"{line.counts['scored']:,} of {line.total:,}",
-            *(f"{line.counts[status]:,}" for status in OTHERS),
-        ]
-        cost = "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
-        cells += [f"{line.requests:,}", f"{line.cached:,}", cost] if asked else []
-        yield _row(cells)
+    for scorer, *numbers in rows:
+        yield _row([_code(scorer.replace("|", "¦")), *numbers])  # a bar would end the cell, even in code
 
 
 def _told(line: Line, gates: GateResults, highlights: Highlights) -> Iterator[str]:

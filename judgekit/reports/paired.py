@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from judgekit.aggregates.total import needed_of
 from judgekit.runs.results import Run
-from judgekit.score import Score, Status
+from judgekit.score import STATUSES, Score, Status
 
 Outcome: TypeAlias = Status | Literal["missing"]
 """What became of a sample; ``missing`` where a run has no score of it at all."""
 Numbers: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
 
-_OUTCOMES: tuple[Outcome, ...] = ("missing", "scored", "skipped", "failed", "abstained")
+_OUTCOMES: tuple[Outcome, ...] = ("missing", *STATUSES)
 _EXAMPLES = 3
 _Key: TypeAlias = tuple[str, int]
 """An id, and which of the samples with this id it is."""
@@ -73,6 +73,7 @@ class Pairs:
         unpaired_b: What is left of B.
         regrouped: How many pairs name different groups in A and B; that of A holds.
         displaced: How many pairs name different domains.
+        in_order: How many pairs share their id with others.
         by_place: Whether all ids are the numbers of samples in their run.
     """
 
@@ -80,6 +81,7 @@ class Pairs:
     unpaired_b: Unpaired
     regrouped: int
     displaced: int
+    in_order: int
     by_place: bool
     _before: "_Side"
     _after: "_Side"
@@ -96,8 +98,10 @@ class Pairs:
         places = {key: place for place, key in enumerate(before.read(a, repeated)) if key is not None}
         counterparts = array("q")
         strangers: list[str] = []
+        in_order = 0
         for key in after.read(b, repeated):
             counterparts.append(-1 if key is None else places.pop(key, -1))
+            in_order += key is not None and counterparts[-1] >= 0 and key[0] in repeated
             if key is not None and counterparts[-1] < 0 and len(strangers) < _EXAMPLES:
                 strangers.append(key[0])
         paired = np.asarray(counterparts, np.int64)
@@ -113,6 +117,7 @@ class Pairs:
             Unpaired(left, after.repeated, tuple(strangers)),
             _different(groups_a, groups_b),
             _different(np.asarray(before.domains)[at_a], np.asarray(after.domains)[at_b]),
+            in_order,
             before.by_place and after.by_place,
             before,
             after,
@@ -123,6 +128,11 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self._at_a)
+
+    @property
+    def numbers(self) -> tuple[Numbers, Numbers]:
+        """Of each pair the number of its sample in A, and in B."""
+        return np.asarray(self._before.numbers)[self._at_a], np.asarray(self._after.numbers)[self._at_b]
 
     def scored(self, scorer: str) -> ScoredPairs:
         """Those that a scorer gave a value in both runs."""

@@ -54,13 +54,10 @@ class Tally:
         self.done += 1
         if score.status == "failed":
             self.failed += 1
-        for call in score.calls:
-            if call.cached:
-                self.cached += 1
-                continue
-            self.requests += 1
-            cost = call.usd_paid
-            self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
+        cached, cost = sum(call.cached for call in score.calls), score.usd_paid
+        self.cached += cached
+        self.requests += len(score.calls) - cached
+        self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
 
     def told(self, now: float) -> tuple[float | None, str, str]:
         """The share that is done, how far it is at this time on a monotonic clock, and what else there is to say."""

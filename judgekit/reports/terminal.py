@@ -1,6 +1,5 @@
 """What a run shows on a terminal: a line a scorer, reasons. All that comes from a recording is made harmless."""
 
-import heapq
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +54,7 @@ class Highlights:
     """What is shown of single rows: for each scorer the ``show`` lowest, and why others were not scored."""
 
     show: int = 0
-    _lowest: dict[str, list[tuple[float, int, Row]]] = field(default_factory=dict[str, list[tuple[float, int, Row]]])
+    _lowest: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
     _reasons: dict[tuple[str, Status], Counter[str]] = field(default_factory=dict[tuple[str, Status], Counter[str]])
 
     @classmethod
@@ -70,20 +69,18 @@ class Highlights:
         return found
 
     def add(self, row: Row) -> None:
-        """Looks at one row."""
+        """Looks at one row; those with lower values come first."""
         score = row.score
         if score.value is None:
             reasons = self._reasons.setdefault((score.scorer, score.status), Counter())
             if score.reason in reasons or len(reasons) < _REASONS_COUNTED:
                 reasons[score.reason] += 1
-        elif self.show:
-            lowest = self._lowest.setdefault(score.scorer, [])
-            push = heapq.heappush if len(lowest) < self.show else heapq.heappushpop
-            push(lowest, (-score.value, -row.index, row))
+        elif len(lowest := self._lowest.setdefault(score.scorer, [])) < self.show:
+            lowest.append(row)
 
     def lowest(self, scorer: str) -> list[Row]:
         """The rows with the lowest values, lowest first."""
-        return [row for _, _, row in sorted(self._lowest.get(scorer, ()), reverse=True)]
+        return self._lowest.get(scorer, [])
 
     def reasons(self, scorer: str, status: Status) -> list[tuple[str, int]]:
         """The most common reasons why samples have this status, with how often they were given."""
@@ -186,7 +183,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int =
         else:
             made.add_column(column, justify="right", no_wrap=True)
     for row in rows:
-        made.add_row(*map(_Words, row[:words]), *map(_text, row[words:]))
+        made.add_row(*map(_Words, row[:words]), *map(printable, row[words:]))
     return made
 
 
@@ -233,11 +230,12 @@ def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
 def _trials(line: Line) -> Iterator[str]:
     """What repeated trials come to, if there are any."""
     if trials := line.trials:
-        most = trials[-1]
         both = (("pass^k", [one.all.value for one in trials]), ("pass@k", [one.any.value for one in trials]))
         figures = "; ".join(f"{name} {', '.join(map(_rounded, values))}" for name, values in both)
-        fewer = f"; {most.all.too_few:,} of them have fewer than {most.k}" if most.all.too_few else ""
-        yield f"{trials[0].all.tasks:,} tasks, k = 1 to {most.k} trials of each: {figures}{fewer}"
+        enough = ", ".join(f"{one.all.tasks:,}" for one in trials)
+        over = f"; over {enough} of them, with k scored" if trials[-1].all.too_few else ""
+        tasks = trials[0].all.tasks + trials[0].all.too_few
+        yield f"{tasks:,} tasks, k = 1 to {trials[-1].k} trials of each: {figures}{over}"
 
 
 def _show_slices(summary: Summary, on: Console) -> None:
@@ -335,4 +333,4 @@ def _hanging(head: str, text: str) -> RenderableType:
 
 
 def _text(text: str) -> Text:
-    return Text(printable(text))
+    return Text(printable(text), overflow="fold")

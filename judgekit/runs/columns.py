@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import fsum
 from typing import Literal, TypeAlias
 
 from judgekit.runs.rows import LabelValue, Row
@@ -12,7 +11,6 @@ from judgekit.runs.rows import LabelValue, Row
 Kind: TypeAlias = Literal["text", "status", "boolean", "integer", "number"]
 Cell: TypeAlias = LabelValue | None
 
-STATUSES = ("scored", "skipped", "failed", "abstained")
 _MOST_LABELS = 100
 """With more names than these, one column holds all labels."""
 _GREATEST = 2**63
@@ -44,18 +42,6 @@ def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> Sequence[Sequenc
         for cells, column in zip(found, columns, strict=True):
             cells.append(column.of(row))
     return found
-
-
-def _tokens(row: Row) -> int | None:
-    paid = [call.tokens_paid for call in row.score.calls]
-    known = [tokens for tokens in paid if tokens is not None]
-    return sum(known) if len(known) == len(paid) else None
-
-
-def _cost_usd(row: Row) -> float | None:
-    paid = [call.usd_paid for call in row.score.calls]
-    known = [cost for cost in paid if cost is not None]
-    return fsum(known) if len(known) == len(paid) else None
 
 
 def _labels(rows: Iterable[Row]) -> Sequence[Column]:
@@ -106,6 +92,6 @@ _OF_SCORES: Sequence[Column] = (
     Column("warnings", "text", lambda row: "; ".join(row.score.warnings) or None),
     Column("requests", "integer", lambda row: sum(not call.cached for call in row.score.calls)),
     Column("cached", "integer", lambda row: sum(call.cached for call in row.score.calls)),
-    Column("tokens", "integer", _tokens),
-    Column("cost_usd", "number", _cost_usd),
+    Column("tokens", "integer", lambda row: row.score.tokens_paid),
+    Column("cost_usd", "number", lambda row: row.score.usd_paid),
 )

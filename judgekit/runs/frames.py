@@ -5,8 +5,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from judgekit.errors import ConfigError
-from judgekit.runs.columns import STATUSES, Cell, cells_of, columns_of
+from judgekit.runs.columns import Cell, cells_of, columns_of
 from judgekit.runs.rows import Row
+from judgekit.score import STATUSES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -143,8 +143,8 @@ class Run:
     def _notes(self) -> Iterator[str]:
         """What there is to know beside the numbers."""
         yield from self.record.notes
-        if self.stopped:
-            yield f"stopped early ({self.stopped}): only what was scored until then is counted"
+        if unfinished := self.record.unfinished:
+            yield f"{unfinished}: only what was scored until then is counted"
         if self.duplicate_ids:
             shown = ", ".join(map(repr, islice(self.duplicate_ids, _IDS_SHOWN)))
             yield f"{len(self.duplicate_ids)} ids belong to more than one sample: {shown}"

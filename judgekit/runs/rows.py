@@ -197,3 +197,10 @@ class RunRecord(Record):
     notes: Many[str] = ()
     version: str = ""
     keeps_text: bool = True
+
+    @property
+    def unfinished(self) -> str:
+        """Why not all samples may be scored; empty if all are."""
+        if self.stopped:
+            return f"stopped early ({self.stopped})"
+        return "under way, or broken off" if self.ended_at is None else ""

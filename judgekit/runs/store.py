@@ -1,6 +1,7 @@
-"""Where runs are kept: one SQLite file, in which every score is as soon as it is there."""
+"""Where runs are kept: one SQLite file, into which scores are written as they are made."""
 
 import asyncio
+import os
 import sqlite3
 import weakref
 import zlib
@@ -57,6 +58,8 @@ _MIGRATIONS = (
 _AT_ONCE = 0.1
 """Seconds in which scores are written together."""
 _COMPRESSION = 1
+_READ_AT_ONCE = 64
+"""Conversations."""
 _ADVICE = {
     sqlite3.SQLITE_FULL: "make room on the disk; what was scored until then is kept",
     sqlite3.SQLITE_BUSY: "another program is writing in it; try again when it is done",
@@ -68,6 +71,7 @@ _CALLS = TypeAdapter(tuple[JudgeCall, ...])
 _SAMPLE = "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _CONVERSATION = "INSERT OR IGNORE INTO conversations VALUES (?, ?, ?)"
 _SCORE = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?"
 _EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?, ?, ?, ?, ?)"
 _ROWS = """
     SELECT sample, id, trace_id, "group", domain, labels, name, status, value, label, error, aggregate, warnings, calls,
@@ -114,7 +118,8 @@ class Store:
                 raise StoreError(f"{path}: there are no runs yet; judgekit run makes them")
             if not read_only:
                 make_folder(path)
-            db = connect(path, read_only=read_only)
+            # What cannot be written is read as if nobody ever wrote it. Elsewhere others may, while rows are read.
+            db = connect(path, read_only=read_only and not _is_writable(path.parent))
         try:
             self._inode = None if path is None else path.stat().st_ino
             self._prepare(db, read_only=read_only)
@@ -129,6 +134,7 @@ class Store:
         version = schema_version(db, self.path, _APPLICATION_ID, newest)
         db.execute("COMMIT")
         if read_only:
+            db.execute("PRAGMA query_only = ON")
             if version < newest:
                 raise StoreError(f"{self.path}: is of schema {version}; judgekit run brings it up to date")
             return
@@ -193,8 +199,22 @@ class Store:
         return record
 
     def change(self, record: RunRecord) -> RunRecord:
-        """Writes what is known of a run anew: it ended, or goes on, perhaps with more scorers."""
+        """Writes what is known of a run anew: it ended, or goes on, perhaps with more scorers.
+
+        Scorers that another program added to it meanwhile stay.
+
+        Raises:
+            StoreError: They stand where this one's would.
+        """
         with self.transaction() as db:
+            there = self.record(record.number)
+            pairs = zip(there.scorers, record.scorers, strict=False)
+            if any((one.name, one.signature) != (other.name, other.signature) for one, other in pairs):
+                raise StoreError(
+                    f"{self.path}: another program has just added scorers to run {record.number}; try again"
+                )
+            if len(there.scorers) > len(record.scorers):
+                record = record.model_copy(update={"scorers": there.scorers, "asked": there.asked})
             self._put_record(db, record)
         return record
 
@@ -323,6 +343,12 @@ class Store:
         """
         return Counts(*map(int, next(self._select(sql, run))))
 
+    def forget(self, run: int) -> None:
+        """Takes back a run that was begun and holds nothing; another one gets another number."""
+        with self.transaction() as db:
+            db.execute("DELETE FROM runs WHERE number = ?", (run,))
+            db.execute("DELETE FROM scorers WHERE run = ?", (run,))
+
     def remove(self, runs: Collection[int]) -> None:
         """Deletes all that is kept of runs for good, and gives its space back.
 
@@ -368,12 +394,17 @@ class Store:
 
     def conversations(self, run: int, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
         """The samples that are kept and wanted, with their numbers."""
-        for number, body in self._select("SELECT number, sample FROM conversations WHERE run = ? ORDER BY number", run):
-            if not wanted(number):
-                continue
-            with self._undamaged(f"sample {number} of run {run}"):
-                sample = Sample.model_validate_json(zlib.decompress(body))
-            yield number, sample
+        sql = "SELECT number, sample FROM conversations WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
+        last = -1
+        # A statement that is left open would keep this connection from writing as soon as another one has written.
+        while block := list(self._select(sql, run, last, _READ_AT_ONCE)):
+            for number, body in block:
+                last = number
+                if not wanted(number):
+                    continue
+                with self._undamaged(f"sample {number} of run {run}"):
+                    sample = Sample.model_validate_json(zlib.decompress(body))
+                yield number, sample
 
     def exchanges(self, run: int) -> Iterator[tuple[int, str, int, Exchange]]:
         """What judges were sent and replied: the sample's number, the scorer, which of the score's calls it was."""
@@ -428,6 +459,7 @@ class Recorder:
             line = self._line(Score.failed(score.scorer, f"the score cannot be written: {error}", error="StoreError"))
         place = self._places[score.scorer]
         self._add(_SCORE, row.index, place, *line)
+        self._add(_NO_EXCHANGES, row.index, place)  # those of a score that this one takes the place of
         for number, call in enumerate(row.score.calls if self._text else ()):
             if call.exchange is not None:
                 self._add_text(_EXCHANGE, call.exchange, row.index, place, number)
@@ -503,6 +535,10 @@ def _encoded(text: str | None) -> str | None:
 def _text(text: str | None) -> str | None:
     """A name as a file can hold it."""
     return None if text is None else text.encode(errors="backslashreplace").decode()
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def now() -> datetime:

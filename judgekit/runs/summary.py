@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from judgekit.aggregates.total import Total, needed_of, total_of
 from judgekit.errors import listed
 from judgekit.runs.rows import Row
-from judgekit.score import JudgeCall, Score, Status
+from judgekit.score import STATUSES, JudgeCall, Score, Status
 from judgekit.traces.rendering import plain_name
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Line:
     _values: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
     _groups: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
     _grouped: bool = field(default=False, repr=False)
+    _unscored: set[int] = field(default_factory=set[int], repr=False)
     _scores: dict[str, list[Score]] = field(default_factory=dict[str, list[Score]], repr=False)
 
     def add(self, row: Row) -> None:
@@ -82,6 +83,8 @@ class Line:
         for call in score.calls:
             self._add_call(call)
         if score.value is None:
+            if row.group is not None:
+                self._unscored.add(hash(row.group))
             return
         self._grouped = self._grouped or row.group is not None
         self._groups.append(hash(row.group if row.group is not None else (row.index,)))
@@ -162,12 +165,16 @@ class Line:
 
     @property
     def trials(self) -> Sequence[Trials]:
-        """For k = 1, 2 ... what k trials come to, where samples are trials of tasks, by their groups, that succeed or not."""
+        """For k = 1, 2 ... what k trials come to, where samples are trials of tasks, by their groups, that succeed or not.
+
+        Only scored trials are looked at. A task of which none was scored has fewer than 1.
+        """
         from judgekit.stats.trials import over_tasks, pass_at_k, pass_hat_k  # noqa: PLC0415
 
         if not self._grouped or not set(self._values) <= {0.0, 1.0}:
             return []
         made, succeeded = Counter(self._groups), Counter[int]()
+        made.update(dict.fromkeys(self._unscored, 0))
         for group, value in zip(self._groups, self._values, strict=True):
             succeeded[group] += value == 1
         tasks = [(times, succeeded[group]) for group, times in made.items()]
@@ -219,7 +226,7 @@ class Line:
         return f"{value} ({self.over()})"
 
 
-OTHERS: tuple[Status, ...] = ("skipped", "failed", "abstained")
+OTHERS = STATUSES[1:]
 
 
 def _on_one_line(name: str) -> str:
@@ -253,9 +260,8 @@ class Summary:
     def add(self, row: Row) -> None:
         """Counts one score."""
         self._count(row)
-        if row.domain is not None:
-            self._slice("domain", row.domain, row)
-        for name, value in row.labels.items():
+        domain = {} if row.domain is None else {"domain": row.domain}
+        for name, value in {**domain, **row.labels, **domain}.items():  # a label of its name would count a sample twice
             self._slice(name, str(value), row)
 
     def _count(self, row: Row) -> None:
@@ -281,6 +287,21 @@ class Summary:
     def asked(self) -> bool:
         """Whether any judge answered, now or from its cache."""
         return any(line.requests or line.cached for line in self)
+
+    def cells(self) -> Iterator[Sequence[str]]:
+        """The heads of a table, and a line for each scorer, in which - stands for what there is not."""
+        asked = self.asked
+        yield ("scorer", "value", "95 % interval", "n", *OTHERS, *(("requests", "cached", "cost") if asked else ()))
+        for line in self:
+            cost = "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
+            yield (
+                line.scorer,
+                "-" if line.value is None else f"{line.value:.3f}",
+                "-" if (interval := line.interval) is None else f"{interval.low:.3f} to {interval.high:.3f}",
+                f"{line.counts['scored']:,} of {line.total:,}",
+                *(f"{line.counts[status]:,}" for status in OTHERS),
+                *((f"{line.requests:,}", f"{line.cached:,}", cost) if asked else ()),
+            )
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines.values())

@@ -1,10 +1,11 @@
 """Two runs over the same samples: how far they differ, and how likely chance alone would make them differ so far."""
 
 from collections.abc import Sequence
+from math import floor, log2
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, nctdtrinc, stdtrit
+from scipy.special import bdtr, betaincinv, nctdtrinc, stdtrit
 
 from judgekit.stats.intervals import Interval, bounded_interval
 from judgekit.stats.units import Groups, Units
@@ -91,3 +92,21 @@ def detectable_difference(standard_error: float, df: int, *, power: float = 0.8,
     if standard_error <= 0 or df < 1:
         return None
     return standard_error * float(nctdtrinc(df, 1 - power, stdtrit(df, 1 - alpha / 2)))
+
+
+def least_by_signs(units: Units, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """The smallest true mean difference that `mcnemar` or `sign_flip` can show with probability ``power``, at the best.
+
+    With m units that differ their p is no less than 2 * 2**-m, so that it takes some of them: 6 where ``alpha`` is 0.05.
+    At the best all go to one side. If each unit then differs with probability q, by as much as those do that differ
+    here, at least m of G differ with a probability that is the incomplete beta function I_q(m, G - m + 1). A t test,
+    which `detectable_difference` is of, knows no such bound: of few differences it says too little.
+
+    Returns:
+        ``None`` where there are fewer than m units, or none that differs.
+    """
+    least, count = floor(1 - log2(alpha)) + 1, len(units)
+    sums = np.abs(units.sums(units.values))
+    if count < least or not sums.any():
+        return None
+    return float(sums[sums != 0].mean() * count / len(units.values) * betaincinv(least, count - least + 1, power))

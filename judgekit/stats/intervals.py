@@ -22,9 +22,9 @@ class Interval(NamedTuple):
 def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Interval | None:
     """The interval of a mean of scores, by what the scores are.
 
-    Where no group has a second value: `wilson` if all are 0 or 1, else `t_interval`. Where one has: `clustered`. The
-    last two are cut to [0, 1], where every mean of scores lies, which does not change how often they cover it; and
-    where all units are alike, so that they would have no width, `bounded_interval` says what takes their place.
+    `wilson` if all are 0 or 1 and no group has a second value, else `t_interval`, cut to [0, 1], where every mean of
+    scores lies, which does not change how often it covers it; and where all units are alike, so that it would have no
+    width, `bounded_interval` says what takes its place.
 
     Returns:
         ``None`` where there are fewer than two units, and nothing can be said; one score that is 0 or 1 has an interval.
@@ -59,26 +59,26 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval | None:
     return Interval(low, high, "Wilson")
 
 
-def t_interval(values: ArrayLike, *, level: float = 0.95) -> Interval | None:
-    """The interval of a mean by Student's t with n - 1 degrees of freedom; ``None`` where values do not differ.
+def t_interval(units: Units, *, level: float = 0.95) -> Interval | None:
+    """The interval of the mean of all values by Student's t, with as many degrees of freedom as there are units, less one.
 
-    Source: Student 1908, https://doi.org/10.1093/biomet/6.1.1. Assumes independent values, and a mean that is nearly
-    normal: with values that are very skewed, such as a few failures among many successes, it takes many of them.
+    The standard error is that of `Units.standard_error`, so that with groups it is cluster-robust. Source: Student 1908,
+    https://doi.org/10.1093/biomet/6.1.1. Assumes independent units and a mean that is nearly normal: where values are very
+    skewed, such as a few failures among many successes, or where there are under some 20 groups, it covers the mean less
+    often than it says.
+
+    Returns:
+        ``None`` where units do not differ.
     """
-    return _t_interval(Units.of(values), level)
-
-
-def clustered(values: ArrayLike, groups: Groups, *, level: float = 0.95) -> Interval | None:
-    """The interval of the mean of all values by t with G - 1 degrees of freedom; ``None`` where G groups do not differ.
-
-    The standard error is that of `Units.standard_error`. Assumes independent groups, and more than a few of them: with
-    under some 20 it covers the mean less often than it says.
-    """
-    return _t_interval(Units.of(values, groups), level)
+    if not (error := units.standard_error()):
+        return None
+    mean, half = float(units.values.mean()), error * float(stdtrit(len(units) - 1, (1 + level) / 2))
+    method = "t" if units.codes is None else f"cluster-robust t, {len(units):,} groups"
+    return Interval(mean - half, mean + half, method)
 
 
 def bounded_interval(units: Units, least: float, most: float, *, level: float = 0.95) -> Interval | None:
-    """The interval of a mean of values between ``least`` and ``most``: that of t, or of clustered t, cut to these.
+    """The interval of a mean of values between ``least`` and ``most``: `t_interval`, cut to these.
 
     Where all units are alike, t would say that the mean is known exactly. What is known is that none of G units is
     otherwise, so that a share of at most p of all can be: p is the upper bound of `wilson` for 0 of G, z**2 / (G + z**2).
@@ -97,7 +97,7 @@ def bounded_interval(units: Units, least: float, most: float, *, level: float = 
     count = len(units)
     if count < 2:
         return None
-    if spread := _t_interval(units, level):
+    if spread := t_interval(units, level=level):
         return spread._replace(low=max(least, spread.low), high=min(most, spread.high))
     mean, share = float(units.values.mean()), _z(level) ** 2 / (count + _z(level) ** 2)
     method = f"Wilson, all {'values' if units.codes is None else f'{count:,} groups'} alike"
@@ -135,14 +135,6 @@ def bootstrap(
         return None
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), "bootstrap" if units.codes is None else f"bootstrap, {count:,} groups")
-
-
-def _t_interval(units: Units, level: float) -> Interval | None:
-    if not (error := units.standard_error()):
-        return None
-    mean, half = float(units.values.mean()), error * float(stdtrit(len(units) - 1, (1 + level) / 2))
-    method = "t" if units.codes is None else f"cluster-robust t, {len(units):,} groups"
-    return Interval(mean - half, mean + half, method)
 
 
 def _resamples(units: Units, random: np.random.Generator) -> Iterator[NDArray[np.float64]]:

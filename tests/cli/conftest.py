@@ -58,9 +58,9 @@ _COMMAND = """
 import signal
 import judgekit.judges.cache, judgekit.judges.replies
 from judgekit.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have switched it off
 judgekit.judges.cache.LEASE = judgekit.judges.replies.LEASE = 0.2  # what was under way when it was killed is asked soon
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have switched it off
     main()
 """
 

@@ -56,16 +56,16 @@ def test_a_comparison_is_written_as_json_or_as_a_page(cli):
     assert code == 0
     (one,) = json.loads(Path("found.json").read_text(encoding="utf-8"))["scorers"]
     assert (one["verdict"], one["worse"], len(one["losses"]), one["gains"]) == ("worse", 8, 5, [])
-    code, _, _ = cli("compare", 1, 2, "--store", "runs.sqlite", "-o", "found.html")
+    code, _, _ = cli("compare", 1, 2, "--store", "runs.sqlite", "-o", "Found.HTML")
     assert code == 0
-    assert Path("found.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+    assert Path("Found.HTML").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((1, 2, "-o", "found.pdf"), "--output found.pdf: its name must end in .json or .html"),
-        ((1, 2, "-o", "nowhere/found.json"), "--output nowhere/found.json: cannot be written"),
+        ((1, 2, "-o", "found.pdf"), "found.pdf: its name must end in one of .json, .html"),
+        ((1, 2, "-o", "nowhere/found.json"), "nowhere/found.json: there is no folder nowhere; make it first"),
         ((1, 9), "holds no run 9; judgekit runs lists those that are there"),
         ((1, "two"), "'two': a run is named by its number, or last"),
         (

@@ -108,6 +108,16 @@ def test_what_could_not_be_read_is_still_said_of_a_run_that_went_on(cli, convers
     assert (again.code, again.err) == (1, "1 records could not be read\n")
 
 
+def test_files_that_could_not_be_read_are_still_said_of_a_run_that_went_on(cli, conversations):
+    Path("all").mkdir()
+    conversations(2).rename("all/a.jsonl")
+    Path("all/b.json").write_text("{oops")
+    assert cli("run", "all", "--scorer", F1).code == 1
+    again = cli("resume")
+    assert (again.code, again.err) == (1, "files, or columns of them, could not be read\n")
+    assert "note: files, or columns of them, could not be read" in cli("runs", "last").out
+
+
 def test_runs_are_named_by_their_number_or_as_the_last(cli, broken_off):
     path = broken_off()
     cli("run", path, "--scorer", F1)
@@ -307,7 +317,11 @@ def test_other_references_are_noticed(cli, judging, conversations):
 def test_a_run_that_was_made_in_python_goes_on_there_alone(cli, conversations):
     judgekit.run(read(conversations(2)), [judgekit.ToolCallF1()], store=RUNS)
     for words in (("resume",), ("score", 1, "--scorer", "tool_call_accuracy")):
-        assert cli(*words) == (2, "", "judgekit: run 1 was made in Python, and can only go on there\n")
+        assert cli(*words) == (
+            2,
+            "",
+            "judgekit: run 1 was made in Python by what no file can hold: run it anew there\n",
+        )
 
 
 def test_a_run_of_a_later_make_says_so(cli, conversations):

@@ -934,6 +934,14 @@ def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, server):
     assert (other.code, other.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "0", "5"])
 
 
+def test_a_file_that_is_not_written_since_nothing_was_scored_is_named(cli, server):
+    config = judged(server)
+    config.write_text(f"{config.read_text()}budget = {{requests = 0}}\n")
+    ended = cli("run", write(calling("a")), *GOAL, "--config", config, "-o", "rows.jsonl")
+    assert (ended.code, Path("rows.jsonl").exists()) == (1, False)
+    assert "rows.jsonl: not written, since nothing was scored\n" in ended.err
+
+
 @pytest.mark.parametrize(
     ("status", "code", "error", "exit_code"),
     [
@@ -1059,5 +1067,8 @@ def test_a_second_signal_ends_it_at_once(server, tmp_path):
         process.kill()
         process.wait()
         server.together.abort()
-    assert (process.returncode, err) == (130, "interrupted; judgekit resume 1 goes on from here\n")
+    assert (process.returncode, err.splitlines()) == (
+        130,
+        ["rows.jsonl: not written, since nothing was scored", "interrupted; judgekit resume 1 goes on from here"],
+    )
     assert not Path("rows.jsonl").exists()

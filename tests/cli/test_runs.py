@@ -62,6 +62,16 @@ def test_each_run_has_a_line_the_newest_last(cli):
     ]
 
 
+@pytest.mark.parametrize("content", [None, b"", b"{oops", b'{"foo": 1}', b"\xff\xfe\xff"])
+def test_what_could_not_be_read_is_no_run(cli, conversations, content):
+    cli("run", conversations(1), "--scorer", "tool_call_f1")
+    if content is not None:
+        Path("other.jsonl").write_bytes(content)
+    assert cli("run", "other.jsonl", "--scorer", "tool_call_f1").code == 2
+    assert [record.number for record in Store(RUNS).records()] == [1]
+    assert Run.stored().number == 1
+
+
 def test_failed_scores_are_counted(cli, conversations):
     cli("run", conversations(3), "--scorer", "tool_call_f1")
     store = Store(RUNS)
@@ -187,6 +197,20 @@ def test_a_run_is_written_to_files_and_its_lowest_scores_are_shown(cli):
     assert "says, the lowest 1:" in ended.out
     assert [Row.model_validate_json(line) for line in Path("rows.jsonl").read_text().splitlines()] == list(Run.stored())
     assert Path("page.html").read_text().startswith("<!doctype html>")
+
+
+def test_files_that_are_written_later_have_the_gates_too(cli, conversations):
+    Path("judgekit.toml").write_text('gate = ["tool_call_f1 >= 0"]\nmin_coverage = 1')
+    path = conversations(3)
+    with path.open("a") as file:
+        file.write(Sample.of([], id="nothing is expected").model_dump_json() + "\n")
+    assert cli("run", path, "--scorer", "tool_call_f1", "-o", "at_once.xml", "-o", "at_once.md").code == 1
+    Path("judgekit.toml").unlink()
+    assert cli("runs", "last", "-o", "later.xml", "-o", "later.md").code == 0
+    for kind in ("xml", "md"):
+        at_once, later = (Path(f"{when}.{kind}").read_text() for when in ("at_once", "later"))
+        assert "min_coverage" in at_once
+        assert later == at_once
 
 
 def test_intervals_are_those_of_the_bootstrap_where_it_is_asked_for(cli):

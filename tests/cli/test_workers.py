@@ -129,7 +129,7 @@ def rows(number: int) -> list:
     return [row.model_copy(update={"score": row.score.model_copy(update={"calls": ()})}) for row in Run.stored(number)]
 
 
-def test_with_more_processes_a_run_is_the_same(judging, started):
+def test_with_more_processes_a_run_is_the_same(cli, judging, started):
     """Of 600 samples three cannot be read; references fit but for two; a judge is asked in the first process."""
     records = Path(own("samples.jsonl", 0, 600)).read_text().splitlines(keepends=True)
     for number in (3, 300, 550):
@@ -137,18 +137,27 @@ def test_with_more_processes_a_run_is_the_same(judging, started):
     path = lines("samples.jsonl", records)
     references = lines("refs.jsonl", [{"id": name, "label": "x"} for name in ("s0", "s570", "no", "such")])
     words = ["run", path, *F1, "--scorer", JUDGED, "--references", references]
-    ended = []
-    for workers in (1, 2):
-        process = started(*words, "--workers", workers)
-        out, err = process.communicate(timeout=50)
-        ended.append((process.returncode, out.split("asked a judge")[0].split(), err))
-    assert ended[1] == ended[0]
-    code, _, err = ended[0]
+    process = started(*words, "--workers", 2)
+    out, err = process.communicate(timeout=50)
+    code, *said = cli(*words)
+    assert (process.returncode, err) == (code, said[1])
+    assert out.split("asked a judge")[0].split() == said[0].split("asked a judge")[0].split()
     assert (code, err.count("3 records could not be read:"), err.count("references met no sample")) == (1, 1, 1)
     assert len(rows(1)) == 2 * 597
     assert rows(1) == rows(2)
     assert [row.labels for row in rows(1) if row.sample_id == "s570"] == [{"label": "x"}] * 2
     assert judging.asked.total() == 597
+
+
+def test_what_can_be_read_once_is_not_shared(cli):
+    os.mkfifo("pipe")
+    for path in ("-", "pipe"):
+        ended = cli("run", path, *F1, "--workers", 2)
+        assert (ended.code, ended.err) == (
+            2,
+            f"judgekit: --workers 2: {path} can be read by one process, once; write it to a file, or leave --workers out\n",
+        )
+    assert not RUNS.exists()
 
 
 def workers_of(process) -> list[int]:
@@ -163,42 +172,30 @@ def is_running(pid: int) -> bool:
     return False
 
 
-def places() -> set[int]:
-    """The processes that have scored so far."""
-    with (
-        suppress(sqlite3.Error),
-        closing(sqlite3.connect(f"file:{RUNS}?mode=ro", uri=True)) as db,
-    ):  # it may be made now
-        return {place for (place,) in db.execute("SELECT DISTINCT sample / 512 % 2 FROM scores")}
-    return set()
+def rows_there() -> int:
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{RUNS}?mode=ro", uri=True)) as db:
+        return db.execute("SELECT count(*) FROM scores").fetchone()[0]
+    return 0  # it may be made now
 
 
-MANY = 12_000
+MANY = 20_000
 
 
 @pytest.fixture
 def at_work(started, until):
-    """A long run with two workers, both of which score."""
+    """A long run with two workers, at least one of which has scored, unless they are to be caught earlier."""
     line = sample(0).model_dump_json()
     Path("many.jsonl").write_text("".join(f"{line.replace('s0', f's{index}')}\n" for index in range(MANY)))
 
-    def begin(*words: object):
-        process = started("run", "many.jsonl", *F1, "--workers", 2, *words)
-        until(lambda: places() == {0, 1} or process.poll() is not None)
+    def begin(*, early: bool = False):
+        process = started("run", "many.jsonl", *F1, "--workers", 2)
+        until(lambda: len(workers_of(process)) == 2 and (early or rows_there()))
         return process, workers_of(process)
 
     return begin
 
 
-def went_on(started) -> bool:
-    """Whether the run goes on to all that there is."""
-    process = started("resume")
-    assert process.communicate(timeout=50)[1] == ""
-    found = Run.stored()
-    return [row.index for row in found] == list(range(MANY)) and not found.stopped
-
-
-def test_a_worker_that_dies_ends_the_run_which_goes_on_later(at_work, started):
+def test_a_worker_that_dies_ends_the_run_which_goes_on_later(cli, at_work):
     process, workers = at_work()
     os.kill(workers[0], signal.SIGKILL)
     out, err = process.communicate(timeout=20)
@@ -206,10 +203,11 @@ def test_a_worker_that_dies_ends_the_run_which_goes_on_later(at_work, started):
     assert err == "judgekit: a process that scored beside this one has died; judgekit resume goes on\n"
     assert not any(map(is_running, workers))
     assert 0 < len(Run.stored()) < MANY
-    assert went_on(started)
+    assert cli("resume").code == 0
+    assert [row.index for row in Run.stored()] == list(range(MANY))
 
 
-def test_workers_do_not_outlive_who_started_them(at_work, started, until):
+def test_workers_do_not_outlive_who_started_them(at_work, until):
     process, workers = at_work()
     process.kill()
     process.communicate()
@@ -218,34 +216,38 @@ def test_workers_do_not_outlive_who_started_them(at_work, started, until):
     assert Run.stored().ended_at is None
 
 
-def test_ctrl_c_ends_all_of_them_and_keeps_what_is_done(at_work, started):
-    process, workers = at_work()
+@pytest.mark.parametrize(
+    ("early", "number"),
+    [(True, signal.SIGINT), (False, signal.SIGINT), (True, signal.SIGTERM)],
+    ids=["while they start", "while they score", "of a service manager"],
+)
+def test_a_signal_to_all_of_them_ends_them_and_keeps_what_is_done(at_work, early, number):
+    process, workers = at_work(early=early)
+    time.sleep(0.1 if early else 0)
     for one in (process.pid, *workers):  # as a terminal does
-        os.kill(one, signal.SIGINT)
+        os.kill(one, number)
     began = time.monotonic()
     out, err = process.communicate(timeout=20)
-    assert time.monotonic() - began < 5
-    assert process.returncode == 130
+    assert time.monotonic() - began < 10
+    assert process.returncode == 128 + number
     assert err.splitlines() == [
         "stopping when the samples under way are done; once more to stop at once",
         "interrupted; judgekit resume 1 goes on from here",
     ]
     done = len(Run.stored())
-    assert 0 < done < MANY
+    assert (0 if early else 1) <= done < MANY
     assert f"{done:,} of {done:,}" in out
     assert not any(map(is_running, workers))
 
 
-def test_what_ends_a_worker_is_said_as_if_there_were_one_process(started, judging):
+def test_what_ends_a_worker_is_said_as_if_there_were_one_process(cli, started):
     path = Path(own("samples.jsonl", 0, 600))
     records = path.read_text().splitlines(keepends=True)
     records[550] = "no JSON\n"
     lines("samples.jsonl", records)
-    said = []
-    for workers in (1, 2):
-        process = started("run", path, *F1, "--strict", "--workers", workers)
-        out, err = process.communicate(timeout=20)
-        said.append((process.returncode, out, err))
-    assert said[0] == said[1]
-    assert said[0][0] == 2
-    assert said[0][2].startswith("judgekit: samples.jsonl, record 550 (line 551): not JSON")
+    words = ("run", path, *F1, "--strict")
+    process = started(*words, "--workers", 2)
+    out, err = process.communicate(timeout=50)
+    assert (process.returncode, out, err) == cli(*words)
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith("judgekit: samples.jsonl, record 550 (line 551): not JSON")

@@ -141,10 +141,35 @@ def test_what_so_many_samples_could_have_shown_has_that_power():
     )
 
 
+@pytest.mark.parametrize("groups", [None, [f"t{number}" for number in range(5) for _ in range(3)]])
+def test_what_no_p_of_so_few_could_show_is_not_said_to_have_been_detectable(groups):
+    """Of 5 pairs, or groups of them, all of which rise, 2 of the 32 ways to change sides come as far."""
+    b = [0.6, 0.61, 0.59, 0.6, 0.61] if groups is None else [0.6, 0.61, 0.59] * 4 + [0.6, 0.5, 0.5]
+    (one,) = found = compare(numbered([0.1] * len(b), groups), numbered(b, groups))
+    assert (one.p, one.detectable) == (2 / 32, None)
+    assert "no evidence of a difference; " in text(found)
+    assert "; there are too few pairs to show any, those of one group counting once" in text(found)
+
+
+def test_few_changes_of_0_and_1_need_a_difference_that_mcnemar_would_show():
+    """With 3 of 50 changed, t alone would call 0.097 detectable, which McNemar shows in 37 of 100 times."""
+    (one,) = compare(numbered([0] * 3 + [1] * 47), numbered([1] * 50))
+    assert scipy.stats.binom.sf(5, 50, one.detectable) == pytest.approx(0.8)
+
+
 def test_few_samples_are_not_said_to_be_equal():
     (one,) = found = compare(numbered([1, 0]), numbered([0, 1]))
     assert (one.verdict, one.p, one.difference) == ("no evidence", 1, 0)
-    assert "no evidence of a difference; there are too few pairs to show any" in text(found)
+    assert "no evidence of a difference; " in text(found)
+    assert "; there are too few pairs to show any, those of one group counting once" in text(found)
+
+
+def test_an_interval_beside_0_does_not_go_without_a_word_where_p_is_not_small():
+    """5 of 20 rise, none falls: 2 x 1 / 2**5, by hand."""
+    (one,) = found = compare(numbered([0] * 20), numbered([1] * 5 + [0] * 15))
+    assert (one.verdict, one.p) == ("no evidence", 2 / 2**5)
+    assert one.interval.low > 0
+    assert "no evidence of a difference; the interval, which is approximate, is beside 0, but p, " in text(found)
 
 
 def test_samples_that_did_not_change_leave_room_for_others_that_would():
@@ -216,6 +241,7 @@ def test_ids_that_stand_for_several_samples_are_paired_if_these_are_trials_of_a_
     (one,) = found = compare(trials(1, 0, 1, group="t"), trials(0, 0, 1, 1, group="t"))
     assert (one.pairs, found.unpaired_b) == (4, (1, 0, ("task",)))
     assert one.interval.method.endswith("2 groups")
+    assert "paired in their order: 3; which of them are better or worse is a matter of chance" in found.warnings[0]
 
 
 def test_the_order_of_trials_does_not_matter_to_the_mean():
@@ -314,6 +340,11 @@ def test_runs_that_are_not_whole_are_warned_of():
     ]
 
 
+def test_what_a_run_could_not_read_is_warned_of():
+    a, b = told({"x": 1}), told({"x": 1})
+    assert warnings(a, changed(b, notes=("1 records could not be read",))) == ["B: 1 records could not be read"]
+
+
 def test_a_run_that_is_compared_with_itself_is_warned_of(tmp_path):
     one = told({"x": 1})
     assert warnings(one, one) == ["A and B are the same run"]
@@ -383,6 +414,14 @@ def test_what_cannot_be_compared_says_why(a, b, said):
     (one,) = found = compare(*(run(samples, [Told(aggregate=name)]) for name in (a, b)))
     assert (one.pairs, one.overall.interval) == (2, None)
     assert said in text(found)
+
+
+def test_what_is_the_mean_by_another_name_is_not_said_to_be_another_number():
+    scorer = Told(aggregate="judgekit.aggregates.total:mean")
+    (one,) = found = compare(*(run([sample(str(n), told=n % up) for n in range(9)], [scorer]) for up in (1, 2)))
+    assert (one.overall.a, one.overall.b) == (one.a, one.b)
+    assert "is 0.000 in A and 0.444 in B" in text(found)
+    assert "another number" not in text(found)
 
 
 def test_many_pairs_are_not_drawn_again_and_again(monkeypatch):

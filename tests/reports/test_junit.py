@@ -70,7 +70,15 @@ def test_a_run_that_was_stopped_is_an_error(run_of):
     stopped = Run(run.store, run.record.model_copy(update={"stopped": "the budget is spent"}))
     *_, suite = parsed(stopped, check_gates(run, ["f1 > 0.2"]))
     assert [case.get("name") for case in suite] == ["f1 > 0.2", "all samples"]
-    assert suite[1][0].get("message") == "stopped early: the budget is spent"
+    assert suite[1][0].get("message") == "stopped early (the budget is spent)"
+
+
+def test_what_could_not_be_read_is_an_error(run_of):
+    run = run_of(SCORES)
+    (gates,) = parsed(Run(run.store, run.record.model_copy(update={"notes": ("1 records could not be read",)})))[1:]
+    assert [(case.get("name"), case[0].tag, case[0].get("message")) for case in gates] == [
+        ("all samples", "error", "1 records could not be read")
+    ]
 
 
 def test_each_scorer_has_a_suite_also_one_without_a_score(run_of):

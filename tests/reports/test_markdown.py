@@ -86,7 +86,7 @@ def test_gates_and_what_is_wrong_with_a_run_stand_first(run_of):
         "### judgekit, run 1\n\n"
         f"- ❌ **not met**: `f1 > 0.5`: `found 0.5 (n=1 of 2; 1 skipped); {few}`\n"
         "- ✅ met: `n >= 1`: `found 1 of 2`\n"
-        "- ❌ **stopped early**: `interrupted`."
+        "- ❌ `stopped early (interrupted)`."
     )
     assert "- `2 records unread`\n" in text
     assert f"- `f1`: `too few samples: {few}`\n" in text

@@ -12,6 +12,7 @@ from judgekit import (
     AIMessage,
     HumanMessage,
     Judge,
+    Run,
     Sample,
     Score,
     SystemMessage,
@@ -20,11 +21,13 @@ from judgekit import (
     ToolCallF1,
     ToolMessage,
     TopicAdherence,
+    compare,
     read,
+    report,
     run,
     scorer,
 )
-from judgekit.reports.html import write_report
+from judgekit.reports.html import html_report
 from judgekit.score import JudgeCall
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.trace import Label
@@ -108,6 +111,10 @@ def shown(page) -> str:
 # --- reports
 
 
+def write_comparison(before: Run, after: Run, path: Path) -> None:
+    path.write_text("".join(html_report(compare(before, after))), encoding="utf-8")
+
+
 @scorer
 def halves(sample: Sample) -> Score:
     """Scores of all kinds, by the sample's name."""
@@ -169,7 +176,7 @@ def large(tmp_path_factory) -> Path:
     """A report of 10,000 samples."""
     folder = tmp_path_factory.mktemp("large")
     scored = run((sample(number) for number in range(10_000)), [halves, evens], store=folder / "runs.sqlite")
-    write_report(scored, folder / "report.html")
+    report(scored, folder / "report.html")
     return folder / "report.html"
 
 
@@ -179,9 +186,7 @@ def demo(tmp_path_factory, examples) -> Path:
     folder = tmp_path_factory.mktemp("demo")
     judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
     scorers = [ToolCallAccuracy(), ToolCallF1(), TopicAdherence(judge), AgentGoalAccuracyWithReference(judge)]
-    write_report(
-        run(read(examples / "conversations.jsonl"), scorers, store=folder / "runs.sqlite"), folder / "report.html"
-    )
+    report(run(read(examples / "conversations.jsonl"), scorers, store=folder / "runs.sqlite"), folder / "report.html")
     return folder / "report.html"
 
 
@@ -201,7 +206,7 @@ def compared(tmp_path_factory) -> Path:
     after = run(
         [sample(number, "All is done.") for number in range(5, 65)], [doubles, evens], store=folder / "runs.sqlite"
     )
-    write_report(after, folder / "report.html", baseline=before)
+    write_comparison(before, after, folder / "report.html")
     return folder / "report.html"
 
 
@@ -275,6 +280,28 @@ def test_a_sample_shows_its_conversation_its_scores_and_what_judges_were_asked(d
         expect(chosen.locator(".asked pre").last).to_contain_text('"verdict": "not_achieved"')
 
 
+def test_the_score_that_is_asked_for_stands_first(demo, opened):
+    with opened(demo, "#/sample/2/topic_adherence") as page:
+        assert page.locator(".score h3").first.inner_text() == "topic_adherence"
+        assert page.locator(".score").count() == 4
+        assert page.evaluate("document.querySelector('.scores').scrollTop") == 0
+
+
+def test_on_a_phone_a_button_leads_past_the_scores(demo, opened):
+    with opened(demo, "#/sample/2", viewport=PHONE) as page:
+        page.click(".to-talk")
+        expect(page.locator(".talk h2")).to_be_focused()
+        expect(page.locator(".message").first).to_be_in_viewport()
+
+
+def test_all_scores_are_printed_dark_on_light(large, opened):
+    with opened(large, "#/sample/1", color_scheme="dark", viewport={"width": 1200, "height": 300}) as page:
+        page.emulate_media(media="print")
+        scores = page.locator(".scores")
+        assert scores.evaluate("one => getComputedStyle(one).maxHeight") == "none"
+        assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
+
+
 def test_a_call_and_its_result_are_folded(demo, opened):
     with opened(demo, "#/sample/2") as page:
         assert page.locator(".call pre").count() == 0
@@ -293,13 +320,15 @@ def test_what_a_judge_quotes_and_cites_is_marked_where_it_stands(tmp_path, opene
 
     made = Sample.of([HumanMessage("I saw\nthe seam\n(left) leak."), AIMessage("Oh.")], id="a")
     both = made.model_copy(update={"rival": made.trace})
-    write_report(run([both], [quoting], store=tmp_path / "runs.sqlite"), tmp_path / "report.html")
+    report(run([both], [quoting], store=tmp_path / "runs.sqlite"), tmp_path / "report.html")
     with opened(tmp_path / "report.html", "#/sample/0/quoting") as page:
         assert page.locator("mark.quote").all_text_contents() == ["the seam\n(left)"]
         cited = page.evaluate("[...document.querySelectorAll('.is-cited')].map((one) => one.id)")
         assert cited == ["b-message-1", "b-rival-2"]
         page.click(".cites .jump >> text=rival 2")
         assert page.evaluate("document.activeElement.id") == "b-rival-2"
+        turn_to(page, "#/samples")  # of one scorer, with its reasons
+        assert page.locator(".heads .cell").all_inner_texts() == ["#", "id", "quoting", "reason"]
 
 
 def test_filters_and_order_leave_and_sort_what_they_say(large, opened):
@@ -321,11 +350,27 @@ def test_filters_and_order_leave_and_sort_what_they_say(large, opened):
         expect(page.locator(STATUS)).to_have_text("10,000 of 10,000 samples")
 
 
+def test_the_names_of_scorers_stand_whole_above_their_values(demo, opened):
+    with opened(demo, "#/samples") as page:
+        heads = page.locator(".heads a")
+        assert heads.last.inner_text().replace("\n", "") == "agent_goal_accuracy_with_reference"
+        cut = "all => all.filter((one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight).length"
+        assert heads.evaluate_all(cut) == 0
+
+
 def test_a_bar_of_the_distribution_leads_to_its_samples(demo, opened):
     with opened(demo) as page:
         page.locator(".histogram").nth(0).locator("a").first.click()
         expect(page.locator(STATUS)).to_have_text("5 of 14 samples")  # those with tool_call_accuracy under 0.1
         assert {text[:4] for text in page.locator(".rows .value .number").all_inner_texts()} == {"0.00"}
+
+
+def test_a_slice_leads_to_its_samples(large, opened):
+    for name, samples in (("rail", "5,000"), ("no", "6,666")):  # a domain, a label
+        with opened(large) as page:
+            unfold(page)
+            page.locator(".slices th a").get_by_text(name, exact=True).click()
+            expect(page.locator(STATUS)).to_have_text(f"{samples} of 10,000 samples")
 
 
 def test_keys_lead_through_the_samples(large, opened):
@@ -386,6 +431,26 @@ def test_two_runs_stand_beside_each_other(compared, opened):
         assert "All is done." in page.locator(".talk").nth(1).inner_text()
         assert "All is done." not in page.locator(".talk").nth(0).inner_text()
         assert "turned round" in page.locator(".half").nth(1).inner_text()
+        assert page.locator(".half").count() == 2  # what did not change is folded
+        page.click("text=both reasons")
+        assert page.locator(".half").count() == 4
+
+
+def test_only_a_difference_that_there_is_evidence_of_has_a_colour(compared, opened):
+    with opened(compared) as page:
+        row = page.locator(".differences tbody tr", has_text="halves")
+        assert "no evidence" in row.locator("th").inner_text()
+        assert row.locator(".better, .worse, .arrow:not(:empty)").count() == 0
+
+
+def test_pairs_that_are_left_out_can_be_looked_at(compared, opened):
+    with opened(compared) as page:
+        left_out = page.locator(".differences tr", has_text="halves").locator("td[data-name='left out'] a")
+        number = left_out.inner_text()
+        left_out.click()
+        page.wait_for_selector(".samples")
+        expect(page.locator(STATUS)).to_have_text(f"{number} of 65 samples")
+        assert page.locator(".rows .badge").count() == int(number)
 
 
 # --- for everybody
@@ -506,7 +571,7 @@ def hostile(tmp_path_factory) -> Path:
 
     folder = tmp_path_factory.mktemp("hostile")
     scored = run([one(text) for text in (*HOSTILE, evil)], [unkind], store=folder / "runs.sqlite")
-    write_report(scored, folder / "report.html", baseline=scored)
+    write_comparison(scored, scored, folder / "report.html")
     return folder / "report.html"
 
 
@@ -557,7 +622,7 @@ def test_the_policy_stops_what_would_get_past(demo, browser):
 
 
 def test_a_run_of_no_samples_can_be_opened(tmp_path, opened):
-    write_report(run([], [halves], store=tmp_path / "runs.sqlite"), tmp_path / "report.html")
+    report(run([], [halves], store=tmp_path / "runs.sqlite"), tmp_path / "report.html")
     with opened(tmp_path / "report.html") as page:
         assert "0 of 0" in shown(page)
         turn_to(page, "#/samples?q=x")

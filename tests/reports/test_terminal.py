@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from rich.console import Console
 
+from judgekit import AIMessage, Sample, run, scorer
 from judgekit.aggregates.total import Total
 from judgekit.reports.terminal import Highlights, console, printable, show_plan, show_summary
 from judgekit.runs.rows import Row
@@ -30,6 +31,12 @@ def _no_settings(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
+@scorer
+def labelled(sample: Sample) -> float:
+    """What the label says."""
+    return float(sample.label or 0)
+
+
 def row(index: int, score: Score, sample_id: str | None = None) -> Row:
     return Row(sample_id=str(index) if sample_id is None else sample_id, index=index, score=score)
 
@@ -40,8 +47,10 @@ def shown(rows: Iterable[Row], show: int = 0, on: Console | None = None, thin: M
     made = on or console()
     made.file = out
     summary, highlights = Summary(), Highlights(show)
+    rows = list(rows)
     for one in rows:
         summary.add(one)
+    for one in sorted(rows, key=lambda row: row.score.value or 0):
         highlights.add(one)
     show_summary(summary, highlights, made, thin=thin)
     return out.getvalue()
@@ -221,16 +230,15 @@ def test_a_number_of_too_few_samples_is_marked():
 
 
 def test_repeated_trials_of_tasks_that_succeed_or_not_have_a_line():
-    """Two tasks, one solved in 2 of 3 trials, the other always, twice."""
+    """Two tasks, one solved in 2 of 3 trials, the other always, twice; and one of which no trial was scored."""
     rows = [
         row(index, Score.scored("s", value)).model_copy(update={"group": group})
         for index, (group, value) in enumerate([("a", 1), ("a", 0), ("a", 1), ("b", 1), ("b", 1)])
     ]
-    lines = [line.rstrip() for line in shown(rows).splitlines()]
-    assert (
-        "s: 2 tasks, k = 1 to 3 trials of each: pass^k 0.833, 0.667, 0.000; pass@k 0.833, 1.000, 1.000; "
-        "1 of them have fewer than 3" in lines
-    )
+    figures = "k = 1 to 3 trials of each: pass^k 0.833, 0.667, 0.000; pass@k 0.833, 1.000, 1.000;"
+    assert f"s: 2 tasks, {figures} over 2, 2, 1 of them, with k scored" in " ".join(shown(rows).split())
+    failed = row(5, Score.failed("s", "broken")).model_copy(update={"group": "c"})
+    assert f"s: 3 tasks, {figures} over 2, 2, 1 of them, with k scored" in " ".join(shown([*rows, failed]).split())
     assert "trials" not in shown([one.model_copy(update={"group": None}) for one in rows])
 
 
@@ -362,18 +370,18 @@ def test_none_are_shown_unless_they_are_asked_for():
     assert "lowest" not in shown([row(0, Score.scored("s", 0, reason="nothing"))])
 
 
-@given(st.lists(st.sampled_from([0, 0.25, 0.5, 0.5, 1]), max_size=15), st.integers(0, 6), st.randoms())
-def test_the_lowest_are_those_that_sorting_puts_first_in_whatever_order_they_come(values, show, shuffle):
-    rows = [row(index, Score.scored("s", value)) for index, value in enumerate(values)]
-    highlights = Highlights(show)
-    for one in shuffle.sample(rows, len(rows)):
-        highlights.add(one)
-    assert highlights.lowest("s") == sorted(rows, key=lambda one: (one.score.value, one.index))[:show]
+@given(st.lists(st.sampled_from([0, 0.25, 0.5, 0.5, 1]), max_size=15), st.integers(1, 6))
+def test_the_lowest_of_a_run_are_those_that_sorting_puts_first(values, show):
+    made = run(
+        [Sample.of([AIMessage("")], id=str(at), label=str(value)) for at, value in enumerate(values)], [labelled]
+    )
+    found = [(row.score.value, row.index) for row in Highlights.of(made, show).lowest("labelled")]
+    assert found == sorted((value, index) for index, value in enumerate(values))[:show]
 
 
 def test_the_lowest_of_each_scorer_are_its_own():
     highlights = Highlights(1)
-    for name, values in (("s", [0.5, 0.25]), ("t", [1, 0.75])):
+    for name, values in (("s", [0.25, 0.5]), ("t", [0.75, 1])):
         for index, value in enumerate(values):
             highlights.add(row(index, Score.scored(name, value)))
     assert [highlights.lowest(name)[0].score.value for name in "st"] == [0.25, 0.75]
@@ -556,6 +564,17 @@ def test_a_long_reason_hangs_under_its_beginning():
         "             word word word word word",
         "             word word",
     ]
+
+
+def test_a_long_word_is_broken_and_not_cut():
+    """An id that is cut cannot be looked up."""
+    on = console()
+    on.width = 60
+    text = shown(
+        [row(0, Score.failed("s", "b" * 200)), row(1, Score.scored("s", 0.0, reason="c" * 200))], show=1, on=on
+    )
+    assert "…" not in text
+    assert (text.count("b"), text.count("c")) == (200, 201)  # one in the heads
 
 
 # --- the console and the progress

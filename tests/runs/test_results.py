@@ -5,6 +5,10 @@ import tracemalloc
 import pytest
 from pydantic import ValidationError
 
+from judgekit.reports.gates import GateResults
+from judgekit.reports.junit import junit_report
+from judgekit.reports.markdown import markdown_report
+from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score, Status
 
@@ -82,6 +86,14 @@ def test_a_run_prints_as_its_summary(run_of):
     found = run_of(row(0, "a", "s", 1), row(0, "a", "longer", 0))
     assert str(found) == "s       1.00 (n=1 of 1)\nlonger  0.00 (n=1 of 1)"
     assert str(run_of()) == "no scores"
+
+
+def test_a_run_that_has_not_ended_says_so(run_of):
+    whole = run_of(row(0, "a"))
+    broken = Run(whole.store, whole.record.model_copy(update={"ended_at": None}))
+    assert str(broken).splitlines()[-1] == "under way, or broken off: only what was scored until then is counted"
+    assert "`under way, or broken off`. Only" in "".join(markdown_report(broken, GateResults()))
+    assert 'message="under way, or broken off"' in "".join(junit_report(broken, GateResults()))
 
 
 def test_a_run_that_was_stopped_says_so(run_of):

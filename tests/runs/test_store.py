@@ -222,6 +222,19 @@ def test_a_score_that_is_made_again_takes_the_place_of_the_old_one(run_of):
     assert found.score == Score.scored("s", 1)
 
 
+def test_what_judges_said_for_a_score_goes_when_it_is_made_again():
+    run(samples(1), [fine], store=RUNS)
+    store = Store(RUNS)
+    said = Exchange(messages=[("user", "Was it good?")], reply="?")
+    call = JudgeCall(judge="j", prompt="p", exchange=said)
+    failed = Score.failed("fine", "no verdict", calls=[call, call])
+    for score in (failed, Score.scored("fine", 1, calls=[call.model_copy(update={"exchange": None}), call])):
+        recorder = Recorder(store, store.record())
+        recorder.row(Row(index=0, sample_id="0", score=score))
+        recorder.flush()
+    assert list(store.exchanges(1)) == [(0, "fine", 1, said)]
+
+
 def test_without_text_no_word_of_a_conversation_is_in_the_file(run_of):
     exchange = Exchange(messages=[("user", "SECRET")], reply="SECRET")
     score = Score.scored(
@@ -342,6 +355,47 @@ def test_two_that_write_runs_into_one_file_at_once_do_not_disturb_each_other():
     for thread in threads:
         thread.join()
     assert [len(Run.stored(number, RUNS)) for number in (1, 2, 3, 4)] == [200] * 4
+
+
+def test_what_is_kept_can_be_read_while_others_write_and_so_can_be_scored_again():
+    run(samples(3), [fine], store=RUNS)
+    reader, other = Store(RUNS), Store(RUNS)
+    record = reader.record()
+    found = []
+    for number, _ in reader.conversations(1):
+        for store in (other, reader):
+            store.change(record)
+        found.append(number)
+    assert found == [0, 1, 2]
+
+
+def test_a_run_that_was_opened_before_others_wrote_is_read_as_it_is():
+    run(samples(500), [fine], store=RUNS)
+    found = Run.stored(path=RUNS)
+    rows = iter(found)
+    next(rows)
+    run(samples(500), [fine], store=RUNS)
+    assert len(list(rows)) == 499
+    assert [row.index for row in found] == list(range(500))
+    assert Run.stored(2, RUNS).store.count(2) == found.store.count(2) == 500
+
+
+def test_two_that_add_scorers_to_one_run_do_not_take_each_other_s_place():
+    run(samples(1), [fine], store=RUNS)
+    store = Store(RUNS)
+    before = store.record()
+
+    def adding(name: str) -> RunRecord:
+        added = ScorerRecord(name=name, signature=None, identity=None, judged=False)
+        return before.model_copy(update={"scorers": (*before.scorers, added), "asked": {"file": name}})
+
+    store.change(adding("mine"))
+    with pytest.raises(StoreError, match="another program has just added scorers to run 1; try again"):
+        store.change(adding("yours"))
+    store.change(before.model_copy(update={"stopped": "interrupted"}))  # by one that began before and ends now
+    found = store.record()
+    assert ([one.name for one in found.scorers], found.asked) == (["fine", "mine"], {"file": "mine"})
+    assert found.stopped == "interrupted"
 
 
 def test_a_program_may_end_in_the_middle_of_reading(run_python):

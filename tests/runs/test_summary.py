@@ -353,3 +353,11 @@ def test_a_long_name_of_a_figure_is_cut_in_its_line_and_whole_in_the_figures():
     assert [len(name) for name in found.overall.figures] == [502, 503, 80]  # as JSON, since they are hardly names
     told = next(found.told())
     assert told.startswith(f'macro mean; "{"x" * 76}... 0.250, "{"x" * 76}... 0.500, {"法" * 80} 0.750; over 3 domains')
+
+
+def test_a_label_that_is_called_domain_is_not_counted_beside_the_domain():
+    found = Summary()
+    for index, domain in enumerate(["air", "air", "rail", None]):
+        scored = row(Score.scored("s", 1), index)
+        found.add(scored.model_copy(update={"domain": domain, "labels": {"kind": "x", "domain": "rail"}}))
+    assert {name: part["s"].total for name, part in found.slices["domain"].items()} == {"air": 2, "rail": 2}

@@ -9,8 +9,9 @@ from statsmodels.stats.contingency_tables import mcnemar as mcnemar_of_statsmode
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
-from judgekit.stats.comparison import detectable_difference, holm, mcnemar, paired_interval, sign_flip
-from judgekit.stats.intervals import clustered, wilson
+from judgekit.stats.comparison import detectable_difference, holm, least_by_signs, mcnemar, paired_interval, sign_flip
+from judgekit.stats.intervals import t_interval, wilson
+from judgekit.stats.units import Units
 
 DARWIN = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]  # heights of maize, crossed minus self-fertilised
 QUARTERS = st.integers(-4, 4).map(lambda quarter: quarter / 4)
@@ -22,7 +23,7 @@ def test_a_paired_interval_is_that_of_the_paired_t_test_or_the_clustered_one():
     theirs = scipy.stats.ttest_rel(first, second).confidence_interval()
     assert paired_interval(first - second)[:2] == pytest.approx(tuple(theirs))
     groups = random.integers(0, 9, 30)
-    assert paired_interval(first - second, groups) == clustered(first - second, groups)
+    assert paired_interval(first - second, groups) == t_interval(Units.of(first - second, groups))
 
 
 @given(st.lists(st.tuples(QUARTERS, st.sampled_from("abcde")), max_size=30))
@@ -126,3 +127,18 @@ def test_of_many_samples_it_is_2_80_standard_errors():
 @pytest.mark.parametrize(("standard_error", "df"), [(0, 9), (0.1, 0)])
 def test_without_spread_nothing_can_be_said_of_what_is_detectable(standard_error, df):
     assert detectable_difference(standard_error, df) is None
+
+
+@pytest.mark.parametrize("n", [6, 20, 50, 1_000])
+def test_what_signs_can_show_is_shown_in_80_of_100_times_where_all_differences_have_one_side(n):
+    assert mcnemar(0, 6) < 0.05 < mcnemar(0, 5)
+    differ = least_by_signs(Units.of([1.0] + [0.0] * (n - 1)))
+    assert scipy.stats.binom.sf(5, n, differ) == pytest.approx(0.8)
+    assert least_by_signs(Units.of([-0.5] * 3 + [0.0] * (n - 3))) == pytest.approx(differ / 2)
+    pairs = np.repeat(np.arange(n), 2)
+    assert least_by_signs(Units.of([1.0] * 2 + [0.0] * 2 * (n - 1), pairs)) == pytest.approx(differ)
+
+
+@pytest.mark.parametrize("differences", [[], [0.5] * 5, [0.0] * 100])
+def test_signs_of_fewer_than_6_or_of_no_difference_show_nothing(differences):
+    assert least_by_signs(Units.of(differences)) is None

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.regression.linear_model import OLS
 
-from judgekit.stats.intervals import bootstrap, clustered, mean_interval, t_interval, wilson
+from judgekit.stats.intervals import bootstrap, mean_interval, t_interval, wilson
+from judgekit.stats.units import Units
 
 EIGHTHS = st.integers(0, 8).map(lambda eighth: eighth / 8)
 BINARY = st.integers(0, 1).map(float)
@@ -48,9 +49,9 @@ def test_there_is_no_share_of_nothing_and_none_over_all():
     st.sampled_from([0.8, 0.95]),
 )
 def test_t_is_that_of_scipy(values, level):
-    found = t_interval(values, level=level)
+    found = t_interval(Units.of(values), level=level)
     assert found[:2] == bounds(scipy.stats.ttest_1samp(values, 0).confidence_interval(level))
-    assert clustered(values, range(len(values)), level=level) == found
+    assert t_interval(Units.of(values, range(len(values))), level=level) == found
 
 
 @settings(max_examples=20)
@@ -59,10 +60,10 @@ def test_clustered_is_that_of_statsmodels(count, more, seed, scale, shift):
     random = np.random.default_rng(seed)
     groups = random.permutation(np.concatenate([np.arange(count), random.integers(0, count, more)]))
     values = random.random(count)[groups] + random.normal(0, 0.5, len(groups))
-    found = clustered(values, groups)
+    found = t_interval(Units.of(values, groups))
     theirs = OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
     assert found[:2] == pytest.approx(tuple(theirs.conf_int()[0]))
-    moved = clustered(scale * values + shift, groups)
+    moved = t_interval(Units.of(scale * values + shift, groups))
     assert moved[:2] == pytest.approx((scale * found.low + shift, scale * found.high + shift))
 
 
@@ -88,13 +89,13 @@ def test_the_interval_of_a_mean_says_how_it_was_found(values, groups, method):
 def test_where_nothing_can_be_said_there_is_no_interval(values, groups):
     assert mean_interval(values, groups) is None
     assert bootstrap(values, groups) is None
-    assert t_interval(values[:1]) is None
+    assert t_interval(Units.of(values[:1])) is None
 
 
 def test_units_that_do_not_differ_leave_room_for_those_that_were_not_drawn():
     share = 0.4345  # at most, of all units, where none of 5 differs: z**2 / (5 + z**2) with z = 1.96
     assert mean_interval([0.25] * 5)[:2] == pytest.approx((0.25 - share * 0.25, 0.25 + share * 0.75), abs=1e-4)
-    assert t_interval([0.25] * 5) is None
+    assert t_interval(Units.of([0.25] * 5)) is None
     assert mean_interval([1] * 10, [*range(5)] * 2)[:2] == bounds(wilson(5, 5))
     assert mean_interval([0, 1] * 5, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4])[:2] == pytest.approx((0.283, 0.717), abs=1e-3)
 

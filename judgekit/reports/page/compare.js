@@ -4,22 +4,23 @@ function compared(comparison) {
   const reach = Math.max(0.05, ...comparison.scorers.flatMap((one) => [one.difference, one.low, one.high].map((value) => Math.abs(value ?? 0))));
   const rows = comparison.scorers.map((one) => {
     const change = (kind, number) => leading(number, { scorer: one.name, change: kind, sort: `drop:${one.name}` });
+    const sure = ["better", "worse"].includes(one.verdict) ? one.verdict : "same";
     return el("tr", {},
-      el("th", { scope: "row" }, el("a", { href: address(["samples"], { scorer: one.name, change: "changed", sort: `drop:${one.name}` }) }, named(one.name)), el("small", { class: { better: "better", worse: "worse" }[one.verdict] }, one.verdict === "no evidence" ? "no evidence of a difference" : one.verdict)),
+      el("th", { scope: "row" }, el("a", { href: address(["samples"], { scorer: one.name, change: "changed", sort: `drop:${one.name}` }) }, named(one.name)), el("small", { class: sure }, one.verdict === "no evidence" ? "no evidence of a difference" : one.verdict)),
       cell("A", el("span", { class: "number" }, figure(one.a))),
       cell("B", el("span", { class: "number" }, figure(one.b))),
-      cell("difference", el("strong", { class: `number ${direction(one.difference)}` }, arrow(one.difference), signed(one.difference))),
+      cell("difference", el("strong", { class: `number ${sure}` }, arrow(sure === "same" ? 0 : one.difference), signed(one.difference))),
       cell("interval", difference(one, reach), typeof one.low === "number" ? el("small", {}, `${signed(one.low)} to ${signed(one.high)}`) : null),
       cell("p (Holm)", el("span", { class: "number", title: `before Holm's correction ${chance(one.p)}` }, chance(one.holm)), el("small", {}, one.test)),
       cell("pairs", count(one.pairs)),
       cell("worse", change("worse", one.worse)),
       cell("better", change("better", one.better)),
-      cell("left out", count(one.left_out)),
-      cell("could have shown", typeof one.detectable === "number" ? `± ${figure(one.detectable)}` : "–"));
+      cell("left out", change("left out", one.left_out)),
+      cell("detectable", typeof one.detectable === "number" ? `± ${figure(one.detectable)}` : "–"));
   });
-  const heads = ["scorer", "A", "B", "difference", "interval", "p (Holm)", "pairs", "worse", "better", "left out", "could have shown"];
+  const heads = ["scorer", "A", "B", "difference", "interval", "p (Holm)", "pairs", "worse", "better", "left out", "detectable"];
   return section("What changed",
-    el("p", { class: "lead" }, `${comparison.head}. A difference above 0 says that B is better.`),
+    el("p", { class: "lead" }, `${comparison.head}. A difference above 0 says that B is better; it has a colour where p is below 0.05. Left out are pairs without a value in one run or both; detectable is the smallest difference that these pairs would likely have shown.`),
     comparison.warnings.map((warning) => el("p", { class: "note" }, recorded(warning))),
     el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Differences by scorer" },
       el("table", { class: "lines differences" },

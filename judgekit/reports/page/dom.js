@@ -80,7 +80,7 @@ const count = (number) => number.toLocaleString("en-US");
 const plural = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
 const figure = (value, digits = 3) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 const signed = (value, digits = 3) => (value === null || value === undefined ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`);
-const dollars = (usd) => (usd === null ? "unknown" : `$${usd.toFixed(4)}`);
+const dollars = (usd) => (usd === null ? "unknown" : usd === 0 ? "$0" : `$${usd.toFixed(4)}`);
 const chance = (p) => (p === null || p === undefined ? "–" : p < 0.001 ? "< 0.001" : p.toFixed(3));
 
 const SHAPES = { scored: "●", skipped: "○", failed: "✕", abstained: "◇", missing: "–" };

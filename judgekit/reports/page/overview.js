@@ -53,18 +53,27 @@ function lines(run) {
 /** The same numbers of parts of the samples: by domain, and by each label. */
 function slices(run) {
   if (!run.slices.length) return null;
-  return el("section", {}, el("h3", {}, "Parts of the samples"),
-    run.slices.map((slice, at) => fold(["by ", recorded(slice.name)], () => sliceTable(run, slice), { class: "made-of", open: at === 0 })));
+  return el("section", {}, el("h3", {}, "Slices"),
+    run.slices.map((slice, at) => fold(["by ", recorded(slice.name), ` (${count(slice.values.length)})`], () => sliceTable(run, slice), { class: "made-of", open: at === 0 && slice.values.length <= 10 })));
 }
 
+/** Whether a label is what a slice is named by: Python writes some values otherwise. */
+const isWritten = (label, value) => (typeof label === "number" ? label === Number(value) : typeof label === "boolean" ? `${label}` === value.toLowerCase() : label === value);
+
 function sliceTable(run, { name, values }) {
-  const own = run === report.head.b && name === "domain";
+  const own = run === report.head.b;
+  const linked = (value) => {
+    const labels = name === "domain" ? null : (own ? report.b : report.a).list.labels.find((one) => one && Object.hasOwn(one, name) && isWritten(one[name], value));
+    const filters = name === "domain" ? { domain: value } : labels && { label: JSON.stringify([name, labels[name]]) };
+    const text = recorded(labels ? `${labels[name]}` : value);
+    return own && filters ? el("a", { href: address(["samples"], filters) }, text) : text;
+  };
   const rows = values.map(({ value, scores }) =>
     el("tr", {},
-      el("th", { scope: "row" }, own ? el("a", { href: address(["samples"], { domain: value }) }, recorded(value)) : recorded(value)),
+      el("th", { scope: "row" }, linked(value)),
       run.scorers.map((line) => {
         const one = scores[line.name];
-        return cell(line.name, one ? [el("span", { class: "number" }, figure(one.value)), interval(one), el("small", {}, `${count(one.n)} of ${count(one.total)}`)] : "–");
+        return cell(line.name, one ? el("span", { class: "in-line" }, el("span", { class: "number" }, figure(one.value)), interval(one), el("small", {}, `${count(one.n)} of ${count(one.total)}`)) : "–");
       })));
   return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": `Scores by ${name} of run ${run.number}${run === report.head.b ? "" : ", the baseline"}` },
     el("table", { class: "slices" },

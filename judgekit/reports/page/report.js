@@ -27,7 +27,6 @@ async function show() {
   made.list?.start();
   scrollTo(0, made.list ? (scrolled.get(address(["samples"], here().filters)) ?? 0) : 0);
   made.list?.draw();
-  made.shown?.();
   const heading = made.querySelector("h1");
   document.title = `${heading.textContent} – judgekit`;
   for (const link of document.querySelectorAll("#top nav a")) {

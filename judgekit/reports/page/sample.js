@@ -10,7 +10,7 @@ async function sampleView() {
   const search = filters.q?.trim() ? verbatim(filters.q.trim(), "gi") : null;
   const marks = search ? [{ pattern: search, kind: "hit" }] : [];
   const beside = neighbours(number, filters, scorer);
-  const view = el("article", { class: "sample" },
+  const view = el("article", { class: `sample${report.a ? " of-runs" : ""}` },
     el("div", { class: "sample-head" },
       el("h1", { tabindex: -1 }, el("span", { class: "place" }, `#${key} `), recorded(id || "(no id)")),
       beside,
@@ -22,13 +22,6 @@ async function sampleView() {
     same ? el("p", { class: "lead" }, "Both runs scored the same conversation.") : "",
     el("div", { class: same ? "" : "beside equal" }, same ? talk(b, "b", scorer, search, "Conversation") : [talk(a, "a", scorer, search, `A: run ${report.head.a.number}`), talk(b, "b", scorer, search, `B: run ${report.head.b.number}`)]));
   view.progress = beside.progress;
-  view.shown = () => {
-    const own = view.querySelector(".score.is-chosen");
-    const panel = own?.closest(".scores");
-    if (!own) return;
-    if (getComputedStyle(panel).position === "sticky") panel.scrollTop = own.offsetTop - 8;
-    else own.scrollIntoView({ block: "nearest" });
-  };
   return view;
 }
 
@@ -46,6 +39,7 @@ function neighbours(number, filters, scorer) {
       return el(href ? "a" : "span", { href, class: `step${href ? "" : " is-off"}`, "data-key": key, rel: by < 0 ? "prev" : "next" }, text, " ", el("kbd", {}, key));
     };
     made.replaceChildren(el("a", { href: address(["samples"], filters), "data-key": "Escape" }, "list"), link(-1, "previous", "k"), link(1, "next", "j"),
+      el("button", { class: "jump to-talk", type: "button", onclick: () => reveal(main.querySelector(".talk h2")) }, "conversation"),
       el("span", { class: "lead" }, at < 0 ? `one of ${count(report.samples.length)}` : `${count(at + 1)} of ${count(found.numbers.length)}`));
   };
   find(filters, draw);
@@ -60,7 +54,7 @@ const linksOf = (sample, side) => ({
 });
 
 function talk(sample, side, scorer, search, title) {
-  const made = el("section", { class: `talk${scorer ? " of-score" : ""}` }, el("h2", {}, title));
+  const made = el("section", { class: `talk${scorer ? " of-score" : ""}` }, el("h2", { tabindex: -1 }, title));
   if (!sample) return fill(made, {}, [el("p", { class: "lead" }, "This sample is not in this run.")]);
   if (!sample.messages) return fill(made, {}, [el("p", { class: "lead" }, "The conversation was not kept with the run.")]);
   const cited = sample.scores.flatMap((score, at) => {
@@ -73,7 +67,7 @@ function talk(sample, side, scorer, search, title) {
   if (sample.rival) made.append(el("h3", {}, "The rival"), conversation(sample.rival, links.rival, of("rival"), search));
   sample.children.forEach((messages, at) =>
     made.append(fold(`within it: conversation ${at + 1} of ${sample.children.length}, ${plural(messages.length, "message")}`, () => conversation(messages, placeOf(messages, `${side}-child-${at}-`), [], search), { class: "made-of" })));
-  if (Object.keys(sample.about).length) made.append(fold("what is known of the sample", () => tree(sample.about, links), { class: "made-of" }));
+  if (Object.keys(sample.about).length) made.append(fold("reference and metadata", () => tree(sample.about, links), { class: "made-of" }));
   return made;
 }
 
@@ -81,29 +75,34 @@ function scoreHead(name, key, filters, ...values) {
   return el("header", {}, el("h3", {}, el("a", { href: address(["sample", key, name], filters) }, named(name))), values);
 }
 
+/** The scorer that is asked for stands first. */
+const chosenFirst = (names, scorer) => (names.includes(scorer) ? [scorer, ...names.filter((name) => name !== scorer)] : names);
+
 function scoresOf(sample, scorer, marks, filters, key) {
   const links = linksOf(sample, "b");
   const made = el("section", { class: "scores", "aria-label": "Scores" }, el("h2", {}, "Scores"));
-  report.head.b.scorers.forEach(({ name }, at) => {
+  for (const name of chosenFirst([...report.b.scorers.keys()], scorer)) {
+    const at = report.b.scorers.get(name);
     const score = sample.scores[at];
     made.append(el("section", { class: `score${name === scorer ? " is-chosen" : ""}` },
       scoreHead(name, key, filters, score?.label ? recorded(score.label, { class: "chip" }) : null, valueOf(score)), scoreBody(score, links, marks, sample.exchanges[at])));
-  });
+  }
   return made;
 }
 
 function compareScores(a, b, scorer, marks, filters, key) {
   const made = el("section", { class: "scores both", "aria-label": "Scores" }, el("h2", {}, "Scores"));
   const of = (sample, side, name) => sample?.scores[report[side].scorers.get(name)] ?? null;
-  for (const name of report.scorers) {
+  for (const name of chosenFirst(report.scorers, scorer)) {
     const [one, other] = [of(a, "a", name), of(b, "b", name)];
     const by = typeof one?.value === "number" && typeof other?.value === "number" ? gain(one.value, other.value) : null;
     const half = (score, sample, side, title) => el("div", { class: "half" },
       el("p", { class: "half-head" }, el("span", { class: "kind" }, title), " ", valueOf(score), score?.label ? recorded(score.label, { class: "chip" }) : null),
       scoreBody(score, linksOf(sample, side), marks, sample?.exchanges[report[side].scorers.get(name)]));
+    const halves = () => el("div", { class: "halves" }, half(one, a, "a", `A: run ${report.head.a.number}`), half(other, b, "b", `B: run ${report.head.b.number}`));
     made.append(el("section", { class: `score${name === scorer ? " is-chosen" : ""}` },
-      scoreHead(name, key, filters, by === null ? null : el("strong", { class: `number ${direction(by)}` }, arrow(by), by === 0 ? "no change" : signed(by))),
-      el("div", { class: "halves" }, half(one, a, "a", `A: run ${report.head.a.number}`), half(other, b, "b", `B: run ${report.head.b.number}`))));
+      scoreHead(name, key, filters, by === null ? null : el("strong", { class: `number ${direction(by)}` }, arrow(by), by === 0 ? `no change: ${figure(other.value)}` : signed(by))),
+      by === 0 && name !== scorer ? fold("both reasons", halves) : halves()));
   }
   return made;
 }

@@ -34,6 +34,10 @@ function chosen(filters) {
       if (!scorers.some((name) => fits(scoreOf(number, name, "b")?.value))) return false;
     }
     if (change === "one side") return report.samples[number].a === null || report.samples[number].b === null;
+    if (change === "left out") {
+      const both = report.samples[number].a !== null && report.samples[number].b !== null;
+      return both && scorers.some((name) => sides().every((side) => side.scorers.has(name)) && changeOf(number, name) === null);
+    }
     if (change) {
       return scorers.some((name) => {
         const by = changeOf(number, name);
@@ -119,7 +123,7 @@ function choices() {
   verdicts.delete(null);
   const frequent = [...given].sort((one, other) => other[1] - one[1]).slice(0, 100);
   return {
-    domains: [...domains].sort(),
+    domains: domains.size > 1 ? [...domains].sort() : [],
     verdicts: [...verdicts].sort().slice(0, 200),
     known: frequent.map(([key]) => JSON.parse(key)),
   };
@@ -154,7 +158,7 @@ function samplesView() {
       known.length ? el("optgroup", { label: "of the sample" }, known.map((pair) => option(JSON.stringify(pair), `${pair[0]}: ${pair[1]}`, filters.label))) : null,
     ]) : null,
     domains.length ? select("domain", "domain", [option("", "any", filters.domain), domains.map((domain) => option(domain, domain, filters.domain))]) : null,
-    report.a ? select("change", "change", [["", "any"], ["changed", "changed"], ["worse", "worse"], ["better", "better"], ["one side", "in one run only"]].map(([value, text]) => option(value, text, filters.change))) : null,
+    report.a ? select("change", "change", [["", "any"], ["changed", "changed"], ["worse", "worse"], ["better", "better"], ["left out", "left out of the comparison"], ["one side", "in one run only"]].map(([value, text]) => option(value, text, filters.change))) : null,
     select("sort", "order", [
       option("", "as recorded", filters.sort), option("id", "by id", filters.sort),
       (filters.scorer ? [filters.scorer] : report.scorers).map(orders),
@@ -222,14 +226,17 @@ class SampleList {
     if (this.looks !== looks) {
       this.looks = looks;
       this.filters = filters;
-      this.columns = filters.scorer ? [filters.scorer] : report.scorers;
+      this.scorer = filters.scorer ?? (report.scorers.length === 1 ? report.scorers[0] : null);
+      this.columns = this.scorer ? [this.scorer] : report.scorers;
+      this.labels = !report.a && this.scorer && report.b.list.scores[report.b.scorers.get(this.scorer)]?.label.some((label) => label !== null);
       const domain = report.choices.domains.length ? "minmax(5rem, 8rem) " : "";
-      this.element.className = `list wide ${filters.scorer ? "of-one" : "of-all"}${filters.scorer && report.a ? " of-two" : ""}`;
+      this.element.className = `list wide ${this.scorer ? "of-one" : "of-all"}${this.scorer && report.a ? " of-two" : ""}`;
       const width = report.a ? "8.5rem" : "5.5rem";
-      const rest = filters.scorer ? `${width} ${report.a ? "minmax(0, 3fr) minmax(0, 3fr)" : "minmax(0, 9rem) minmax(0, 3fr)"}` : `repeat(${this.columns.length}, minmax(${width}, 9rem))`;
+      const reasons = report.a ? "minmax(0, 3fr) minmax(0, 3fr)" : `${this.labels ? "minmax(0, 9rem) " : ""}minmax(0, 4fr)`;
+      const rest = this.scorer ? `minmax(${width}, 9rem) ${reasons}` : `repeat(${this.columns.length}, minmax(${width}, 9rem))`;
       this.element.style.setProperty("--scorers", this.columns.length);
       this.element.style.setProperty("--cell", width);
-      this.element.style.setProperty("--least", `${(filters.scorer ? 32 : 14) + (domain ? 6 : 0) + this.columns.length * (report.a ? 9.5 : 6.5)}rem`);
+      this.element.style.setProperty("--least", `${(this.scorer ? 32 : 14) + (domain ? 6 : 0) + this.columns.length * (report.a ? 9.5 : 6.5)}rem`);
       this.element.style.setProperty("--columns", `3.75rem minmax(9rem, 2fr) ${domain}${rest}`);
       this.clear();
       this.element.replaceChildren(this.head(filters), this.rows, this.none);
@@ -255,13 +262,13 @@ class SampleList {
       const at = orders.indexOf(filters.sort ?? "");
       const next = { ...filters, sort: orders[(at + 1) % orders.length] };
       const mark = at < 0 || !filters.sort ? "" : at === 1 ? " ↑" : " ↓";
-      return el("a", { class: "cell", href: address(["samples"], next), title: `${name}: change the order` }, recorded(name), mark);
+      return el("a", { class: "cell", href: address(["samples"], next), title: `${name}: change the order` }, named(name), mark);
     };
     return el("div", { class: "row heads" },
       el("span", { class: "cell" }, "#"), sorted("id", ["", "id"]),
       report.choices.domains.length ? el("span", { class: "cell domain" }, "domain") : null,
       this.columns.map((name) => sorted(name, ["", `low:${name}`, `high:${name}`])),
-      filters.scorer ? (report.a ? ["reason in A", "reason in B"] : ["label", "reason"]).map((head) => el("span", { class: "cell" }, head)) : null);
+      this.scorer ? (report.a ? ["reason in A", "reason in B"] : [...(this.labels ? ["label"] : []), "reason"]).map((head) => el("span", { class: "cell" }, head)) : null);
   }
 
   draw() {
@@ -303,8 +310,8 @@ class SampleList {
     const row = el("li", { class: "row", "aria-setsize": this.numbers.length, "aria-posinset": at + 1 },
       el("span", { class: "cell place" }, key), link,
       report.choices.domains.length ? el("span", { class: "cell domain" }, recorded(domain ?? "")) : null, cells);
-    if (this.filters.scorer) {
-      if (!report.a) row.append(el("span", { class: "cell label" }, recorded(scoreOf(number, this.filters.scorer, "b")?.label ?? "")));
+    if (this.scorer) {
+      if (this.labels) row.append(el("span", { class: "cell label" }, recorded(scoreOf(number, this.scorer, "b")?.label ?? "")));
       for (const side of sides()) {
         const reason = el("span", { class: "cell reason", dir: "auto", "data-waits": number, "data-side": side.name });
         this.explain(reason);
@@ -319,7 +326,7 @@ class SampleList {
     const side = report[cell.dataset.side];
     const place = report.samples[cell.dataset.waits][side.name];
     if (place !== null && place >= side.read) return;
-    cell.textContent = visible(side.reasons[place]?.[side.scorers.get(this.filters.scorer)]?.slice(0, 300) ?? "");
+    cell.textContent = visible(side.reasons[place]?.[side.scorers.get(this.scorer)]?.slice(0, 300) ?? "");
     cell.removeAttribute("data-waits");
   }
 

@@ -116,13 +116,13 @@ function scoreBody(score, links, marks, exchanges) {
   const uncited = [...new Map(cited.map((one) => [`${one.side}${one.message}`, one])).values()];
   const hasDetails = Object.keys(details).length > 0;
   return [
-    error ? el("p", { class: "problem" }, el("code", {}, error)) : null,
+    error && !reason?.startsWith(error) ? el("p", { class: "problem" }, el("code", {}, error)) : null,
     reason ? reasonText(reason, links, marks) : el("p", { class: "nothing" }, "no reason given"),
     uncited.length ? el("p", { class: "cites" }, "cites ", uncited.map((one) => [jump(one.message, links[one.side], `${one.side === "rival" ? "rival " : ""}${one.message}`), " "])) : null,
     cited.filter((one) => one.quote).map((one) => el("blockquote", { dir: "auto" }, visible(one.quote))),
     warnings.map((warning) => el("p", { class: "note" }, recorded(warning))),
     diff.length ? diffTable(diff, links) : null,
-    hasDetails ? fold("what it was made of", () => tree(details, links), { class: "made-of" }) : null,
+    hasDetails ? fold("details", () => tree(details, links), { class: "made-of" }) : null,
     calls.length ? fold(callsSummary(calls), () => calls.map((call, at) => judgeCall(call, exchanges?.[at])), { class: "made-of" }) : null,
   ].flat().filter(Boolean);
 }
