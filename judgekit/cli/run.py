@@ -298,18 +298,24 @@ def _score(
             tally.elsewhere = lambda: (processes.scored, processes.failed)
         stack.enter_context(progress(tally, console(stderr=True)))
 
-        async def work() -> None:
+        async def here() -> None:
             nonlocal stopped
-            others = asyncio.ensure_future(
-                processes.finish(lambda: interrupts.signal is not None) if processes else asyncio.sleep(0, Problems())
-            )
             mine = replace(errand, places=[place for place, _ in own])
             todo = interrupts.until(mine.tasks(store, [one for _, one in own], problems)) if own else ()
             try:
                 await score_into(store, record, todo, concurrency=concurrency, emit=tally.add)
             except BudgetError as error:
                 stopped = f"stopped: {error}"
-            problems.join(await others)
+
+        async def work() -> None:
+            others = processes.finish(lambda: interrupts.signal is not None) if processes else None
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(here())
+                    elsewhere = group.create_task(others) if others else None
+            except ExceptionGroup as errors:
+                raise errors.exceptions[0] from errors.exceptions[0].__cause__
+            problems.join(elsewhere.result() if elsewhere else Problems())
 
         try:
             asyncio.run(interrupts.heed(work()))

@@ -148,7 +148,8 @@ class Gate:
         if self.field != "value":
             interval = line.interval or line.bootstrap()
             if interval is None:
-                return None, f"{line.scorer} has no interval: its values are too few, or all alike ({line.over()})"
+                few = "its values are too few, or of one group, or too many to be drawn again and again"
+                return None, f"{line.scorer} has no interval: {few} ({line.over()})"
             number, how = interval.low if self.field == "lower" else interval.high, f"{interval.method}, "
         return number, f"found {self._shown(number)} ({how}{line.over()})"
 
@@ -162,12 +163,13 @@ class Gate:
             return fsum(costs), f"found ${self._shown(fsum(costs))}"
         counts = sum((line.counts for line in lines), Counter[Status]())
         count = counts[self.field if self.field in OTHERS else "scored"]
-        found = f"found {count:,} of {counts.total():,}"
+        of = sum(line.total for line in lines)
+        found = f"found {count:,} of {of:,}"
         if not self.is_share:
             return count, found
         if not counts.total():
             return None, "there are no scores"
-        share = count / counts.total()
+        share = count / of
         return share, f"{found}, {self._shown(share)}"
 
     def _shown(self, number: float) -> str:

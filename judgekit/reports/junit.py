@@ -25,10 +25,10 @@ def junit_report(run: Run, gates: GateResults) -> Iterator[str]:
     broken = len(ends) - len(gates.gates)
     failed = sum(line.counts["failed"] for line in lines)
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="judgekit"'
-    yield f' tests="{sum(line.total for line in lines) + len(ends)}" failures="{failures}" errors="{failed + broken}">\n'
+    yield f' tests="{sum(line.counts.total() for line in lines) + len(ends)}" failures="{failures}" errors="{failed + broken}">\n'
     for line in lines:
         errors, skipped = line.counts["failed"], line.counts["skipped"] + line.counts["abstained"]
-        yield _suite(line.scorer, began, line.total, 0, errors, skipped)
+        yield _suite(line.scorer, began, line.counts.total(), 0, errors, skipped)
         for row in run.rows(scorer=line.scorer):
             yield _case(row, repeated)
         yield "</testsuite>\n"

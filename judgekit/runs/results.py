@@ -80,6 +80,9 @@ class Run:
         summary = Summary({one.name: Line(one.name) for one in self.scorers})
         for row in self:
             summary.add(row)
+        samples = self.store.counts(self.number).samples
+        for line in summary:
+            line.missing = samples - line.total
         return summary
 
     @cached_property

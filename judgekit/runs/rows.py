@@ -202,5 +202,5 @@ class RunRecord(Record):
     def unfinished(self) -> str:
         """Why not all samples may be scored; empty if all are."""
         if self.stopped:
-            return f"stopped early ({self.stopped})"
+            return f"stopped early ({self.stopped.removeprefix('stopped: ')})"
         return "under way, or broken off" if self.ended_at is None else ""

@@ -135,6 +135,8 @@ class Store:
         db.execute("COMMIT")
         if read_only:
             db.execute("PRAGMA query_only = ON")
+            if not version:  # somebody is making it just now
+                raise StoreError(f"{self.path}: there are no runs yet; judgekit run makes them")
             if version < newest:
                 raise StoreError(f"{self.path}: is of schema {version}; judgekit run brings it up to date")
             return
@@ -280,8 +282,10 @@ class Store:
         """The rows of a run, read one by one: by sample, and within a sample in the order of the scorers."""
         sql = _ROWS
         values: list[object] = [run]
-        names = None if scorer is None else [scorer]
-        for column, wanted in (("sample", numbers), ("name", names), ("status", statuses)):
+        if numbers is not None:  # as one value: there may be more of them than a statement may have
+            sql += " AND sample IN (SELECT value FROM json_each(?))"
+            values.append(_json(sorted(numbers)))
+        for column, wanted in (("name", None if scorer is None else [scorer]), ("status", statuses)):
             if wanted is not None:
                 sql += f" AND {column} IN ({', '.join('?' * len(wanted))})"
                 values += wanted
@@ -436,7 +440,10 @@ class Recorder:
     def sample(self, index: int, sample: Sample) -> None:
         """Takes what is to be known of a sample; its scores come after it."""
         trace = sample.trace
-        labels, conduct = labels_of(sample), Conduct.of(trace)
+        conduct = Conduct.of(trace)
+        labels = {
+            _text(name): _text(value) if isinstance(value, str) else value for name, value in labels_of(sample).items()
+        }
         self._add(
             _SAMPLE,
             index,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from math import fsum, nan
 from typing import TYPE_CHECKING, NamedTuple
 
-from judgekit.aggregates.total import Total, needed_of, total_of
+from judgekit.aggregates.total import PackedScores, Total, total_of
 from judgekit.errors import listed
 from judgekit.runs.rows import Row
-from judgekit.score import STATUSES, JudgeCall, Score, Status
+from judgekit.score import STATUSES, JudgeCall, Status
 from judgekit.traces.rendering import plain_name
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ _BOOTSTRAP_DRAWS = 1_000
 _TRIALS_SHOWN = 8
 _SLICES = 50
 """A name with more values than these tells samples apart, and not kinds of them."""
+_NAMES_SLICED = 100
+_REDRAWN = 5_000
+"""Scores; those of more take minutes to draw again and again, if their number is no mean."""
 _LABELS_SHOWN = 8
 _WARNINGS_SHOWN = 3
 _NAME_SHOWN = 80
@@ -45,6 +48,7 @@ class Line:
 
     ``errors`` counts the failed ones by the class of their error, ``labels`` the scored ones by their label,
     ``warnings`` how often each was given, ``judges`` the answers by the judge that gave them.
+    ``missing`` are samples of a run that was stopped or broke off, of which it has no score yet.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
     provider did not say, or the price is unknown.
     """
@@ -59,6 +63,7 @@ class Line:
     cached: int = 0
     tokens: int | None = 0
     cost_usd: float | None = 0.0
+    missing: int = 0
     _overall: Total | None = field(default=None, repr=False)
     _graded: bool = field(default=False, repr=False)
     _labelled: dict[float, str] = field(default_factory=dict[float, str], repr=False)
@@ -66,10 +71,14 @@ class Line:
     _groups: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
     _grouped: bool = field(default=False, repr=False)
     _unscored: set[int] = field(default_factory=set[int], repr=False)
-    _scores: dict[str, list[Score]] = field(default_factory=dict[str, list[Score]], repr=False)
+    _scores: dict[str, PackedScores] = field(default_factory=dict[str, PackedScores], repr=False)
 
-    def add(self, row: Row) -> None:
-        """Counts one score. Only what its number needs is kept, so that a long run needs little memory."""
+    def add(self, row: Row, packed: bytes | None = None) -> None:
+        """Counts one score.
+
+        Only what its number needs is kept, so that a long run needs little memory: of a mean 16 bytes, and else the
+        score ``packed``, which other lines may keep too.
+        """
         score = row.score
         self.counts[score.status] += 1
         if score.error is not None:
@@ -90,7 +99,7 @@ class Line:
         self._groups.append(hash(row.group if row.group is not None else (row.index,)))
         self._values.append(score.value)
         if score.aggregate != "mean":
-            self._scores.setdefault(score.aggregate, []).append(needed_of(score))
+            self._scores.setdefault(score.aggregate, PackedScores()).append(packed or PackedScores.pack(score))
 
     def _add_call(self, call: JudgeCall) -> None:
         if call.error is None:
@@ -106,7 +115,7 @@ class Line:
     @property
     def total(self) -> int:
         """All samples, scored or not."""
-        return self.counts.total()
+        return self.counts.total() + self.missing
 
     @property
     def overall(self) -> Total | None:
@@ -148,7 +157,10 @@ class Line:
         return mean_interval(self._values, self.groups)
 
     def bootstrap(self, seed: int = 0) -> "Interval | None":
-        """The 95 % confidence interval of the number, whatever it is, by the bootstrap."""
+        """The 95 % confidence interval of the number, whatever it is, by the bootstrap.
+
+        ``None`` where there are too few values, or of a number that is no mean more than 5,000.
+        """
         from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
 
         if len(names := self._aggregates) != 1:
@@ -156,6 +168,8 @@ class Line:
         if names == ["mean"]:
             return bootstrap(self._values, self.groups, seed=seed)
         [(name, scores)] = self._scores.items()
+        if len(scores) > _REDRAWN:
+            return None
 
         def number(places: "NDArray[np.float64]") -> float:
             value = total_of(name, [scores[int(place)] for place in places]).value
@@ -194,6 +208,7 @@ class Line:
         """Over how many samples the number was taken, and what became of the others."""
         classes = {"failed": f" ({counted(self.errors)})" if self.errors else ""}
         others = [f"{self.counts[one]} {one}{classes.get(one, '')}" for one in OTHERS if self.counts[one]]
+        others += [f"{self.missing} missing"] if self.missing else []
         return f"n={self.counts['scored']} of {self.total}{'; ' if others else ''}{', '.join(others)}"
 
     def spent(self) -> str:
@@ -259,28 +274,36 @@ class Summary:
 
     def add(self, row: Row) -> None:
         """Counts one score."""
-        self._count(row)
+        packed = None
+        if row.score.value is not None and row.score.aggregate != "mean":
+            packed = PackedScores.pack(row.score)
+        self._count(row, packed)
         domain = {} if row.domain is None else {"domain": row.domain}
         for name, value in {**domain, **row.labels, **domain}.items():  # a label of its name would count a sample twice
-            self._slice(name, str(value), row)
+            self._slice(name, str(value), row, packed)
 
-    def _count(self, row: Row) -> None:
+    def _count(self, row: Row, packed: bytes | None) -> None:
         if (line := self.lines.get(row.scorer)) is None:
             line = self.lines[row.scorer] = Line(row.scorer)
-        line.add(row)
+        line.add(row, packed)
 
-    def _slice(self, name: str, value: str, row: Row) -> None:
+    def _slice(self, name: str, value: str, row: Row, packed: bytes | None) -> None:
+        if name not in self._slices and len(self._slices) == _NAMES_SLICED:
+            return
         values = self._slices.setdefault(name, {})
         if values is None:
             return
         if value not in values and len(values) == _SLICES:
             self._slices[name] = None
             return
-        values.setdefault(value, Summary())._count(row)  # noqa: SLF001 - its own
+        values.setdefault(value, Summary())._count(row, packed)  # noqa: SLF001 - its own
 
     @property
     def slices(self) -> "Mapping[str, Mapping[str, Summary]]":
-        """The same of parts of the samples: by domain, and by each label. Names with one value, or too many, are left out."""
+        """The same of parts of the samples: by domain, and by each label.
+
+        Names with one value, or with too many, are left out, and those that come after a hundred others.
+        """
         return {name: values for name, values in self._slices.items() if values is not None and len(values) > 1}
 
     @property

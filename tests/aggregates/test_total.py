@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.aggregates.total import AGGREGATES, Total, aggregate_named, mean, needed_of, total_of
+from judgekit.aggregates.total import AGGREGATES, PackedScores, Total, aggregate_named, mean, needed_of, total_of
 from judgekit.errors import ConfigError
 from judgekit.score import JudgeCall, Score
 from judgekit.scorers.classification.answers import AnswerMatch
@@ -159,3 +159,19 @@ def test_an_aggregate_that_is_not_there_is_an_undefined_number_that_says_which_t
 
 def test_a_number_alone_is_a_total_of_the_name_it_was_asked_by():
     assert total_of("mean", scored([0, 1])) == Total(0.5, "mean")
+
+
+NUMBERS = st.one_of(st.integers(), st.floats(allow_nan=False), st.text(), st.lists(st.integers()))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.one_of(st.none(), st.text()), st.dictionaries(st.text(), NUMBERS))))
+def test_packed_scores_are_what_was_packed(made):
+    for aggregate in ("corpus_bleu", "my.module:own"):
+        scores = [
+            Score.scored("s", value, label=label, details={**details, "metric": "m"}, aggregate=aggregate)
+            for value, label, details in made
+        ]
+        packed = PackedScores(map(PackedScores.pack, scores))
+        assert list(packed) == list(map(needed_of, scores))
+        assert list(packed[1:3]) == list(packed)[1:3]
+        assert len(packed) == len(scores)

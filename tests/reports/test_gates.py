@@ -100,7 +100,7 @@ def test_a_scorer_may_have_any_name_that_does_not_end_like_an_operator(name, ope
         ("f1 >= 90%", scored(0.8996), False, "found 89.96% (n=1 of 1)"),
         ("f1.lower >= 0.8", binary(90, 100), True, "found 0.826 (Wilson, n=100 of 100)"),  # Wilson: 0.826 to 0.945
         ("f1.upper < 94.5%", binary(90, 100), True, "found 94.48% (Wilson, n=100 of 100)"),
-        ("f1.lower >= 0.1", scored(0.5), False, "f1 has no interval: its values are too few, or all alike (n=1 of 1)"),
+        ("f1.lower >= 0.1", scored(0.5), False, "f1 has no interval: its values are too few, or of one group, or too many to be drawn again and again (n=1 of 1)"),
         ("f1 >= 0", [FAILED, SKIPPED], False, "it has no value: nothing was scored (n=0 of 2; 1 skipped, 1 failed (1 OverloadError))"),
         ("f1.n >= 2", [*scored(1, 1), SKIPPED], True, "found 2 of 3"),
         ("f1.coverage >= 66%", [*scored(1, 1), SKIPPED], True, "found 2 of 3, 66.7%"),
@@ -150,8 +150,8 @@ def test_of_no_scores_at_all_there_is_no_share(run_of):
     results = check_gates(run, ["failed <= 1%", "f1 >= 0", "failed == 0"]).gates
     assert [(result.met, result.found) for result in results] == [
         (False, "there are no scores"),
-        (False, "it has no value: nothing was scored (n=0 of 0)"),
-        (True, "found 0 of 0"),
+        (False, "it has no value: nothing was scored (n=0 of 1; 1 missing)"),
+        (True, "found 0 of 1"),
     ]
 
 

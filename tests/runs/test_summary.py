@@ -1,6 +1,7 @@
 """A run in a few lines."""
 
 import sys
+import tracemalloc
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -361,3 +362,44 @@ def test_a_label_that_is_called_domain_is_not_counted_beside_the_domain():
         scored = row(Score.scored("s", 1), index)
         found.add(scored.model_copy(update={"domain": domain, "labels": {"kind": "x", "domain": "rail"}}))
     assert {name: part["s"].total for name, part in found.slices["domain"].items()} == {"air": 2, "rail": 2}
+
+
+def test_slices_do_not_keep_again_what_a_number_is_made_of():
+    def taken(**known: object) -> int:
+        found = Summary()
+        tracemalloc.start()
+        for index in range(300):
+            details = {"number": index, "budget": 5}
+            scored = Score.scored("s", 1, details=details, aggregate="within_budget")
+            found.add(row(scored, index).model_copy(update=known))
+        taken, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return taken
+
+    alone = taken()
+    assert alone < 300 * 500
+    assert taken(domain="a", labels={"kind": "x", "reward": 1}) < 1.6 * alone
+
+
+def test_after_a_hundred_names_no_more_are_sliced_by():
+    found = Summary()
+    for index in range(2_000):
+        labels = {f"name {index // 2}": index % 2}
+        found.add(row(Score.scored("s", 1), index).model_copy(update={"labels": labels}))
+    assert list(found.slices) == [f"name {index}" for index in range(100)]
+
+
+def test_a_number_that_is_no_mean_has_no_interval_where_it_would_take_minutes():
+    few, many = (
+        line(
+            *(
+                Score.scored("s", n % 2, details={"domain": "ab"[n % 3 == 0]}, aggregate="macro_mean")
+                for n in range(size)
+            )
+        )
+        for size in (40, 5_001)
+    )
+    assert few.interval is None
+    assert few.bootstrap().low < few.value < few.bootstrap().high
+    assert many.value is not None
+    assert many.bootstrap() is None
