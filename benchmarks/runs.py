@@ -97,7 +97,7 @@ def main() -> None:
         path = Path(folder, "conversations.jsonl")
         write(path, conversations)
         print(f"{conversations:,} conversations, {path.stat().st_size / 1e6:,.0f} MB\n")
-        print("| processes | seconds | conversations/s | MB at most | MB kept a million |")
+        print("| processes | seconds | conversations/s | MB at most | bytes kept of each |")
         print("|---|---|---|---|---|")
         found = []
         for workers in (1, 2):

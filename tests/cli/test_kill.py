@@ -5,6 +5,8 @@ import random
 import signal
 import sqlite3
 
+import pytest
+
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
@@ -12,6 +14,8 @@ from judgekit.runs.runner import run
 from judgekit.runs.store import RUNS
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
+
+pytestmark = pytest.mark.processes
 
 SAMPLES = 2_000
 KILLS = int(os.environ.get("JUDGEKIT_KILLS", "3"))

@@ -21,6 +21,8 @@ from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 
+pytestmark = pytest.mark.processes
+
 F1 = ("--scorer", "tool_call_f1")
 JUDGED = "agent_goal_accuracy_without_reference"
 NUMBER = 23

@@ -28,6 +28,8 @@ from pathlib import Path
 import openai
 import judgekit.judges.cache, judgekit.judges.replies
 from judgekit.cli import main
+
+pytestmark = pytest.mark.processes
 lease, ready = sys.argv[1:3]
 judgekit.judges.cache.LEASE = judgekit.judges.replies.LEASE = float(lease)
 del sys.argv[1:3]

@@ -370,9 +370,9 @@ def test_each_loop_has_accounts_of_its_own(stub, question):
 
 def test_any_thread_may_ask_how_many_requests_are_under_way_to_all_accounts(question):
     async def ask_both():
-        both = [RateLimit(Slow(1), account_named(name, most)) for name, most in (("a", 2), ("b", 8))]
+        both = [RateLimit(Slow(0.3), account_named(name, most)) for name, most in (("a", 2), ("b", 8))]
         asked = [asyncio.create_task(ask(limited, [question()] * 5)) for limited in both]
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.1)
         found = await asyncio.to_thread(requests_under_way)
         await asyncio.gather(*asked)
         return found, requests_under_way()
