@@ -161,7 +161,7 @@ def run(
     record = kept.begin(record)
     errand = Errand(store, record, range(len(scorers)))
     try:
-        _score(kept, errand, scorers, settings, workers, asked.gates, show, outputs)
+        _score(kept, errand, scorers, settings, workers, show, outputs)
     except TraceError:
         if not kept.count(record.number):
             kept.forget(record.number)
@@ -189,7 +189,7 @@ def resume(
     from_store = _has_its_samples(kept, record, asked)
     record = kept.change(record.model_copy(update={"ended_at": None, "stopped": ""}))
     errand = Errand(store, record, range(len(scorers)), again, from_store)
-    _score(kept, errand, scorers, settings, workers, asked.gates, show, outputs)
+    _score(kept, errand, scorers, settings, workers, show, outputs)
 
 
 @app.command()
@@ -223,7 +223,7 @@ def score(
         }
     )
     errand = Errand(store, kept.change(record), places, kept=from_store)
-    _score(kept, errand, scorers, settings, workers, asked.gates, show, outputs)
+    _score(kept, errand, scorers, settings, workers, show, outputs)
 
 
 def _built(settings: Config, specs: Sequence[ScorerSpec]) -> list[Scorer]:
@@ -280,12 +280,12 @@ def _score(
     scorers: Sequence[Scorer],
     settings: Config,
     workers: int,
-    gates: Sequence[str],
     show: int,
     outputs: Sequence[Path],
 ) -> None:
     """Scores, shows, and ends with an exit code that says how it went."""
     record, interrupts, problems = errand.record, Interrupts(), Problems()
+    asked = Asked.of(record)
     stopped = ""
     judged = [place for place in errand.places if record.scorers[place].judged]
     shared = [place for place in errand.places if workers > 1 and place not in judged]
@@ -336,10 +336,10 @@ def _score(
         "notes": record.notes if errand.kept else tuple(notes),
     }
     run = Run(store, store.change(record.model_copy(update=ended)))
-    if (
-        code := conclude(run, problems, gates, Asked.of(record).min_coverage, show=show, outputs=outputs)
-    ) or interrupts.signal:
-        raise typer.Exit(code if interrupts.signal is None else 128 + interrupts.signal)
+    code = conclude(run, problems, asked.gates, asked.min_coverage, show=show, outputs=outputs)
+    if interrupts.signal is not None:
+        code = 128 + interrupts.signal
+    raise typer.Exit(code)
 
 
 def _tally(store: Store, errand: Errand) -> Tally:

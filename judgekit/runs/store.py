@@ -506,7 +506,7 @@ class Recorder:
 
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[None]:
-        """Writes in the background, and all of it in the end."""
+        """Writes every tenth of a second, in turn with what is scored, and all of it in the end."""
 
         async def regularly() -> None:
             while True:

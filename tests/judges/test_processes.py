@@ -19,6 +19,8 @@ from judgekit.runs.rows import Row
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
+pytestmark = pytest.mark.processes
+
 CACHE = Path(".judgekit/cache.sqlite")
 AT_ONCE = 16
 
@@ -29,7 +31,6 @@ import openai
 import judgekit.judges.cache, judgekit.judges.replies
 from judgekit.cli import main
 
-pytestmark = pytest.mark.processes
 lease, ready = sys.argv[1:3]
 judgekit.judges.cache.LEASE = judgekit.judges.replies.LEASE = float(lease)
 del sys.argv[1:3]
