@@ -588,7 +588,7 @@ def test_a_full_disk_ends_the_run_and_what_was_kept_until_then_is_sound(monkeypa
 
     @scorer
     async def wordy(sample: Sample) -> tuple[float, str]:
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.01)
         return 1.0, "why " * 200
 
     with pytest.raises(StoreError, match="make room on the disk; what was scored until then is kept"):
