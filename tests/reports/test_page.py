@@ -433,7 +433,7 @@ def test_two_runs_stand_beside_each_other(compared, opened):
         assert "turned round" in page.locator(".half").nth(1).inner_text()
         assert page.locator(".half").count() == 2  # what did not change is folded
         page.click("text=both reasons")
-        assert page.locator(".half").count() == 4
+        expect(page.locator(".half")).to_have_count(4)  # the page fills it as it opens
 
 
 def test_only_a_difference_that_there_is_evidence_of_has_a_colour(compared, opened):
