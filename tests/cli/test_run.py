@@ -593,10 +593,11 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def free_port() -> int:
-    """A port at which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+def free_port() -> Iterator[int]:
+    """A port at which nobody listens, and which nobody else can take meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
 
 
 @pytest.fixture
