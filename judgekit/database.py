@@ -16,7 +16,9 @@ def make_folder(path: Path) -> None:
     if not path.parent.exists():
         path.parent.mkdir(parents=True, exist_ok=True)  # another process may be making it
         if path.parent.name == ".judgekit":  # ours; a folder of the user's own is theirs to commit
-            (path.parent / ".gitignore").write_text("*\n")
+            (path.parent / ".gitignore").write_text(
+                "*\n!/receipts/\n!/receipts/*.json\n"
+            )  # receipts are for a team to share
 
 
 def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:

@@ -137,6 +137,8 @@ class Score(_Explained):
         reason: Why, in words for a person.
         details: What the number was made of, so that it can be recomputed by hand.
         calls: The judge calls it took.
+        confidence: How sure the judge is of its verdict, in [0, 1]: the share of draws or votes for it, or how likely
+            its tokens made it; ``None`` where nobody can tell.
         error: The class of the error that failed it.
         aggregate: How scores of many samples become one number: a name in `judgekit.aggregates.total`, or
             ``"package.module:function"``.
@@ -150,6 +152,7 @@ class Score(_Explained):
     reason: str = ""
     details: dict[str, JsonValue] = Field(default_factory=dict)
     calls: Many[JudgeCall] = ()
+    confidence: float | None = Field(default=None, ge=0, le=1)
     error: str | None = None
     aggregate: str = "mean"
     warnings: Many[str] = ()
@@ -170,6 +173,7 @@ class Score(_Explained):
         label: str | None = None,
         details: Mapping[str, JsonValue] | None = None,
         calls: Iterable[JudgeCall] = (),
+        confidence: float | None = None,
         aggregate: str = "mean",
         warnings: Iterable[str] = (),
         explain: Explain | None = None,
@@ -189,6 +193,7 @@ class Score(_Explained):
             reason=reason,
             details=dict(details or {}),
             calls=tuple(calls),
+            confidence=confidence,
             aggregate=aggregate,
             warnings=tuple(warnings),
         )

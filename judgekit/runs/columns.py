@@ -87,6 +87,7 @@ _OF_SCORES: Sequence[Column] = (
     Column("status", "status", lambda row: row.score.status),
     Column("value", "number", lambda row: row.score.value),
     Column("label", "text", lambda row: row.score.label),
+    Column("confidence", "number", lambda row: row.score.confidence),
     Column("reason", "text", lambda row: row.score.reason),
     Column("error", "text", lambda row: row.score.error),
     Column("warnings", "text", lambda row: "; ".join(row.score.warnings) or None),

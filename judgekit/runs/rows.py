@@ -2,15 +2,15 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from pydantic import Field, JsonValue
 
 from judgekit.errors import ConfigError, shortened
-from judgekit.score import Score
+from judgekit.score import Grade, Score
 from judgekit.scoring import Scorer, identity, signature
 from judgekit.traces.message import JsonObject, Many, Record
 from judgekit.traces.sample import Sample
@@ -133,12 +133,16 @@ class ScorerRecord(Record):
         signature: The hash of ``identity``; ``None`` where another scorer of that name could not be told from it.
         identity: Its class and all fields, with its judge and the words of its prompts as hashes.
         judged: Whether it asks a judge.
+        question: What the judge is asked, in a sentence; empty where it is not.
+        scale: What the labels are worth that the judge chooses from; empty where it chooses from none.
     """
 
     name: str
     signature: str | None
     identity: JsonValue
     judged: bool
+    question: str = ""
+    scale: dict[str, Grade] = Field(default_factory=dict[str, Grade])
 
     @classmethod
     def of(cls, scorer: Scorer) -> "ScorerRecord":
@@ -148,12 +152,34 @@ class ScorerRecord(Record):
             signed = signature(scorer)
         except ConfigError as error:
             known, signed = str(error), None
-        return cls(name=scorer.name, signature=signed, identity=known, judged=asks_a_judge(scorer))
+        asked = questions_of(scorer)
+        return cls(
+            name=scorer.name,
+            signature=signed,
+            identity=known,
+            judged=bool(asked),
+            question=asked[0].description if asked else "",
+            scale=dict(asked[0].scale) if asked else {},
+        )
 
 
-def asks_a_judge(scorer: Scorer) -> bool:
-    """Whether a scorer has questions for a judge."""
-    return bool(getattr(scorer, "prompts", ()))
+class Question(Protocol):
+    """What a judge is asked: in a sentence, and the labels it chooses from, with what each is worth."""
+
+    @property
+    def description(self) -> str:
+        """The sentence."""
+        ...
+
+    @property
+    def scale(self) -> Sequence[tuple[str, Grade]]:
+        """The labels; none where the judge chooses from none."""
+        ...
+
+
+def questions_of(scorer: Scorer) -> Sequence[Question]:
+    """What a scorer asks a judge; nothing where it asks none."""
+    return getattr(scorer, "prompts", ())
 
 
 def differences(before: JsonValue, after: JsonValue, where: str = "") -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from judgekit.errors import BudgetError, ConfigError
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Row, RunRecord, ScorerRecord, asks_a_judge
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord, questions_of
 from judgekit.runs.store import Recorder, Store, now
 from judgekit.scoring import Scorer, attempt, wait_for
 from judgekit.traces.sample import Sample
@@ -157,7 +157,7 @@ async def _work(source: _Source, emit: Callable[[Row], object]) -> None:
     loop = asyncio.get_running_loop()
     rested = loop.time()
     for task in source:
-        judged = [scorer for scorer in task.scorers if asks_a_judge(scorer)]
+        judged = [scorer for scorer in task.scorers if questions_of(scorer)]
         others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
         try:
             if judged and others:

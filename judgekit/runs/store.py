@@ -52,6 +52,7 @@ _MIGRATIONS = (
         PRIMARY KEY (run, sample, scorer, call)
     ) STRICT;
     """,
+    "ALTER TABLE scores ADD COLUMN confidence REAL",
 )
 """Each takes a file from one version of the schema to the next. They are added to, and never changed."""
 
@@ -70,12 +71,12 @@ _ADVICE = {
 _CALLS = TypeAdapter(tuple[JudgeCall, ...])
 _SAMPLE = "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _CONVERSATION = "INSERT OR IGNORE INTO conversations VALUES (?, ?, ?)"
-_SCORE = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SCORE = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?"
 _EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?, ?, ?, ?, ?)"
 _ROWS = """
     SELECT sample, id, trace_id, "group", domain, labels, name, status, value, label, error, aggregate, warnings, calls,
-        explanation
+        explanation, confidence
     FROM scores JOIN samples ON samples.run = scores.run AND number = sample
         JOIN scorers ON scorers.run = scores.run AND place = scorer
     WHERE scores.run = ?
@@ -313,6 +314,7 @@ class Store:
         warnings: str | None,
         calls: str | None,
         explanation: str,
+        confidence: float | None,
     ) -> Row:
         def explain() -> tuple[str, JsonObject]:
             with self._undamaged(f"the score of sample {index}"):
@@ -328,6 +330,7 @@ class Store:
             aggregate="mean" if aggregate is None else aggregate,
             warnings=tuple(from_json(warnings)) if warnings else (),
             calls=_CALLS.validate_json(calls) if calls else (),
+            confidence=confidence,
         )
         return Row.model_construct(
             index=index,
@@ -482,6 +485,7 @@ class Recorder:
             _json(score.warnings) if score.warnings else None,
             _CALLS.dump_json(tuple(score.calls)).decode() if score.calls else None,
             _json((score.reason, score.details)),
+            score.confidence,
         )
 
     def _add(self, sql: str, *values: object) -> None:

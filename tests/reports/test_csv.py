@@ -23,7 +23,9 @@ def reasoned(reason: str) -> Row:
 
 
 def test_a_score_is_a_line_with_what_is_known_of_it():
-    score = Score.scored("f1", 0.25, label="bad", reason="why\nnot", calls=CALLS, warnings=["one", "two"])
+    score = Score.scored(
+        "f1", 0.25, label="bad", confidence=0.75, reason="why\nnot", calls=CALLS, warnings=["one", "two"]
+    )
     row = Row(index=3, sample_id="s", trace_id="t", group="g", domain="d", labels={"label": True}, score=score)
     assert cells(row) == [
         {
@@ -37,6 +39,7 @@ def test_a_score_is_a_line_with_what_is_known_of_it():
             "status": "scored",
             "value": "0.25",
             "label": "bad",
+            "confidence": "0.75",
             "reason": "why\nnot",
             "error": "",
             "warnings": "one; two",

@@ -31,7 +31,7 @@ def test_columns_have_types_and_what_is_missing_is_null(run_of, monkeypatch):
     table = written.read()
     assert {field.name: str(field.type) for field in table.schema} == {
         **dict.fromkeys(("index", "requests", "cached", "tokens"), "int64"),
-        **dict.fromkeys(("value", "cost_usd"), "double"),
+        **dict.fromkeys(("value", "confidence", "cost_usd"), "double"),
         **dict.fromkeys(("sample_id", "trace_id", "group", "domain", "scorer", "status"), "string"),
         **dict.fromkeys(("label", "reason", "error", "warnings"), "string"),
         "labels.right": "bool",
@@ -52,4 +52,4 @@ def test_a_run_without_scores_is_a_table_without_lines(run_of):
     run.store._db.execute("DELETE FROM scores")
     file = io.BytesIO()
     parquet.write_parquet(run, file)
-    assert pq.read_table(file).shape == (0, 16)
+    assert pq.read_table(file).shape == (0, 17)

@@ -86,7 +86,7 @@ def test_pandas_has_a_line_a_row_with_types_and_missing_values():
     frame = to_pandas(ROWS)
     assert {name: str(kind) for name, kind in frame.dtypes.items() if kind != "string"} == {
         **dict.fromkeys(("index", "requests", "cached", "tokens"), "Int64"),
-        **dict.fromkeys(("value", "cost_usd", "labels.reward"), "float64"),
+        **dict.fromkeys(("value", "confidence", "cost_usd", "labels.reward"), "float64"),
         "labels.right": "boolean",
         "status": "category",
     }
@@ -105,7 +105,7 @@ def test_polars_has_a_line_a_row_with_types_and_nulls():
     frame = to_polars(ROWS)
     assert {name: str(kind) for name, kind in frame.schema.items() if kind != polars.String} == {
         **dict.fromkeys(("index", "requests", "cached", "tokens"), "Int64"),
-        **dict.fromkeys(("value", "cost_usd", "labels.reward"), "Float64"),
+        **dict.fromkeys(("value", "confidence", "cost_usd", "labels.reward"), "Float64"),
         "labels.right": "Boolean",
         "status": "Enum(categories=['scored', 'skipped', 'failed', 'abstained'])",
     }
@@ -118,7 +118,7 @@ def test_polars_has_a_line_a_row_with_types_and_nulls():
 def test_no_rows_are_a_table_with_the_same_columns(made, library):
     pytest.importorskip(library, reason=f"needs the extra {library}")
     frame = made([])
-    assert frame.shape == (0, 16)
+    assert frame.shape == (0, 17)
     assert list(frame.columns) == [column.name for column in columns_of([])]
 
 

@@ -26,6 +26,7 @@ from judgekit.errors import (
     StoreError,
     TraceError,
 )
+from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import arun, run, score_each, tasks
@@ -134,7 +135,7 @@ class Asking:
 
     name: str
     noted: list[str]
-    prompts: tuple[str, ...] = ("a question",)
+    prompts: tuple[Prompt, ...] = (load_prompt("tone"),)
     error: Exception | None = None
 
     async def ascore(self, sample: Sample, /) -> Score:
@@ -154,7 +155,7 @@ def test_scorers_that_ask_a_judge_and_others_do_not_wait_for_each_other(first):
     @dataclass(frozen=True)
     class Waiting:
         name: str
-        prompts: tuple[str, ...] = ()
+        prompts: tuple[Prompt, ...] = ()
 
         async def ascore(self, sample: Sample, /) -> Score:
             await ended[self.name].wait()

@@ -76,6 +76,7 @@ explained = {
     "reason": words,
     "details": st.dictionaries(words, json_values, max_size=4),
     "calls": st.lists(judge_calls, max_size=3).map(tuple),
+    "confidence": st.none() | st.floats(0, 1),
     "aggregate": st.just("mean") | words,
     "warnings": st.lists(words, max_size=2).map(tuple),
 }
@@ -421,13 +422,13 @@ def test_the_file_is_made_to_outlive_a_fall_of_power():
             db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "application_id")
         ]
     assert found == ["wal", 2, int.from_bytes(b"jrun")]
-    assert ask(RUNS, "PRAGMA user_version") == [(1,)]
+    assert ask(RUNS, "PRAGMA user_version") == [(2,)]
 
 
 def test_a_folder_of_our_own_is_not_for_committing_and_one_of_the_user_s_is_theirs():
     run(samples(1), [fine], store=".judgekit/runs.sqlite")
     run(samples(1), [fine], store="mine/deep/runs.sqlite")
-    assert Path(".judgekit/.gitignore").read_text() == "*\n"
+    assert Path(".judgekit/.gitignore").read_text() == "*\n!/receipts/\n!/receipts/*.json\n"
     assert [one.name for one in Path("mine/deep").iterdir()] == ["runs.sqlite"]
 
 
@@ -477,7 +478,7 @@ def test_a_file_of_the_first_version_is_read_and_gone_on_with():
         labels={"label": True},
     )
     assert "seconds 2.5" in str(found.efforts)
-    assert Run.stored(path="old.sqlite").number == 8
+    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == ([(2,)], 8)
 
 
 # --- files that are no good
