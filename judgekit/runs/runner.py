@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from judgekit.errors import BudgetError, ConfigError
+from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord, questions_of
-from judgekit.runs.store import Recorder, Store, now
+from judgekit.runs.store import Store, now
 from judgekit.scoring import Scorer, attempt, wait_for
 from judgekit.traces.sample import Sample
 

@@ -1,12 +1,11 @@
-"""Where runs are kept: one SQLite file, into which scores are written as they are made."""
+"""Where runs are kept: one SQLite file."""
 
-import asyncio
 import os
 import sqlite3
 import weakref
 import zlib
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -17,9 +16,9 @@ from pydantic_core import from_json, to_json
 from judgekit.database import BARRED, code, connect, make_folder, schema_version, share
 from judgekit.errors import StoreError
 from judgekit.runs.conduct import Conduct, Efforts
-from judgekit.runs.rows import Row, RunRecord, ScorerRecord, labels_of, without_text
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.score import Exchange, JudgeCall, Score, Status
-from judgekit.traces.message import JsonObject, Record
+from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 RUNS = Path(".judgekit/runs.sqlite")
@@ -56,9 +55,6 @@ _MIGRATIONS = (
 )
 """Each takes a file from one version of the schema to the next. They are added to, and never changed."""
 
-_AT_ONCE = 0.1
-"""Seconds in which scores are written together."""
-_COMPRESSION = 1
 _READ_AT_ONCE = 64
 """Conversations."""
 _ADVICE = {
@@ -68,12 +64,7 @@ _ADVICE = {
     sqlite3.SQLITE_NOTADB: "it is no database: name another file",
     **dict.fromkeys(BARRED, "it and its folder must be writable; or name another file"),
 }
-_CALLS = TypeAdapter(tuple[JudgeCall, ...])
-_SAMPLE = "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_CONVERSATION = "INSERT OR IGNORE INTO conversations VALUES (?, ?, ?)"
-_SCORE = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?"
-_EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?, ?, ?, ?, ?)"
+CALLS = TypeAdapter(tuple[JudgeCall, ...])
 _ROWS = """
     SELECT sample, id, trace_id, "group", domain, labels, name, status, value, label, error, aggregate, warnings, calls,
         explanation, confidence
@@ -285,7 +276,7 @@ class Store:
         values: list[object] = [run]
         if numbers is not None:  # as one value: there may be more of them than a statement may have
             sql += " AND sample IN (SELECT value FROM json_each(?))"
-            values.append(_json(sorted(numbers)))
+            values.append(to_json(sorted(numbers)).decode())
         for column, wanted in (("name", None if scorer is None else [scorer]), ("status", statuses)):
             if wanted is not None:
                 sql += f" AND {column} IN ({', '.join('?' * len(wanted))})"
@@ -329,7 +320,7 @@ class Store:
             error=error,
             aggregate="mean" if aggregate is None else aggregate,
             warnings=tuple(from_json(warnings)) if warnings else (),
-            calls=_CALLS.validate_json(calls) if calls else (),
+            calls=CALLS.validate_json(calls) if calls else (),
             confidence=confidence,
         )
         return Row.model_construct(
@@ -382,16 +373,22 @@ class Store:
         for (found,) in self._select("SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1", run):
             yield found
 
-    def efforts(self, run: int) -> Efforts:
-        """What the conversations took that have a score."""
+    def conducts(self, run: int) -> Iterator[tuple[int, Conduct]]:
+        """What each conversation took that has a score, with the sample's number."""
         sql = """
-            SELECT conduct FROM samples WHERE run = ? AND conduct IS NOT NULL
+            SELECT number, conduct FROM samples WHERE run = ? AND conduct IS NOT NULL
                 AND EXISTS (SELECT 1 FROM scores WHERE scores.run = samples.run AND sample = number)
         """
-        found = Efforts()
-        for (conduct,) in self._select(sql, run):
+        for number, conduct in self._select(sql, run):
             with self._undamaged(f"run {run}"):
-                found.add(Conduct(*from_json(conduct)))
+                found = Conduct(*from_json(conduct))
+            yield number, found
+
+    def efforts(self, run: int) -> Efforts:
+        """What the conversations took that have a score."""
+        found = Efforts()
+        for _, conduct in self.conducts(run):
+            found.add(conduct)
         return found
 
     def keeps_all(self, run: int) -> bool:
@@ -424,128 +421,6 @@ class Store:
             with self._undamaged(f"a judge's reply about sample {number} of run {run}"):
                 exchange = Exchange.model_validate_json(zlib.decompress(body))
             yield number, scorer, call, exchange
-
-
-class Recorder:
-    """Writes samples and scores into a run; those of a tenth of a second together.
-
-    What is killed loses no more than that, and what was under way.
-    """
-
-    def __init__(self, store: Store, record: RunRecord) -> None:
-        self._store = store
-        self._run = record.number
-        self._text = record.keeps_text
-        self._places = {one.name: place for place, one in enumerate(record.scorers)}
-        self._waiting: dict[str, list[tuple[object, ...]]] = {}
-        self._failure: StoreError | None = None
-
-    def sample(self, index: int, sample: Sample) -> None:
-        """Takes what is to be known of a sample; its scores come after it."""
-        trace = sample.trace
-        conduct = Conduct.of(trace)
-        labels = {
-            _text(name): _text(value) if isinstance(value, str) else value for name, value in labels_of(sample).items()
-        }
-        self._add(
-            _SAMPLE,
-            index,
-            _text(sample.id),
-            _text(trace.id),
-            _text(sample.group),
-            _text(sample.domain),
-            _json(labels) if labels else None,
-            _json(conduct) if conduct else None,
-        )
-        if self._text:
-            self._add_text(_CONVERSATION, sample, index)
-
-    def row(self, row: Row) -> None:
-        """Takes a score."""
-        score = row.score if self._text else without_text(row.score)
-        try:
-            line = self._line(score)
-        except ValueError as error:
-            line = self._line(Score.failed(score.scorer, f"the score cannot be written: {error}", error="StoreError"))
-        place = self._places[score.scorer]
-        self._add(_SCORE, row.index, place, *line)
-        self._add(_NO_EXCHANGES, row.index, place)  # those of a score that this one takes the place of
-        for number, call in enumerate(row.score.calls if self._text else ()):
-            if call.exchange is not None:
-                self._add_text(_EXCHANGE, call.exchange, row.index, place, number)
-
-    @staticmethod
-    def _line(score: Score) -> tuple[object, ...]:
-        return (
-            score.status,
-            score.value,
-            _encoded(score.label),
-            _encoded(score.error),
-            None if score.aggregate == "mean" else _encoded(score.aggregate),
-            _json(score.warnings) if score.warnings else None,
-            _CALLS.dump_json(tuple(score.calls)).decode() if score.calls else None,
-            _json((score.reason, score.details)),
-            score.confidence,
-        )
-
-    def _add(self, sql: str, *values: object) -> None:
-        if self._failure is not None:
-            raise self._failure
-        self._waiting.setdefault(sql, []).append((self._run, *values))
-
-    def _add_text(self, sql: str, record: Record, *key: object) -> None:
-        try:
-            body = record.model_dump_json().encode()
-        except ValueError:  # lone surrogates stand in no file
-            return
-        self._add(sql, *key, zlib.compress(body, _COMPRESSION))
-
-    def flush(self) -> None:
-        """Writes what waits."""
-        if self._waiting:
-            waiting, self._waiting = self._waiting, {}
-            with self._store.transaction() as db:
-                for sql, lines in waiting.items():
-                    db.executemany(sql, lines)
-
-    @asynccontextmanager
-    async def writing(self) -> AsyncGenerator[None]:
-        """Writes every tenth of a second, in turn with what is scored, and all of it in the end."""
-
-        async def regularly() -> None:
-            while True:
-                await asyncio.sleep(_AT_ONCE)
-                try:
-                    self.flush()
-                except StoreError as error:
-                    self._failure = error  # whoever writes next is told
-                    return
-
-        task = asyncio.create_task(regularly())
-        try:
-            yield
-        finally:
-            task.cancel()
-            if self._failure is None:
-                self.flush()
-        if self._failure is not None:
-            raise self._failure
-
-
-def _json(value: object) -> str:
-    return to_json(value, inf_nan_mode="constants").decode()
-
-
-def _encoded(text: str | None) -> str | None:
-    """The text, if a file can hold it."""
-    if text is not None:
-        text.encode()
-    return text
-
-
-def _text(text: str | None) -> str | None:
-    """A name as a file can hold it."""
-    return None if text is None else text.encode(errors="backslashreplace").decode()
 
 
 def _is_writable(folder: Path) -> bool:

@@ -9,8 +9,9 @@ import pytest
 from judgekit.cli import run as commands
 from judgekit.cli.asked import Asked
 from judgekit.reports.progress import Tally
+from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row
-from judgekit.runs.store import RUNS, Recorder, Store
+from judgekit.runs.store import RUNS, Store
 from judgekit.score import Score
 
 SPAN = {"traceId": "a", "spanId": "b", "name": "chat", "attributes": {"gen_ai.operation.name": "chat"}}

@@ -10,9 +10,10 @@ import pytest
 
 from judgekit import Row, Sample, Score, run
 from judgekit.errors import StoreError
+from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, RunRecord
-from judgekit.runs.store import RUNS, Recorder, Store
+from judgekit.runs.store import RUNS, Store
 from judgekit.scoring import scorer
 
 BEGAN = datetime(2026, 3, 1, 22, 30, 15, tzinfo=UTC)

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
-from judgekit.runs.store import Recorder, Store, now
+from judgekit.runs.store import Store, now
 from judgekit.traces.sample import Sample
 
 

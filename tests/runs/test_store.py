@@ -17,10 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
+from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord, differences
 from judgekit.runs.runner import arun, run
-from judgekit.runs.store import Recorder, Store, now
+from judgekit.runs.store import Store, now
 from judgekit.score import Exchange, JudgeCall, Score, record
 from judgekit.scoring import scorer
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, Usage
