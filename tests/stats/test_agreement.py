@@ -1,0 +1,237 @@
+"""Agreement, held against scikit-learn, krippendorff and published tables."""
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+
+from judgekit.stats.agreement import Confusion, agreement, cohen_kappa, gwet_ac1, krippendorff_alpha, redrawn
+from judgekit.stats.intervals import bootstrap
+
+METRICS = ("nominal", "ordinal", "interval")
+NONE = np.nan
+ANSWERS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=30)
+
+
+def raters(table, names):
+    """What two raters said of each item, from how often they said the one thing and the other."""
+    pairs = [
+        (a, b) for a, row in zip(names, table, strict=True) for b, n in zip(names, row, strict=True) for _ in range(n)
+    ]
+    return zip(*pairs, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("table", "names", "published"),
+    [
+        (  # the R package irrCAC on its data cont3x3abstractors: overview of version 1.0
+            [[13, 0, 0], [0, 20, 7], [0, 4, 56]],
+            ["ectopic", "AIU", "NIU"],
+            (0.89, 0.7964094, 0.8493305, 0.7972585),
+        ),
+        ([[118, 5], [2, 0]], [1, 0], (0.944, -0.0234, 0.9408, None)),  # Gwet 2002: hardly any disagreement, no kappa
+    ],
+)
+def test_tables_that_others_worked_out(table, names, published):
+    a, b = raters(table, names)
+    codes = [[names.index(answer) for answer in one] for one in (a, b)]
+    found = agreement(a, b), cohen_kappa(a, b), gwet_ac1(a, b), krippendorff_alpha(codes, metric="nominal")
+    for ours, theirs in zip(found, published, strict=True):
+        if theirs is not None:
+            assert ours == pytest.approx(theirs, abs=5e-5 if len(names) == 2 else 5e-8)
+
+
+@pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
+@pytest.mark.parametrize("values", [None, [0, 0.25, 0.5, 0.75, 1]])
+def test_kappa_is_that_of_scikit_learn(weights, values):
+    random = np.random.default_rng(7)
+    scale = [0, 0.25, 0.5, 1]  # 0.75 is never said, so that a rank lies between 0.5 and 1 if it could have been
+    for n in (2, 5, 60):
+        a, b = random.choice(scale, (2, n))
+        b = np.where(random.random(n) < 0.5, a, b)
+        codes = [[(values or sorted({*a, *b})).index(answer) for answer in one] for one in (a, b)]  # it takes no floats
+        labels = None if values is None else range(len(values))
+        theirs = cohen_kappa_score(*codes, labels=labels, weights=None if weights == "none" else weights)
+        assert cohen_kappa(a, b, weights=weights, values=values) == pytest.approx(theirs, abs=1e-9)
+
+
+def test_weights_go_by_the_order_that_is_given_for_names_as_for_numbers():
+    a, b = ["good", "poor", "fair", "good"], ["fair", "poor", "fair", "poor"]
+    order = ["poor", "fair", "good"]
+    theirs = cohen_kappa_score(a, b, labels=order, weights="quadratic")
+    assert cohen_kappa(a, b, weights="quadratic", values=order) == pytest.approx(theirs, abs=1e-9)
+    assert cohen_kappa(a, b, weights="quadratic") != pytest.approx(theirs)  # fair, good, poor
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_alpha_is_that_of_krippendorff(metric):
+    random = np.random.default_rng(8)
+    for raters_, items, missing in ((2, 8, 0), (3, 40, 0.2), (6, 25, 0.7)):
+        truth = random.choice([0, 1, 2.5, 7], items)
+        ratings = np.where(
+            random.random((raters_, items)) < 0.6, truth, random.choice([0, 1, 2.5, 7], (raters_, items))
+        )
+        ratings[random.random(ratings.shape) < missing] = NONE
+        ratings[0] = ratings[0] if missing < 0.5 else NONE  # a rater without any
+        theirs = krippendorff.alpha(ratings, level_of_measurement=metric)
+        assert krippendorff_alpha(ratings, metric=metric) == pytest.approx(theirs, abs=1e-9)
+
+
+def test_alpha_of_the_example_of_its_author():
+    """Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability": four observers, twelve units."""
+    ratings = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NONE, NONE, NONE],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NONE, 3],
+        [NONE, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NONE],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NONE],
+    ]
+    assert [round(krippendorff_alpha(ratings, metric=metric), 3) for metric in METRICS] == [0.743, 0.815, 0.849]
+
+
+def test_what_could_have_been_said_counts_for_ac1():
+    a, b = ["x", "x", "y", "y"], ["x", "y", "y", "y"]  # equal 3/4; x is 3/8 of the answers: 2 * 3/8 * 5/8 = 15/32
+    assert gwet_ac1(a, b) == pytest.approx((3 / 4 - 15 / 32) / (1 - 15 / 32))
+    assert gwet_ac1(a, b, values=["x", "y", "z"]) == pytest.approx((3 / 4 - 15 / 64) / (1 - 15 / 64))
+
+
+@given(ANSWERS, st.permutations("abc"))
+def test_neither_the_order_of_raters_nor_the_names_of_categories_matter(pairs, names):
+    a, b = zip(*pairs, strict=True)
+    renamed = [[names["abc".index(answer)] for answer in one] for one in (b, a)]
+    for measure in (agreement, cohen_kappa, gwet_ac1):
+        found = measure(a, b)
+        assert measure(*renamed) == pytest.approx(found)
+        assert found is None or -1 - 1e-12 <= found <= 1
+        assert (found == 1) == (a == b) or (found is None and a == b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "found"),
+    [
+        ([], [], (None, None, None)),
+        ([1], [1], (1, None, 1)),
+        ([1], [0], (0, 0, -1)),
+        (["yes"] * 9, ["yes"] * 9, (1, None, 1)),  # scikit-learn has NaN: chance would do as well
+        (["yes"] * 9, ["no"] * 9, (0, 0, -1)),
+        ([True, False], [1.0, 0.0], (1, 1, 1)),
+    ],
+)
+def test_what_can_be_said_of_few_answers_and_of_one_category(a, b, found):
+    assert (agreement(a, b), cohen_kappa(a, b), gwet_ac1(a, b)) == found
+
+
+@pytest.mark.parametrize(
+    "ratings", [[[]], [[1, 2, 3]], [[1, NONE], [NONE, 2]], [[1, 1], [1, NONE]], [[NONE, NONE]] * 3, np.zeros((0, 4))]
+)
+@pytest.mark.parametrize("metric", METRICS)
+def test_alpha_is_undefined_without_pairs_and_without_difference(ratings, metric):
+    """Where krippendorff raises."""
+    assert krippendorff_alpha(ratings, metric=metric) is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "values", "told"),
+    [
+        ([1, 2], [1], None, "two lists of one length"),
+        ([[1, 2]], [[1, 2]], None, "two lists of one length"),
+        ([1, NONE], [1, 2], None, "finite numbers of both, or strings"),
+        ([1, None], [1, 2], None, "finite numbers of both, or strings"),
+        ([1, 2], ["1", "2"], None, "finite numbers of both, or strings"),
+        ([1, 2], [1, 3], [1, 2], r"expected answers among \[1, 2\], found 3"),
+        ([1, 2], [1, 2], ["a", "b"], "expected answers among"),
+    ],
+)
+def test_answers_that_cannot_be_compared_are_refused(a, b, values, told):
+    for measure in (cohen_kappa, gwet_ac1):
+        with pytest.raises(ValueError, match=told):
+            measure(a, b, values=values)
+
+
+def test_ratings_that_are_no_table_and_measures_that_are_not_known_are_refused():
+    with pytest.raises(ValueError, match="none, linear or quadratic, found 'cubic'"):
+        cohen_kappa([1, 2], [1, 2], weights="cubic")
+    with pytest.raises(ValueError, match="nominal, ordinal or interval, found 'ratio'"):
+        krippendorff_alpha([[1, 2], [1, 2]], metric="ratio")
+    for wrong in ([1, 2], [[1, np.inf]]):
+        with pytest.raises(ValueError, match="a table of numbers, raters x items"):
+            krippendorff_alpha(wrong, metric="nominal")
+
+
+def test_confusion_counts_what_people_say_against_what_the_judge_says():
+    found = Confusion.of([1, 1, 1, 0, 0, 1], [True, True, False, True, False, True])
+    assert found == Confusion(tp=3, fp=1, fn=1, tn=1)
+    assert (found.sensitivity, found.specificity) == (3 / 4, 1 / 2)
+    assert Confusion.of([1, 1], [0, 1]).specificity is None
+    assert Confusion.of([0], [1]).sensitivity is None
+    assert Confusion.of([], []) == (0, 0, 0, 0)
+    for human, judged in (([1], [1, 0]), ([1, 0.5], [1, 0]), ([1, 0], [NONE, 0])):
+        with pytest.raises(ValueError, match=r"two lists of one length|0 or 1 for each item"):
+            Confusion.of(human, judged)
+
+
+@pytest.mark.parametrize("groups", [None, [0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 6, 6]])
+def test_redrawn_is_the_bootstrap_of_values(groups):
+    values = np.random.default_rng(9).random(12)
+    found = redrawn(lambda at: float(values[at].mean()), len(values), groups)
+    theirs = bootstrap(values, groups, draws=2_000)
+    assert found == (pytest.approx(theirs.low), pytest.approx(theirs.high), theirs.method)
+
+
+def test_items_said_again_in_a_group_tell_nothing_more():
+    a, b = np.random.default_rng(10).integers(0, 2, (2, 40))
+    once = redrawn(lambda at: cohen_kappa(a[at], b[at]), 40)
+    again = redrawn(lambda at: cohen_kappa(a[at % 40], b[at % 40]), 120, np.arange(120) % 40)
+    assert again == (pytest.approx(once.low), pytest.approx(once.high), "bootstrap, 40 groups")
+
+
+def test_with_trials_of_tasks_only_the_clustered_interval_covers_kappa_as_often_as_it_says():
+    random = np.random.default_rng(14)
+    runs, tasks, trials = 60, 50, 4
+    human = np.repeat(random.integers(0, 2, (runs, tasks)), trials, 1)
+    wrong = np.repeat(random.random((runs, tasks)) < 0.2, trials, 1) ^ (random.random((runs, tasks * trials)) < 0.02)
+    kappa = 1 - 2 * (0.2 * 0.98 + 0.8 * 0.02)  # of two raters who say yes half of the time
+
+    def coverage(groups):
+        found = [
+            redrawn(lambda at, a=a, b=a ^ off: cohen_kappa(a[at], b[at]), tasks * trials, groups, draws=150)
+            for a, off in zip(human, wrong, strict=True)
+        ]
+        return np.mean([one.low <= kappa <= one.high for one in found])
+
+    assert coverage(np.repeat(np.arange(tasks), trials)) > 0.86  # three standard errors of 60 runs below 0.95
+    assert coverage(None) < 0.8
+
+
+def test_undefined_draws_widen_the_interval_and_too_many_leave_none():
+    values = np.random.default_rng(11).random(40)
+
+    def unless_without(rare):
+        """Undefined in a draw without an item below ``rare``: (1 - rare / 40)**40 of them."""
+        found = []
+
+        def statistic(at):
+            found.append(float(values[at].mean()) if (at < rare).any() else None)
+            return found[-1]
+
+        return statistic, found
+
+    statistic, found = unless_without(4)
+    interval = redrawn(statistic, 40)
+    undefined = found.count(None)
+    assert undefined == pytest.approx(0.9**40 * 2_000, abs=20)
+    for outside in (
+        sum(one < interval.low for one in found if one is not None),
+        sum(one > interval.high for one in found if one is not None),
+    ):
+        assert outside + undefined == pytest.approx(0.025 * 2_000, abs=1)
+
+    assert redrawn(unless_without(2)[0], 40) is None  # 13 % of the draws
+    assert redrawn(lambda at: None, 40) is None
+
+
+@pytest.mark.parametrize(("n", "groups"), [(0, None), (1, None), (9, ["one"] * 9)])
+def test_of_one_unit_and_of_raters_that_never_differ_there_is_no_interval(n, groups):
+    assert redrawn(lambda at: float(at.mean()), n, groups) is None
+    assert redrawn(lambda at: 1.0, 9) is None

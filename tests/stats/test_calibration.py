@@ -1,0 +1,74 @@
+"""Calibration, held against hand-checked tables and scikit-learn."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
+
+from judgekit.stats.calibration import expected_calibration_error, isotonic
+
+VERDICTS = st.lists(st.tuples(st.integers(0, 10).map(lambda tenth: tenth / 10), st.booleans()), min_size=1)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "correct", "bins", "error"),
+    [
+        ([1, 1, 1, 1], [1, 1, 1, 0], 10, 0.25),
+        ([0.6, 0.6, 0.6, 0.6, 0.6], [1, 1, 1, 0, 0], 10, 0),
+        ([0.95, 0.55], [0, 1], 10, (0.95 + 0.45) / 2),
+        ([0.95, 0.55], [0, 1], 2, 0.25),  # one bin: 0.75 is said, and 0.5 is right
+        ([0.5, 0.55], [0, 1], 2, (0.5 + 0.45) / 2),  # bins are closed above
+        ([0, 0.05], [1, 0], 10, 0.475),  # the first holds its 0
+        ([0.9, 0.9], [0.5, 1], 10, 0.15),  # half of the people agree
+        ([], [], 10, None),
+    ],
+)
+def test_the_error_is_the_distance_of_confidence_and_accuracy_over_bins_of_equal_width(
+    confidence, correct, bins, error
+):
+    found = expected_calibration_error(confidence, correct, bins=bins)
+    assert found == (error if error is None else pytest.approx(error))
+
+
+def test_few_samples_of_a_calibrated_judge_show_an_error_that_is_chance():
+    random = np.random.default_rng(0)
+
+    def mean_error(samples):
+        right = random.random((300, samples)) < 0.5
+        return np.mean([expected_calibration_error([0.5] * samples, one) for one in right])
+
+    for samples in (25, 400):
+        assert mean_error(samples) == pytest.approx(0.4 / np.sqrt(samples), rel=0.15)
+
+
+@given(VERDICTS, st.lists(st.floats(-1, 2), max_size=5))
+def test_the_curve_is_that_of_scikit_learn(verdicts, asked):
+    confidence, right = zip(*verdicts, strict=True)
+    theirs = IsotonicRegression(out_of_bounds="clip").fit(confidence, right)
+    found = isotonic(confidence, right)
+    levels = found([*confidence, *asked])
+    assert levels == pytest.approx(theirs.predict([*confidence, *asked]), abs=1e-9)
+    assert (np.diff(found.levels) >= 0).all()
+    assert expected_calibration_error(levels[: len(right)], right, bins=1_000) == pytest.approx(0, abs=1e-3)
+
+
+def test_there_is_no_curve_of_nothing():
+    assert isotonic([], []) is None
+
+
+@pytest.mark.parametrize(
+    ("confidence", "correct", "told"),
+    [
+        ([0.5, 1.5], [0, 1], r"in \[0, 1\], found 1\.5"),
+        ([0.5, float("nan")], [0, 1], r"in \[0, 1\], found nan"),
+        ([0.5], [2], r"in \[0, 1\], found 2"),
+        ([0.5], [0, 1], "two lists of one length"),
+    ],
+)
+def test_what_is_no_confidence_is_refused(confidence, correct, told):
+    for measure in (expected_calibration_error, isotonic):
+        with pytest.raises(ValueError, match=told):
+            measure(confidence, correct)
+    with pytest.raises(ValueError, match="1 bin or more"):
+        expected_calibration_error([], [], bins=0)

@@ -1,0 +1,157 @@
+"""Variance components, held against a published example, statsmodels, and what was put in."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.regression.mixed_linear_model import MixedLM
+
+from judgekit.stats.components import Components, next_request, plan, variance_components
+
+NAN = float("nan")
+
+# Brennan 2001, "Generalizability Theory", synthetic data set 1: 10 persons who answer 12 questions
+ANSWERS = (
+    "101000000000 111001000000 111110000000 110110010000 111110100000 "
+    "111011100000 111111100000 111101111100 111111111110 111111111111"
+)
+SEEN = Components(item=0.10, prompt=0.01, interaction=0.03, draw=0.08, items=50, prompts=2)
+
+
+def test_the_components_of_a_crossed_design_are_those_that_brennan_printed():
+    values = np.array([[float(one) for one in person] for person in ANSWERS.split()])
+    found = variance_components(values[:, :, np.newaxis])
+    assert (found.item, found.prompt, found.interaction) == pytest.approx((0.0574, 0.0754, 0.1269), abs=5e-5)
+    assert (found.draw, found.items, found.prompts, found.negative) == (None, 10, 12, ())
+    dependability = found.item / (found.item + found.verdict_error(12, 1) ** 2)
+    assert dependability == pytest.approx(0.773, abs=5e-4)
+
+
+def test_with_one_prompt_they_are_those_of_a_mixed_model():
+    random = np.random.default_rng(3)
+    values = random.normal(0, 0.4, (30, 1, 1)) + random.normal(0, 0.3, (30, 1, 5))
+    theirs = MixedLM(values.ravel(), np.ones(150), np.arange(30).repeat(5)).fit(reml=True)
+    found = variance_components(values)
+    assert found.item == pytest.approx(float(theirs.cov_re[0, 0]), rel=1e-4)
+    assert found.draw == pytest.approx(theirs.scale, rel=1e-4)
+    assert (found.prompt, found.interaction) == (None, None)
+
+
+def test_with_prompts_and_draws_they_are_those_of_the_table_of_mean_squares():
+    # items a and b, prompts p and q, two draws: means 0.5 0.0 / 1.0 0.5, all means 0.5
+    values = [[[0.25, 0.75], [0, 0]], [[1, 1], [0.25, 0.75]]]
+    # mean squares (of single values): items 4 * 2 * 0.25**2 = 0.5, prompts the same, interaction 0, draws 0.25 / 4
+    found = variance_components(values)
+    assert (found.item, found.prompt) == pytest.approx((0.5 / 4, 0.5 / 4))
+    assert (found.interaction, found.draw) == (0, 0.0625)  # (0 - 0.0625) / 2 is below 0
+    assert found.negative == ("interaction",)
+
+
+@pytest.mark.parametrize("missing", [0, 0.3])
+def test_what_was_put_in_is_found_on_average_also_where_draws_are_missing(missing):
+    random = np.random.default_rng(8)
+    put_in = {"item": 0.5, "prompt": 0.2, "interaction": 0.3, "draw": 0.4}
+    found = []
+    for _ in range(800):
+        shapes = {"item": (20, 1, 1), "prompt": (1, 6, 1), "interaction": (20, 6, 1), "draw": (20, 6, 4)}
+        values = sum(random.normal(0, np.sqrt(put_in[name]), shape) for name, shape in shapes.items())
+        gone = random.random(values.shape) < missing
+        gone[:, :, 0] = False
+        values[gone] = NAN
+        found.append([getattr(variance_components(values), name) for name in put_in])
+    errors = np.std(found, axis=0) / np.sqrt(800)
+    assert (np.abs(np.mean(found, axis=0) - list(put_in.values())) < 4 * errors).all()
+
+
+def test_an_item_without_a_verdict_of_each_prompt_is_left_out_and_counted():
+    values = np.random.default_rng(2).random((6, 2, 3))
+    whole = variance_components(values[:5])
+    values[5, 1] = NAN
+    found = variance_components(values)
+    assert found.left_out == 1
+    assert found == Components(**{**vars(whole), "left_out": 1})
+
+
+@pytest.mark.parametrize(
+    "values", [np.ones((5, 1, 1)), np.ones((1, 2, 2)), np.full((4, 2, 2), NAN), np.ones((0, 2, 2)), np.ones((4, 0, 2))]
+)
+def test_without_a_second_item_or_a_second_verdict_there_is_no_variance(values):
+    assert variance_components(values) is None
+
+
+def test_a_judge_that_repeats_itself_has_no_noise():
+    values = np.array([0.0, 1, 1, 0, 0.1]).reshape(5, 1, 1).repeat(3, axis=2)
+    found = variance_components(values)
+    assert (found.draw, found.negative) == (0, ())
+    assert found.verdict_error(1, 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("prompts", "draws", "variance"),
+    [(1, 1, 0.12), (1, 8, 0.05), (2, 4, 0.03), (8, 1, 0.04 / 8 + 0.01), (2, 1, 0.06)],
+)
+def test_the_error_of_a_verdict_falls_with_prompts_and_with_draws(prompts, draws, variance):
+    assert SEEN.verdict_error(prompts, draws) ** 2 == pytest.approx(variance)
+    assert SEEN.mean_error(40, prompts, draws) ** 2 == pytest.approx(
+        0.01 / prompts + (0.10 + variance - 0.01 / prompts) / 40
+    )
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 99))
+def test_the_errors_are_those_of_means_of_that_many(prompts, draws, seed):
+    random = np.random.default_rng(seed)
+    runs = 4_000
+    parts = {"prompt": (prompts, 1), "interaction": (prompts, 1), "draw": (prompts, draws)}
+    means = sum(
+        random.normal(0, np.sqrt(getattr(SEEN, name)), (runs, *shape)).mean(axis=(1, 2))
+        for name, shape in parts.items()
+    )
+    assert np.std(means) == pytest.approx(SEEN.verdict_error(prompts, draws), rel=0.07)
+
+
+def test_two_prompts_of_four_draws_beat_one_of_eight():
+    best, other = plan(SEEN, 8, prompts=2)
+    assert (best.prompts, best.draws) == (2, 4)
+    assert (other.prompts, other.draws) == (1, 8)
+    assert (best.error, other.error) == pytest.approx((np.sqrt(0.03), np.sqrt(0.05)))
+    assert [split[:2] for split in plan(SEEN, 7, prompts=3)] == [(3, 2), (2, 3), (1, 7)]
+    alike = Components(item=0.1, prompt=0, interaction=0, draw=0.08, items=50, prompts=2)
+    assert plan(alike, 8, prompts=4)[0][:2] == (1, 8)  # prompts that do not matter need not be written
+
+
+def test_what_cannot_be_told_apart_is_not_advised():
+    one_prompt = Components(item=0.1, prompt=None, interaction=None, draw=0.08, items=50, prompts=1)
+    assert [split[:2] for split in plan(one_prompt, 8, prompts=4)] == [(1, 8)]
+    assert {purchase.more for purchase in next_request(one_prompt, 50, 1, 2)} == {"draw", "item"}
+    assert next_request(one_prompt, 50, 2, 2) == []
+    one_draw = Components(item=0.1, prompt=0.01, interaction=0.1, draw=None, items=50, prompts=4)
+    assert [split[:2] for split in plan(one_draw, 4, prompts=3)] == [(3, 1), (2, 1), (1, 1)]
+    assert one_draw.verdict_error(2, 2) is None
+    assert one_draw.mean_error(50, 2, 2) is None
+
+
+def test_the_next_request_goes_where_the_mean_gains_most():
+    found = {purchase.more: purchase for purchase in next_request(SEEN, items=50, prompts=2, draws=4)}
+    assert {more: purchase.requests for more, purchase in found.items()} == {"draw": 100, "prompt": 200, "item": 8}
+    assert found["item"].verdict_error == SEEN.verdict_error(2, 4)
+    assert found["draw"].mean_error == SEEN.mean_error(50, 2, 5)
+    before = SEEN.mean_error(50, 2, 4) ** 2
+    assert found["prompt"].gain == pytest.approx((before - SEEN.mean_error(50, 3, 4) ** 2) / 200)
+    assert [purchase.more for purchase in next_request(SEEN, 50, 2, 4)] == ["prompt", "item", "draw"]
+    mild = Components(item=0.1, prompt=0, interaction=0.03, draw=0.08, items=50, prompts=2)
+    assert next_request(mild, 50, 2, 4)[0].more == "item"
+
+
+@pytest.mark.parametrize("values", [[[1, 2]], [[[1, float("inf")]]], 1])
+def test_what_are_no_verdicts_is_refused(values):
+    with pytest.raises(ValueError, match=r"of shape \(items, prompts, draws\)"):
+        variance_components(values)
+
+
+def test_a_design_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="expected 1 of draws or more, found 0"):
+        SEEN.verdict_error(1, 0)
+    with pytest.raises(ValueError, match="expected 1 of requests or more, found 0"):
+        plan(SEEN, 0, prompts=1)
+    with pytest.raises(ValueError, match="expected 1 of items or more, found 0"):
+        next_request(SEEN, 0, 1, 1)

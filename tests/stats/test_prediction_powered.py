@@ -1,0 +1,285 @@
+"""PPI++, held against ppi-python, statsmodels, scipy, cases worked by hand, and how often it covers what people say."""
+
+import gzip
+import json
+from math import sqrt
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.proportion import proportion_confint
+
+from judgekit.stats.intervals import mean_interval, t_interval, wilson
+from judgekit.stats.prediction_powered import Stratum, ppi_mean, stratified_ppi_mean
+from judgekit.stats.units import Units
+
+VALUES = st.lists(st.tuples(*[st.integers(0, 4).map(lambda quarter: quarter / 4)] * 2), min_size=2, max_size=40)
+
+
+def near(interval):
+    return pytest.approx(interval[:2], rel=1e-9, abs=1e-9)
+
+
+def uneven(n, others, cut):
+    """Labels and judged values that are spread over [0, 1], and go together in part; 1 above ``cut`` and 0 below."""
+    rows = np.arange(n + others)
+    said = rows * 37 % 101 / 100
+    judged = np.clip(said + rows * 53 % 97 / 97 - 0.5, 0, 1)
+    if cut is not None:
+        said, judged = (said > cut).astype(float), (judged > cut).astype(float)
+    return said[:n], judged[:n], judged[n:]
+
+
+@pytest.mark.parametrize(
+    ("n", "others", "cut", "value", "low", "high"),
+    [  # ppi_mean_pointestimate and ppi_mean_ci of ppi-python 0.2.3, which find lambda themselves
+        (30, 30, None, 0.49396249170008527, 0.40518266502871303, 0.5827423183714575),
+        (25, 25, 0.5, 0.46290909090909094, 0.2858270246067589, 0.639991157211423),
+        (40, 200, None, 0.5055320241701966, 0.4373248713064898, 0.5737391770339034),
+        (60, 400, 0.5, 0.5024351883367371, 0.388529729024867, 0.6163406476486071),
+    ],
+)
+def test_the_mean_is_that_of_ppi_python(n, others, cut, value, low, high):
+    labels, judged, unlabelled = uneven(n, others, cut)
+    found = ppi_mean(labels, judged, unlabelled, bounded=False)
+    assert found.value == pytest.approx(value, abs=1e-9)
+    # theirs has z for t, and variances without Bessel's correction
+    t_for_z = scipy.stats.t.isf(0.025, n - 1) / scipy.stats.norm.isf(0.025)
+    errors, rest = labels - found.weight * judged, found.weight * unlabelled
+    variances = [errors.var() / n + rest.var() / others, errors.var(ddof=1) / n + rest.var(ddof=1) / others]
+    half = (high - low) / 2 * t_for_z * sqrt(variances[1] / variances[0])
+    assert found.interval == (pytest.approx(value - half, abs=1e-9), pytest.approx(value + half, abs=1e-9), "PPI++")
+
+
+def test_a_judge_that_says_the_opposite_is_left_out():
+    labels, judged, unlabelled = uneven(50, 50, None)
+    found = ppi_mean(labels, 1 - judged, 1 - unlabelled, bounded=False)
+    assert (found.value, found.weight, found.interval.method) == (labels.mean(), 0, "labels alone")
+    assert found.interval[:2] == near(scipy.stats.ttest_1samp(labels, 0).confidence_interval())
+    assert found.worth == pytest.approx(50)
+
+
+@given(st.integers(2, 200), st.data(), st.sampled_from([0.8, 0.95]))
+def test_labels_alone_have_the_interval_of_wilson_with_t_for_z(n, data, level):
+    ones = data.draw(st.integers(0, n))
+    found = ppi_mean([1] * ones + [0] * (n - ones), [1] * n, [], level=level)
+    alpha = 2 * scipy.stats.norm.sf(scipy.stats.t.isf((1 - level) / 2, n - 1))
+    theirs = (ones / n, ones / n) if alpha == 0 else proportion_confint(ones, n, alpha, "wilson")
+    assert found.value == ones / n
+    if alpha:
+        assert found.interval[:2] == pytest.approx(theirs, abs=1e-9)
+    assert (found.weight, found.interval.method) == (0, "labels alone")
+    assert found.worth == pytest.approx(n)
+
+
+def test_groups_are_summed_as_by_statsmodels():
+    random = np.random.default_rng(4)
+    groups, others = random.integers(0, 12, 60), random.integers(20, 60, 300)
+    people = random.random(60)
+    shifts = random.normal(0, 0.3, 60)
+    judged = random.random(360) + np.concatenate([people + shifts[groups], shifts[others]])
+    found = ppi_mean(people, judged[:60], judged[60:], groups=groups, unlabelled_groups=others, bounded=False)
+
+    def variance(values, groups):
+        return OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups}).bse[0] ** 2
+
+    error = sqrt(
+        variance(people - found.weight * judged[:60], groups) + found.weight**2 * variance(judged[60:], others)
+    )
+    half = scipy.stats.t.isf(0.025, 11) * error
+    assert 0 < found.weight < 1
+    assert found.interval[:2] == pytest.approx((found.value - half, found.value + half), abs=1e-9)
+    assert found.interval.method == "PPI++, 12 groups"
+
+
+def test_groups_of_one_are_no_groups_and_labels_alone_with_groups_have_the_clustered_interval():
+    labels, judged, unlabelled = uneven(40, 90, None)
+    alone = ppi_mean(labels, judged, unlabelled, groups=np.arange(40), unlabelled_groups=[None] * 90)
+    assert alone == ppi_mean(labels, judged, unlabelled)
+    groups = np.arange(40) // 4
+    found = ppi_mean(labels, judged, [], groups=groups, bounded=False)
+    assert found.interval[:2] == near(t_interval(Units.of(labels, groups)))
+    assert ppi_mean(labels, judged, unlabelled, unlabelled_groups=[1] * 90).weight == 0
+
+
+def test_a_stratified_mean_by_hand():
+    # 70 % of the samples, of which 4 labels say 3/4; 30 %, of which 2 say 1/2; the judge says the same of all of each
+    strata = [
+        Stratum([1, 1, 1, 0], [1] * 4, [1] * 10, 0.7),
+        Stratum([0, 1], [0] * 2, [0] * 4, 0.3),
+        Stratum([], [], [], 0),
+    ]
+    found = stratified_ppi_mean(strata, bounded=False)
+    assert found.value == pytest.approx(0.7 * 0.75 + 0.3 * 0.5) == pytest.approx(0.675)
+    within = 0.7**2 * 0.25 / 4 + 0.3**2 * 0.5 / 2  # share**2 * s**2 / n
+    between = (0.7 * 0.075) ** 2 / 14 + (0.3 * 0.175) ** 2 / 6  # of the shares, which 14 and 6 samples tell
+    half = scipy.stats.t.isf(0.025, 4) * sqrt(within + between)
+    assert found.interval[:2] == pytest.approx((0.675 - half, 0.675 + half), abs=1e-9)
+    assert found.interval.method == "PPI++, 2 strata"
+    of_one = 0.675 * 0.325 * 6 / 5  # the variance of a label that is drawn from all samples
+    assert found.worth == pytest.approx(of_one / (within + between))
+    bounded = stratified_ppi_mean(strata)
+    assert 0 < bounded.interval.low < bounded.value == found.value < bounded.interval.high < 1
+
+
+def test_strata_whose_labels_are_all_alike_share_the_labels_that_no_judge_foresaw():
+    found = stratified_ppi_mean(
+        [Stratum([1] * 10, [1] * 10, [1] * 290, 0.75), Stratum([0] * 5, [0] * 5, [0] * 95, 0.25)]
+    )
+    added = scipy.stats.norm.isf(0.025) ** 2
+    within = sum(share**2 * (share * added / 2) / (n * (n - 1 + share * added)) for share, n in ((0.75, 10), (0.25, 5)))
+    between = (0.75 * 0.25) ** 2 / 300 + (0.25 * 0.75) ** 2 / 100
+    of_one = (15 * 0.75 * 0.25 + added / 2 * (0.75**2 + 0.25**2)) / (14 + added)
+    worth = of_one / (within + between)
+    alpha = 2 * scipy.stats.norm.sf(scipy.stats.t.isf(0.025, 13))
+    theirs = proportion_confint(0.75 * worth, worth, alpha, "wilson")
+    assert found.interval[:2] == pytest.approx(theirs, abs=1e-9)
+    assert found.worth == pytest.approx(worth)
+
+
+@given(VALUES, st.lists(st.integers(0, 4).map(lambda quarter: quarter / 4), max_size=40), st.randoms())
+def test_the_mean_lies_in_an_interval_with_a_width_within_0_and_1_from_either_end(pairs, unlabelled, random):
+    random.shuffle(pairs)
+    labels, judged = np.transpose(pairs)
+    found = ppi_mean(labels, judged, unlabelled)
+    assert 0 <= found.interval.low <= found.value <= found.interval.high <= 1
+    assert found.interval.high - found.interval.low > 0
+    assert 0 <= found.weight <= 1
+    assert found.worth > 0
+    mirrored = ppi_mean(1 - labels, 1 - judged, 1 - np.asarray(unlabelled))
+    assert (1 - mirrored.interval.high, 1 - mirrored.interval.low) == near(found.interval)
+
+
+@pytest.mark.parametrize("n", [10, 20, 60, 150])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
+def test_a_judge_that_agrees_on_all_labels_may_yet_differ_on_as_many_others_as_wilson_allows(n, share):
+    ones = round(n * share)
+    labels = [1] * ones + [0] * (n - ones)
+    found = ppi_mean(labels, labels, labels * 10)
+    differ = wilson(0, n).high  # that many at most, were these all 1, or all 0
+    assert found.interval.high - found.interval.low > differ
+    assert found.interval.low < found.value - differ * share
+    assert n < found.worth < 11 * n
+
+
+def test_where_nothing_can_be_said_there_is_no_mean():
+    assert ppi_mean([], [], [0, 1]) is None
+    assert ppi_mean([1], [1], [0, 1]) is None
+    assert ppi_mean([1, 0, 1], [1, 0, 0], [0, 1], groups=list("aaa")) is None
+    assert ppi_mean([0.1] * 3, [0.2] * 3, [0.2] * 9, bounded=False) is None
+    assert stratified_ppi_mean([Stratum([1, 0], [1, 1], [], 0.5), Stratum([1], [0], [0], 0.5)]) is None
+    crossed = [Stratum([1, 0], [1, 1], [], 0.5, list("ab")), Stratum([1, 1], [0, 0], [], 0.5, list("ab"))]
+    assert stratified_ppi_mean(crossed) is None
+    assert ppi_mean([1, 0], [1, 1], [], groups=list("ab")) is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0, 1], [1], [1]), "expected one judged value for each of 2 labels, found 1"),
+        (([0, 1], [1, 1], [1, 1.5]), r"expected values in \[0, 1\], found 1\.5"),
+        (([0, -1], [1, 1], [1]), r"expected values in \[0, 1\], found -1"),
+        (([0, float("nan")], [1, 1], [1]), "expected a list of finite numbers"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ppi_mean(*arguments)
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.4), (1.5, -0.5), ()])
+def test_shares_that_are_not_those_of_a_whole_are_refused(shares):
+    with pytest.raises(ValueError, match="expected shares of 0 or more that come to 1, found"):
+        stratified_ppi_mean([Stratum([0, 1], [0, 1], [], share) for share in shares])
+
+
+def verdicts(random, runs, n, share, sensitivity, specificity):
+    people = random.random((runs, n)) < share
+    judged = np.where(people, random.random((runs, n)) < sensitivity, random.random((runs, n)) >= specificity)
+    return people.astype(float), judged.astype(float)
+
+
+def covered(intervals, truth):
+    return np.mean([one.low <= truth <= one.high for one in intervals])
+
+
+@pytest.mark.parametrize("n", [20, 60])
+@pytest.mark.parametrize(
+    ("share", "sensitivity", "specificity"),
+    [(0.5, 0.9, 0.9), (0.8, 0.9, 0.6), (0.95, 0.97, 0.7), (0.3, 0.8, 0.97), (0.7, 0.99, 0.8), (0.5, 0.5, 0.5)],
+)
+def test_it_covers_the_share_that_people_would_count(n, share, sensitivity, specificity):
+    people, judged = verdicts(np.random.default_rng(1), 300, n + 500, share, sensitivity, specificity)
+    found = [ppi_mean(said[:n], one[:n], one[n:]).interval for said, one in zip(people, judged, strict=True)]
+    assert covered(found, share) >= 0.93
+
+
+@pytest.mark.parametrize("n", [20, 60])
+def test_it_covers_it_from_strata_of_the_verdict_of_which_the_rarer_has_as_many_labels(n):
+    people, judged = verdicts(np.random.default_rng(2), 400, 600, 0.8, 0.9, 0.8)
+    found = []
+    for said, one in zip(people, judged, strict=True):
+        kinds = [np.flatnonzero(one == verdict) for verdict in (0, 1)]
+        strata = [
+            Stratum(said[kind[: n // 2]], one[kind[: n // 2]], one[kind[n // 2 :]], len(kind) / 600) for kind in kinds
+        ]
+        found.append(stratified_ppi_mean(strata).interval)
+        labelled = np.concatenate([kind[: n // 2] for kind in kinds])
+    assert covered(found, 0.8) >= 0.93
+    assert abs(people[-1][labelled].mean() - 0.8) > 0.05  # the labels themselves are far from it
+
+
+@pytest.mark.parametrize("labelled", [5, 2], ids=["tasks", "trials of each task"])
+def test_with_trials_of_tasks_only_groups_make_it_cover_the_mean(labelled):
+    random = np.random.default_rng(3)
+    runs, tasks, trials = 400, 30 if labelled == 5 else 40, 5
+    others = 100 if labelled == 5 else 0
+    hard = random.beta(0.5, 0.5, (runs, tasks + others, 1))
+    people = random.random((runs, tasks + others, trials)) < hard
+    strict = random.beta(8, 2, (runs, tasks + others, 1))
+    right = random.random(people.shape) < np.where(people, 0.9, strict)
+    judged = np.where(right, people, ~people).astype(float)
+    chosen = np.zeros(people.shape[1:], bool)
+    chosen[:tasks, :labelled] = True
+    groups = np.broadcast_to(np.arange(tasks + others)[:, np.newaxis], chosen.shape)
+    known, rest = groups[chosen], groups[~chosen]
+    data = [(said[chosen].astype(float), one[chosen], one[~chosen]) for said, one in zip(people, judged, strict=True)]
+    found = [ppi_mean(*one, groups=known, unlabelled_groups=rest).interval for one in data]
+    assert covered(found, 0.5) >= 0.93
+    assert covered([ppi_mean(*one).interval for one in data], 0.5) < 0.88
+
+
+BEST_FIRST = ("gpt-4", "gpt-3.5-turbo", "claude-v1", "vicuna-13b-v1.2", "alpaca-13b", "llama-13b")  # by their scores
+
+
+@pytest.fixture
+def votes(shared_data):
+    """A line for each vote of an expert in the first turn: 1 for the better model, 0.5 for a tie; and what GPT-4 says."""
+    with gzip.open(shared_data / "judges" / "mtbench_votes.jsonl.gz", "rt") as file:
+        rows = [json.loads(line) for line in file]
+    by_item = {"expert": [], "gpt4": []}
+    for row in rows:
+        pair = sorted((row["model_a"], row["model_b"]), key=BEST_FIRST.index)
+        value = float(row.get(row["winner"]) == pair[0]) if row["winner"] in row else 0.5
+        who = row["judge"].partition("_")[0]
+        if who in by_item and row["turn"] == 1:
+            by_item[who].append(((*pair, row["question_id"]), value))
+    said = dict(by_item["gpt4"])
+    return np.array([(value, said[item]) for item, value in by_item["expert"]])
+
+
+@pytest.mark.parametrize(("n", "ties"), [(20, False), (60, False), (60, True), (100, False), (150, False)])
+def test_it_covers_what_all_experts_say_by_the_labels_of_some_where_gpt_4_alone_never_does(votes, n, ties):
+    people, judged = (votes if ties else votes[(votes != 0.5).all(axis=1)]).T
+    truth, random = people.mean(), np.random.default_rng(0)
+    assert len(people) == (1343 if ties else 859)  # as in table 5 of https://arxiv.org/abs/2306.05685
+    assert mean_interval(judged).low > truth  # the whole interval is beside it, however few labels there are
+    drawn = [np.split(random.permutation(len(people)), [n]) for _ in range(1_000)]
+    found = [ppi_mean(people[some], judged[some], judged[others]) for some, others in drawn]
+    assert 0.93 <= covered([one.interval for one in found], truth) <= 0.98
+    width = np.mean([one.interval.high - one.interval.low for one in found])
+    assert np.mean([one.value for one in found]) == pytest.approx(truth, abs=0.1 * width)
+    assert np.mean([one.worth for one in found]) > 1.1 * n
