@@ -10,7 +10,9 @@ fallback = ["other"]            # names of judges
 name = "topic_adherence"
 as = "topic_recall"
 mode = "recall"
-draws = 5                       # asks five times, for the majority
+draws = 5                       # asks five times, for the majority; "auto": until that is plain
+min_confidence = 0.8            # abstains where fewer than four of the five agree, or asks the scorer to escalate to:
+escalate = {name = "topic_adherence", mode = "recall", judge = "large"}
 """
 
 import json
@@ -30,6 +32,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.scorers.repeat import Repeat
+from judgekit.scorers.selective import Selective
 from judgekit.scoring import Scorer
 from judgekit.traces.message import JsonObject, Many, Record
 
@@ -85,6 +88,8 @@ _SCORERS = {
 
 _BUILT = {"judge", "scorer", "scorers", "name"}
 """Options that are made of more than their text."""
+_AROUND = ("draws", "min_confidence", "escalate")
+"""Options of every scorer that asks a judge: of what is put around it."""
 
 
 class _ScorerClass(Protocol):
@@ -258,14 +263,14 @@ class Config:
             if first is None or first in options:
                 raise ConfigError(f"{spec.name}: expected option=value behind the colon, found {spec.argument!r}")
             options = {first: spec.argument, **options}
-        if not {"judge", "scorers"}.isdisjoint(known) and (draws := options.pop("draws", None)) is not None:
-            if not isinstance(draws, int):
-                raise ConfigError(f"{spec.name}: draws is a number, found {draws!r}")
-            once = self.build(spec.model_copy(update={"options": options, "argument": None, "alias": None}))
-            return Repeat(once, draws, name=spec.alias or "")
+        around: tuple[str, ...] = ()
+        if not {"judge", "scorers"}.isdisjoint(known):
+            around = _AROUND
+            if (wrapped := self._wrapped(spec, options, known)) is not None:
+                return wrapped
         for option in options:
             if option not in known:
-                raise ConfigError.unknown(f"option of {spec.name}", option, known)
+                raise ConfigError.unknown(f"option of {spec.name}", option, [*known, *around])
         if "judge" in known:
             options["judge"] = self._judge_for(spec)
         if "scorers" in known:
@@ -282,6 +287,27 @@ class Config:
         except (TypeError, ValueError) as error:
             said = explain(error) if isinstance(error, ValidationError) else error
             raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
+
+    def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str]) -> Scorer | None:
+        """The scorer asked several times, or heard only where it is sure enough; ``None`` where nobody wants that."""
+        own = {name: value for name, value in options.items() if name not in _AROUND}
+        draws, least, escalate = (options.get(name) for name in _AROUND)
+        if "escalate" in known and isinstance(escalate, bool):  # a panel's own
+            own["escalate"], escalate = escalate, None
+        if draws is None and least is None and escalate is None:
+            return None
+        once = spec.model_copy(update={"options": own, "argument": None, "alias": None if draws else spec.alias})
+        scorer = self.build(once)
+        if draws is not None:
+            if draws != "auto" and not isinstance(draws, int):
+                raise ConfigError(f"{spec.name}: draws is a number, or auto, found {draws!r}")
+            scorer = Repeat(scorer, draws if isinstance(draws, int) else "auto", name=spec.alias or "")
+        if least is None and escalate is None:
+            return scorer
+        if least is None:
+            raise ConfigError(f"{spec.name}: escalate needs min_confidence=..., below which another scorer is asked")
+        other = None if escalate is None else self.build(_member(spec.name, escalate))
+        return Selective(scorer, cast("float", least), other)
 
     def _judge_for(self, spec: ScorerSpec) -> Judge:
         asked = spec.options.get("judge") or self._judge or "default"

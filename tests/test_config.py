@@ -13,6 +13,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.scorers.repeat import Repeat
+from judgekit.scorers.selective import Selective
 from judgekit.scorers.text.rouge import ROUGE
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
@@ -655,14 +656,63 @@ def test_a_scorer_that_asks_a_judge_can_be_drawn_several_times():
     assert (named.name, named.scorer.name) == ("sure", "topic_adherence")
 
 
+def test_a_scorer_that_asks_a_judge_can_be_heard_only_where_it_is_sure_enough():
+    found = asked("prompt:tone,draws=auto,min_confidence=0.8", "openai/a")
+    assert isinstance(found, Selective)
+    assert (found.name, found.min_confidence, found.escalate, found.scorer.draws) == ("tone_auto", 0.8, None, "auto")
+    named = asked("prompt:tone,draws=5,min_confidence=0.8,as=sure", "openai/a")
+    assert (named.name, named.scorer.name) == ("sure", "sure")
+    plain = asked("prompt:tone,min_confidence=1", "openai/a")
+    assert (plain.name, plain.scorer.name) == ("tone", "tone")
+
+
+SURE = """
+[judges.default]
+model = "openai/small"
+[judges.large]
+model = "openai/large"
+[[scorers]]
+name = "prompt"
+prompt = "tone"
+draws = 3
+min_confidence = 0.8
+escalate = {name = "prompt", prompt = "tone", judge = "large", draws = 2, min_confidence = 0.9}
+"""
+
+
+def test_below_that_another_scorer_is_asked_which_is_one_like_any_other():
+    (found,) = built(SURE)
+    assert (found.name, found.scorer.scorer.judge.model) == ("tone_x3", "openai/small")
+    assert isinstance(found.escalate, Selective)
+    assert (found.escalate.scorer.draws, found.escalate.scorer.scorer.judge.model) == (2, "openai/large")
+    told = asked('prompt:tone,draws=3,min_confidence=0.8,escalate="prompt:tone,judge=openai/large"', "openai/small")
+    assert (told.scorer.scorer.judge.model, told.escalate.judge.model) == ("openai/small", "openai/large")
+
+
+def test_a_panel_has_an_escalate_of_its_own():
+    members = 'scorers=["prompt:tone","prompt:faithfulness"]'
+    panel = asked(f"panel:{members},escalate=true,min_confidence=0.6", "openai/a")
+    assert (panel.name, panel.escalate, panel.scorer.escalate) == ("panel", None, True)
+    panel = asked(f'panel:{members},min_confidence=0.6,escalate="prompt:tone"', "openai/a")
+    assert (panel.escalate.name, panel.scorer.escalate) == ("tone", False)
+
+
 @pytest.mark.parametrize(
     ("scorer", "message"),
     [
-        ("topic_adherence:draws=1", "to repeat a scorer takes two draws or more, found draws=1"),
-        ("topic_adherence:draws=many", "topic_adherence: draws is a number, found 'many'"),
+        ("topic_adherence:escalate=prompt:tone", "topic_adherence: escalate needs min_confidence=..., below which"),
+        (
+            "topic_adherence:min_confidence=0.8,escalate=true",
+            "topic_adherence: a scorer is a table or a text, found True",
+        ),
+        ("topic_adherence:min_confidence=sure", "min_confidence is above 0 and at most 1, found 'sure'"),
+        ("topic_adherence:min_confidense=0.8", "is called 'min_confidense', did you mean 'min_confidence'?"),
+        ("tool_call_f1:min_confidence=0.8", "no option of tool_call_f1 is called 'min_confidence'"),
+        ("topic_adherence:draws=1", "to repeat a scorer takes two draws or more, or 'auto', found draws=1"),
+        ("topic_adherence:draws=many", "topic_adherence: draws is a number, or auto, found 'many'"),
         ("tool_call_f1:draws=3", "no option of tool_call_f1 is called 'draws'"),
     ],
 )
-def test_draws_that_make_no_sense_are_an_error(scorer, message):
+def test_draws_and_confidences_that_make_no_sense_are_an_error(scorer, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         Config(None, "openai/a", {}).build(ScorerSpec.parse(scorer))

@@ -54,6 +54,7 @@ class Judgment(Generic[Answer]):
         reason: str,
         details: Mapping[str, JsonValue],
         label: str | None = None,
+        confidence: float | None = None,
     ) -> Score:
         """What follows from the answer, as a score that says how much of the recording the judge was not shown."""
         if self.omitted:
@@ -65,7 +66,9 @@ class Judgment(Generic[Answer]):
             return Score.skipped(scorer, reason, details=details, calls=self.calls)
         if grade == "abstained":
             return Score.abstained(scorer, reason, details=details, calls=self.calls)
-        return Score.scored(scorer, grade, reason=reason, label=label, details=details, calls=self.calls)
+        return Score.scored(
+            scorer, grade, reason=reason, label=label, details=details, calls=self.calls, confidence=confidence
+        )
 
 
 class Judge(JudgeSettings):

@@ -40,11 +40,13 @@ class Pairwise(Blocking):
     Two judge requests a sample, at once: one with ``sample.trace`` as the first recording, one with ``sample.rival``.
     The label is ``better`` or ``worse`` where both orders prefer the same recording. It is ``position_bias`` where both
     prefer the same place: such a flip says nothing about the recordings. All else is a ``tie``, also where one order
-    prefers a recording and the other has a tie. Confidence is ``high`` where the two orders agree, else ``low``.
+    prefers a recording and the other has a tie. Its confidence is the share of the two orders that say so: 1 where they
+    agree, 0.5 where one has a tie, and 0 of a flip, which neither of them called a tie.
 
     Skipped without a rival, and where one of the two has no messages. Two recordings that read the same are 0.5
-    without a request, with the label ``same``: they say nothing of the judge's position bias. Details: ``confidence``; ``flipped``; and as ``verdicts``, for each order, which recording was
-    ``shown_first``, what was said of the ``first`` and the ``second`` with the numbers of the messages that show it, and
+    without a request, with the label ``same``: they say nothing of the judge's position bias. Details: ``confidence``
+    (``high`` where the two orders agree, else ``low``); ``flipped``; and as ``verdicts``, for each order, which recording
+    was ``shown_first``, what was said of the ``first`` and the ``second`` with the numbers of the messages that show it, and
     which one was ``preferred``. Source: MT-Bench (https://arxiv.org/abs/2306.05685).
 
     Args:
@@ -85,6 +87,7 @@ class Pairwise(Blocking):
                 label="same",
                 reason="the two recordings read the same; no judge was asked",
                 details={"confidence": "high", "flipped": False, "verdicts": []},
+                confidence=1,
             )
         # Both are waited for, also where one fails: what is under way may finish, and its cost is kept.
         straight, turned = await asyncio.gather(
@@ -115,6 +118,7 @@ class Pairwise(Blocking):
                 "flipped": label == "position_bias",
                 "verdicts": verdicts,
             },
+            confidence=(_LABELS[one], _LABELS[other]).count(label) / 2,
         )
 
 

@@ -41,8 +41,9 @@ class Panel(Blocking):
     Costs the requests of all members, which are asked at once. With ``escalate`` the first two are asked at once, and
     each further one only while the votes to come could change the verdict; the cheapest should stand first.
 
-    Details: ``votes`` (by member, each with the ``judge`` that was asked, its status, value, label and reason) and
-    ``unasked`` (the members that were not needed). Members of one name are told apart by their judges. Source: panel of
+    Its confidence is the share of the votes that were cast for the verdict; a mean or a median has none. Details:
+    ``votes`` (by member, each with the ``judge`` that was asked, its status, value, label and reason, of a `Repeat` also
+    the values of its ``draws``, and how many there are at the ``least`` and ``most``) and ``unasked`` (the members that were not needed). Members of one name are told apart by their judges. Source: panel of
     LLM evaluators (https://arxiv.org/abs/2404.18796).
 
     Args:
@@ -143,9 +144,15 @@ class Panel(Blocking):
             reason=reason,
             details=details,
             calls=tuple(call for score in scores for call in score.calls),
+            confidence=self._confidence(votes, verdict),
             error=first.error if first else None,
             warnings=warnings_of(scores),
         )
+
+    def _confidence(self, votes: Sequence[Vote], verdict: Vote) -> float | None:
+        if isinstance(verdict, str) or self.rule not in _COUNTING:
+            return None
+        return votes.count(verdict) / (len(votes) - votes.count("failed"))
 
 
 def _decided(votes: Sequence[Vote]) -> int:
@@ -171,4 +178,9 @@ def _with_judge(scorer: Scorer) -> str:
 def _written(score: Score) -> JsonValue:
     judges = dict.fromkeys(call.judge for call in score.calls)
     said: dict[str, JsonValue] = score.model_dump(mode="json", include={"status", "value", "label", "reason"})
-    return {"judge": ", ".join(judges) or None, **said}
+    written: dict[str, JsonValue] = {"judge": ", ".join(judges) or None, **said}
+    details = score.details
+    if isinstance(draws := details.get("draws"), list):
+        written["draws"] = [draw.get("value") for draw in draws if isinstance(draw, dict)]
+        written |= {name: details[name] for name in ("least", "most") if name in details}
+    return written

@@ -10,6 +10,7 @@ from pydantic import BaseModel, JsonValue, create_model
 
 from judgekit.errors import ConfigError, shortened
 from judgekit.judges.judge import Judge
+from judgekit.judges.likelihood import likelihood
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Grade, Score
 from judgekit.scorers.evidence import Quotation, is_there, must_exist
@@ -30,7 +31,9 @@ class PromptScorer(Blocking):
     """What the label is worth that the judge chooses on the scale of a prompt.
 
     The judge writes down the prompt's steps, its reason and its evidence before it chooses. Skipped where the sample
-    lacks an input of the prompt, and where the scale says so for the label. One judge request a sample. Details: each
+    lacks an input of the prompt, and where the scale says so for the label. One judge request a sample. Its confidence
+    is how likely the judge's tokens made the label, where the judge's params ask for ``logprobs`` and its provider gives
+    them (see `judgekit.judges.likelihood`; none where the cache keeps no words). Details: each
     step under its name, and as ``evidence`` the numbers of the messages that show it; where the prompt asks for quotes,
     each with its ``message``, its ``quote``, and whether it was ``found`` there, word for word (``null``: there is no
     quote, as where the cache keeps no words).
@@ -96,7 +99,14 @@ class PromptScorer(Blocking):
         evidence, lost = _looked_up(said.evidence, judgment.sample)
         reason = f"{said.reason} ({lost} of {len(evidence)} quotes are not there)" if lost else said.reason
         details: dict[str, JsonValue] = {step: getattr(said, step) for step in prompt.steps} | {"evidence": evidence}
-        return judgment.score(self.name, grade[said.verdict], reason=reason, label=said.verdict, details=details)
+        return judgment.score(
+            self.name,
+            grade[said.verdict],
+            reason=reason,
+            label=said.verdict,
+            details=details,
+            confidence=likelihood(judgment.logprobs or (), "verdict", said.verdict, grade),
+        )
 
 
 def _looked_up(evidence: Sequence[int] | Sequence[Quotation], sample: Sample) -> tuple[list[JsonValue], int]:

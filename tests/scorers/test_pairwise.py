@@ -148,6 +148,7 @@ def test_only_a_preference_that_outlives_the_change_of_places_counts(verdicts, e
     assert (found.status, found.value, found.label) == ("scored", value, label)
     assert found.details["confidence"] == confidence
     assert found.details["flipped"] is (label == "position_bias")
+    assert found.confidence == (1 if confidence == "high" else 0.5 if label == "tie" else 0)
 
 
 @pytest.mark.parametrize("verdicts", PREFERRED, ids=map("-".join, PREFERRED))

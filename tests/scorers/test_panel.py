@@ -181,6 +181,31 @@ def test_every_vote_stays_in_the_details():
     assert found.details["unasked"] == []
 
 
+@pytest.mark.parametrize(
+    ("votes", "options", "confidence"),
+    [
+        ([1.0, 0.0, 1.0], {}, 2 / 3),
+        ([1.0, 1.0, "abstained"], {}, 2 / 3),
+        ([1.0, 1.0, 0.0], {"escalate": True}, 1),  # of the votes that were cast
+        ([1.0, 1.0, "failed"], {"quorum": 2}, 1),
+        ([1.0, 0.0], {}, None),
+        ([1.0, 1.0], {"rule": "unanimous"}, 1),
+        ([1.0, 1.0], {"rule": "mean"}, None),
+        (["skipped", "skipped"], {}, None),
+    ],
+)
+def test_its_confidence_is_the_share_of_the_votes_for_the_verdict(votes, options, confidence):
+    assert verdict(*votes, **options).confidence == confidence
+
+
+def test_the_draws_of_a_member_stay_with_its_vote():
+    judge = ScriptedJudge([answer("yes"), answer("no"), answer("yes")])
+    panel = Panel([*members([1.0]), Repeat(PromptScorer(BOOKED, judge), draws=3)])
+    votes = asyncio.run(panel.ascore(SAMPLE)).details["votes"]
+    assert (votes["booked_x3"]["draws"], votes["booked_x3"]["value"]) == ([1.0, 0.0, 1.0], 1.0)
+    assert "draws" not in votes["m0"]
+
+
 def test_the_verdict_has_the_label_and_the_reason_of_those_who_gave_it():
     found = verdict(0.0, 1.0, 1.0)
     assert (found.label, found.reason) == ("label 1.0", "by majority (0.00 x1, 1.00 x2): why 1.0")

@@ -3,6 +3,8 @@
 import asyncio
 import re
 from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
 from statistics import fmean, pstdev
 
 import pytest
@@ -10,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError, BudgetError, ConfigError, OverloadError
+from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
+from judgekit.runs.runner import run as run_samples
 from judgekit.score import Score, current_draw
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
-from judgekit.scoring import signature
+from judgekit.scoring import attempt, signature
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -59,6 +63,13 @@ def test_the_majority_of_the_draws_is_the_score():
     assert found.details["agreement"] == 3 / 5
     assert found.details["std"] == pytest.approx(pstdev([1, 0, 1, 1, 0]))
     assert found.details["draws"][1] == {"status": "scored", "value": 0.0, "label": "label 0.0", "reason": "why 0.0"}
+
+
+def test_its_confidence_is_the_share_of_the_draws_for_the_verdict():
+    assert repeated(*map(scored, (1.0, 0.0, 1.0, 1.0, 0.0))).confidence == 3 / 5
+    assert repeated(scored(1.0), scored(1.0), Score.abstained("drawn", "cannot tell")).confidence == 2 / 3
+    assert repeated(*map(scored, (0.25, 0.5)), by="mean").confidence is None
+    assert repeated(*map(scored, (1.0, 0.0))).confidence is None
 
 
 def test_warnings_of_the_draws_are_those_of_the_score_each_once():
@@ -173,16 +184,101 @@ def test_outside_of_a_repeat_it_is_the_first_draw():
     assert (judge.requests[0].draw, judge.requests[0].params) == (0, {"seed": 40})
 
 
+def drawn_until_plain(*scores: Score | Exception) -> Score:
+    return asyncio.run(Repeat(Drawn(scores), draws="auto").ascore(SAMPLE))
+
+
+def first_plain(values: list[float]) -> int:
+    """After how many draws the leader cannot be caught up with by nine, or is ahead with more than 95 %.
+
+    The share of the first of two answers, of a and b draws, lies over one half with the probability that a + b + 1 coins
+    show heads at most a times.
+    """
+    for n in range(1, len(values) + 1):
+        b, a = sorted((values[:n].count(0.0), values[:n].count(1.0)))
+        ahead = Fraction(sum(comb(n + 1, heads) for heads in range(a + 1)), 2 ** (n + 1))
+        if a - b > 9 - n or ahead > Fraction(95, 100):
+            return n
+    return len(values)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=9, max_size=9))
+def test_by_auto_it_stops_at_the_first_draw_that_makes_the_verdict_plain(values):
+    found = drawn_until_plain(*map(scored, values))
+    n = first_plain(values)
+    assert [draw["value"] for draw in found.details["draws"]] == values[:n]
+    assert (found.scorer, found.details["least"], found.details["most"]) == ("drawn_auto", 4, 9)
+    assert (found.value, found.confidence) == (max((0.0, 1.0), key=values[:n].count), found.details["agreement"])
+
+
+def test_by_auto_the_reason_says_what_was_not_asked():
+    assert drawn_until_plain(*[scored(1.0)] * 9).reason == "4 of 4 draws agree, 5 more were not needed: why 1.0"
+    whole = drawn_until_plain(*map(scored, [1.0, 0.0] * 4), scored(1.0))
+    assert whole.reason == "5 of 9 draws agree: why 1.0"
+    assert drawn_until_plain(*map(scored, [1.0, 0.5, 0.0] * 3)).status == "abstained"
+
+
+def test_by_auto_a_draw_that_fails_ends_it_since_it_will_be_asked_again():
+    found = drawn_until_plain(scored(1.0), OverloadError("busy"), *[scored(1.0)] * 7)
+    assert (found.status, found.reason) == ("failed", "1 of 4 draws failed: OverloadError: busy")
+
+
+def test_by_auto_as_many_are_asked_at_once_as_it_takes_in_any_case():
+    met = asyncio.Barrier(4)
+
+    @dataclass(frozen=True)
+    class Waiting:
+        name: str = "waiting"
+
+        async def ascore(self, _sample: Sample, /) -> Score:
+            await met.wait()
+            return scored(1.0)
+
+    assert asyncio.run(asyncio.wait_for(Repeat(Waiting(), draws="auto").ascore(SAMPLE), 5)).value == 1
+
+
+def test_by_auto_the_draws_are_the_first_of_any_number_of_draws(tmp_path):
+    kept = {"cache": tmp_path / "cache.sqlite", "cache_mode": "read_write"}
+    verdicts = ["yes", "no", "yes", "yes", "yes", "yes"]
+    judge = ScriptedJudge([answer(verdict) for verdict in verdicts], **kept)
+    found = Repeat(PromptScorer(BOOKED, judge), draws="auto").score(SAMPLE)
+    assert (found.confidence, len(judge.requests), found.details["requests_saved"]) == (5 / 6, 6, 3)
+    again = ScriptedJudge([], **kept)
+    assert Repeat(PromptScorer(BOOKED, again), draws="auto").score(SAMPLE).details == found.details
+    assert Repeat(PromptScorer(BOOKED, again), draws=6).score(SAMPLE).value == found.value
+
+
+def test_by_auto_a_plan_has_room_for_the_most():
+    scorer = Repeat(PromptScorer("tone", Judge("openai/a", dry_run=True, cache_mode="off")), draws="auto")
+    found = asyncio.run(attempt(scorer, SAMPLE))
+    assert [call.error for call in found.calls] == ["PlannedError"] * 9
+
+
+def test_by_auto_a_run_says_what_was_saved():
+    def say(request) -> dict:
+        wavers = "Book it" in request.messages[1].content
+        return answer("no" if wavers and request.draw % 2 else "yes")
+
+    samples = [SAMPLE, Sample.of([HumanMessage("Thanks."), AIMessage("You are welcome.")])]
+    line = run_samples(samples, [Repeat(PromptScorer(BOOKED, ScriptedJudge(say)), draws="auto")]).summary["booked_auto"]
+    assert [*line.told()] == ["draws: 6.5 of at most 9 a sample; 5 requests saved"]
+    fixed = run_samples(samples, [Repeat(PromptScorer(BOOKED, ScriptedJudge(say)), draws=3)]).summary["booked_x3"]
+    assert [*fixed.told()] == []
+
+
 def test_what_is_repeated_how_often_and_how_is_part_of_the_signature():
     scorer = PromptScorer(BOOKED, ScriptedJudge([]))
     made = [Repeat(scorer), Repeat(scorer, draws=3), Repeat(scorer, by="mean"), Repeat(Repeat(scorer))]
-    assert len({signature(one) for one in (*made, scorer)}) == 5
+    made.append(Repeat(scorer, draws="auto"))
+    assert len({signature(one) for one in (*made, scorer)}) == 6
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"draws": 1}, "to repeat a scorer takes two draws or more, found draws=1"),
+        ({"draws": 1}, "to repeat a scorer takes two draws or more, or 'auto', found draws=1"),
+        ({"draws": "auto", "by": "mean"}, "every draw changes a mean, so that draws='auto' cannot stop early"),
         ({"by": "median"}, "no way to aggregate draws is called 'median'"),
     ],
 )
