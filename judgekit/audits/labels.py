@@ -1,8 +1,23 @@
 """Labels of people: what they say of samples that a judge scored."""
 
-from pydantic import FiniteFloat
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import nan
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
 
-from judgekit.traces.message import Record
+from pydantic import Field, FiniteFloat, JsonValue, ValidationError
+
+from judgekit.errors import ConfigError, TraceError, explain, listed, shortened
+from judgekit.runs.results import Run
+from judgekit.runs.rows import LabelValue, ScorerRecord
+from judgekit.traces.columns import Columns
+from judgekit.traces.files import File
+from judgekit.traces.message import Identity, Record
+from judgekit.traces.tables import csv_rows
+
+Way: TypeAlias = Literal["random", "stratified"]
+"""How a sample was drawn to be labelled: from all that were scored, or from those of one verdict."""
 
 
 class HumanLabel(Record):
@@ -15,16 +30,223 @@ class HumanLabel(Record):
         annotator: Who says so; ``None``: one and the same person.
         reason: Why.
         run: The number of the run that the sample was drawn from, and ``number`` the sample's number in it.
-        drawn: How it was drawn, ``random`` or ``stratified``; ``None`` where nobody says.
-        probability: How likely it was to be drawn.
+        drawn: How it was drawn; ``None`` where nobody says.
+        probability: How likely it was to be drawn; ``None`` also where it was drawn by its verdict, which this would tell.
     """
 
-    sample: str
+    sample: Identity
     scorer: str
     value: bool | FiniteFloat | str | None = None
-    annotator: str | None = None
+    annotator: Identity | None = None
     reason: str = ""
-    run: int | None = None
-    number: int | None = None
-    drawn: str | None = None
-    probability: FiniteFloat | None = None
+    run: int | None = Field(default=None, ge=1)
+    number: int | None = Field(default=None, ge=0)
+    drawn: Way | None = None
+    probability: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+COLUMNS = tuple(HumanLabel.model_fields)
+"""What the columns of a file of labels are called."""
+SHOWN = ("question", "choices", "conversation", "rival", "reference")
+"""Columns for whoever labels in a spreadsheet; they are not read."""
+_REQUIRED = ("sample", "scorer", "value")
+_NAMELESS = re.compile(r"column \d+")
+_ESCAPED = re.compile(r"'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+"""What `judgekit.reports.csv.csv_table` makes of a formula."""
+_YES = frozenset({"yes", "pass", "true"})
+_NO = frozenset({"no", "fail", "false"})
+_BENCHMARK = "benchmark"
+
+
+def read_labels(path: Path | str) -> Sequence[HumanLabel]:
+    """The labels of a file: CSV, as spreadsheets write it, or JSON lines.
+
+    Columns, or keys, are ``sample``, ``scorer`` and ``value``, and those of the other fields of `HumanLabel` where there
+    are any. A blank value is a sample that nobody labelled. See `once` for what stands there twice.
+
+    Raises:
+        TraceError: It cannot be read; says where, what was found, and what to do.
+    """
+    file = File.at(path)
+    if file.guessed:
+        raise TraceError("is not UTF-8; save it again as CSV in UTF-8", path=path)
+    try:
+        return _once(_lines(file))
+    except TraceError as error:
+        raise TraceError(error.found, path=path, line=error.line) from error
+
+
+def _lines(file: File) -> Iterator[tuple[int | None, HumanLabel]]:
+    columns = Columns()
+    if file.container == "csv":
+        records = csv_rows(file, columns)
+    elif file.container == "lines":
+        records = file.records()
+    else:
+        raise TraceError("labels are read from CSV (.csv, .tsv) and from JSON lines (.jsonl)")
+    for line, value, _ in records:
+        try:
+            if isinstance(value, TraceError):
+                raise value
+            if not isinstance(value, dict):
+                raise TraceError(f"expected an object with {', '.join(_REQUIRED)}, found {shortened(value)}")
+            named = [name for name in columns.seen if not _NAMELESS.fullmatch(name)]  # the first row names the columns
+            _must_be_columns(named or value)
+            yield line, _label(_read(value) if named else value)
+        except TraceError as error:
+            raise TraceError(error.found, line=line if error.line is None else error.line) from error
+
+
+def _must_be_columns(names: Iterable[str]) -> None:
+    there = set(names)
+    for name in there - {*COLUMNS, *SHOWN}:
+        raise TraceError(str(ConfigError.unknown("column of labels", name, COLUMNS)))
+    if missing := [name for name in _REQUIRED if name not in there]:
+        known = "a blank value is a sample that nobody labelled; columns are"
+        raise TraceError(f"has no {' and no '.join(missing)}; {known} {', '.join(COLUMNS)}")
+
+
+def _read(cells: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The cells of a row as they were before they were made safe for a spreadsheet; numbers may have a decimal comma."""
+    row: dict[str, JsonValue] = {"sample": ""} if "number" in cells else {}  # an id may be blank
+    for name, cell in cells.items():
+        text = str(cell)
+        if _ESCAPED.match(text):
+            text = text.removeprefix("'")
+        if name not in ("sample", "reason"):
+            text = text.strip()
+        row[name] = text.replace(",", ".") if name == "probability" else text
+    return row
+
+
+def _label(row: Mapping[str, JsonValue]) -> HumanLabel:
+    known = {name: value for name, value in row.items() if name not in SHOWN}
+    try:
+        return HumanLabel.model_validate({**known, "value": None if known.get("value") == "" else known.get("value")})
+    except ValidationError as error:
+        raise TraceError(explain(error, known)) from error
+
+
+def once(labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
+    """The labels, each of them once: what a person says of a sample twice counts once, and a blank only where it is alone.
+
+    Raises:
+        TraceError: One person says two things of one sample.
+    """
+    return _once((None, label) for label in labels)
+
+
+def _once(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabel]:
+    found: dict[tuple[object, ...], tuple[int | None, HumanLabel]] = {}
+    for line, label in labels:
+        key = (label.sample, label.scorer, label.annotator, label.run, label.number)
+        before, first = found.get(key, (None, None))
+        if first is None or first.value is None:
+            found[key] = (line, label)
+        elif label.value not in (None, first.value):
+            who = "somebody without a name" if label.annotator is None else repr(label.annotator)
+            raise TraceError(
+                f"{who} says {label.value!r} of the sample {shortened(label.sample)} for {label.scorer!r}, and "
+                f"{first.value!r} {'before' if before is None else f'in line {before}'}; keep one of the two, or name "
+                "two people in the column annotator",
+                line=line,
+            )
+    return [label for _, label in found.values()]
+
+
+def value_of(label: HumanLabel, scorer: ScorerRecord) -> float | None:
+    """What a label is worth to a scorer, in [0, 1].
+
+    It is a label of the scorer's scale; or a number in [0, 1]; or yes, pass or true, which is 1; or no, fail or false,
+    which is 0. A label of the scale goes first, so that ``1`` may be its lowest one.
+
+    Returns:
+        ``None`` where it is blank, and where the scale says that such a sample is skipped or abstained.
+
+    Raises:
+        TraceError: It is none of these.
+    """
+    if label.value is None:
+        return None
+    text = f"{label.value:g}" if isinstance(label.value, float) else str(label.value)
+    folded = text.casefold()
+    grades = {**{name.casefold(): grade for name, grade in scorer.scale.items()}, **scorer.scale}
+    if (grade := grades.get(text, grades.get(folded))) is not None:
+        return grade if isinstance(grade, float) else None
+    if folded in _YES or folded in _NO:
+        return float(folded in _YES)
+    try:
+        number = label.value if isinstance(label.value, float) else float(text.replace(",", "."))
+    except ValueError:
+        number = nan
+    if not 0 <= number <= 1:
+        choices = listed((*scorer.scale, "a number in [0, 1]", "yes", "no"), between=", ")
+        who = "" if label.annotator is None else f" by {label.annotator!r}"
+        raise TraceError(
+            f"the label {shortened(label.value)} of the sample {shortened(label.sample)}{who} is none that "
+            f"{scorer.name!r} knows; give one of {choices}"
+        )
+    return number
+
+
+def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
+    """The labels that came with the recordings of a run, of people and of benchmarks, not of judges.
+
+    Where the run keeps no text, it keeps no word of who gave a label: then those alone are taken that are named.
+
+    Args:
+        run: The run.
+        names: By the name of a recorded label, the scorer whose question it answers; ``label`` is that of the sample
+            itself. A label that has the name of a scorer is that scorer's, unless another one is named for it.
+
+    Raises:
+        ConfigError: There is no such scorer, or no sample has such a label.
+        TraceError: One person says two things of one sample.
+    """
+    scorers = [one.name for one in run.scorers]
+    for scorer in names.values():
+        if scorer not in scorers:
+            raise ConfigError.unknown("scorer of the run", scorer, scorers)
+    seen: set[str] = set()
+    wanted = {**{name: name for name in scorers if name not in names.values()}, **names}
+    found = _said(run, wanted, seen) if run.record.keeps_text else _kept(run, names, seen)
+    labels = once(found)
+    for name in names:
+        if name not in seen:
+            raise ConfigError.unknown("label that was recorded", name, sorted(seen))
+    return labels
+
+
+def _said(run: Run, scorers: Mapping[str, str], seen: set[str]) -> Iterator[HumanLabel]:
+    """Labels of the conversations, with who gave them."""
+    for number, sample in run.conversations():
+        given: list[tuple[str, LabelValue, str | None, str]] = []
+        if sample.label is not None:
+            given.append(("label", sample.label, None, ""))
+        for one in sample.trace.labels:
+            if one.source != "judge":
+                annotator = one.annotator or (_BENCHMARK if one.source == _BENCHMARK else None)
+                given.append((one.name, one.value, annotator, one.reason or ""))
+        for name, value, annotator, reason in given:
+            seen.add(name)
+            if name in scorers:
+                yield HumanLabel(
+                    sample=sample.id,
+                    scorer=scorers[name],
+                    value=value,
+                    annotator=annotator,
+                    reason=reason,
+                    run=run.number,
+                    number=number,
+                )
+
+
+def _kept(run: Run, scorers: Mapping[str, str], seen: set[str]) -> Iterator[HumanLabel]:
+    """Labels of the rows that are named."""
+    for name, scorer in scorers.items():
+        for row in run.rows(scorer=scorer):
+            seen.update(row.labels)
+            if name in row.labels:
+                yield HumanLabel(
+                    sample=row.sample_id, scorer=scorer, value=row.labels[name], run=run.number, number=row.index
+                )

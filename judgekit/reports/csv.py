@@ -1,9 +1,10 @@
-"""The rows of a run as CSV that spreadsheets may open."""
+"""CSV that spreadsheets may open."""
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from judgekit.reports.xml import without_controls
 from judgekit.runs.columns import Cell, columns_of
@@ -14,25 +15,29 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """A line for each row below the names of the columns; text stands in quotes (RFC 4180).
+    """A line for each row below the names of the columns; see `csv_table`."""
+    columns = columns_of(rows)
+    cells = ([column.of(row) for column in columns] for row in rows)
+    return csv_table(chain([[column.name for column in columns]], cells))
+
+
+def csv_table(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
+    """A line for each row of cells; text stands in quotes (RFC 4180).
 
     Text that a spreadsheet would run as a formula has an apostrophe before it: that which begins with one of
     ``= + - @``, their full-width twins, a tab or a line break, and is no number. Source: OWASP, CSV Injection,
     https://owasp.org/www-community/attacks/CSV_Injection. Control characters are replaced.
     """
-    columns = columns_of(rows)
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow([_cell(column.name) for column in columns])
     for row in rows:
+        writer.writerow(map(_safe, row))
         yield out.getvalue()
         out.seek(0)
         out.truncate()
-        writer.writerow([_cell(column.of(row)) for column in columns])
-    yield out.getvalue()
 
 
-def _cell(cell: Cell) -> str | int | float:
+def _safe(cell: Cell) -> str | int | float:
     if cell is None:
         return ""
     if isinstance(cell, bool):

@@ -1,30 +1,28 @@
 """A run, or two beside each other, as one HTML file that needs no server and no network."""
 
 import base64
-import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
+from judgekit.audits.findings import Audit, ScorerAudit
+from judgekit.audits.judges import JudgeComparison
+from judgekit.reports.audit import headline, left_out, parts
 from judgekit.reports.compare import Comparison, Difference
 from judgekit.reports.detail import detail
+from judgekit.reports.document import document, embedded
+from judgekit.reports.judges import shown
 from judgekit.reports.listing import MOST, Listing
 from judgekit.runs.results import Run
 from judgekit.runs.summary import Line, Summary
 from judgekit.score import STATUSES, Exchange
 
-if TYPE_CHECKING:
-    import jinja2
-
 Found = TypeVar("Found")
 
-_PAGE = Path(__file__).parent / "page"
 _SCRIPTS = (
     "dom",
     "data",
@@ -35,6 +33,8 @@ _SCRIPTS = (
     "samples",
     "conversation",
     "scores",
+    "audit",
+    "judges",
     "sample",
     "report",
 )
@@ -56,34 +56,44 @@ class _Side(NamedTuple):
         return [one.name for one in self.run.scorers]
 
 
-def html_report(reported: Run | Comparison) -> Iterator[str]:
+def html_report(
+    reported: Run | Comparison, audit: Audit | None = None, judges: JudgeComparison | None = None
+) -> Iterator[str]:
     """The report of a run, or of two that are compared, piece by piece: one static page with all that it shows.
+
+    With an ``audit`` of the run that is reported, what it found is a view of the page, and what people say stands beside
+    the scores. With its ``judges`` held against each other, so do their numbers and flips.
 
     Numbers are those of all samples; of more than 10,000 samples those are in the page that have most to look at. What
     was recorded comes into the page as text alone, and a policy in the page forbids all requests, and all scripts but
     its own.
     """
-    head: dict[str, JsonValue] = {}
+    head: dict[str, JsonValue] = {
+        "audit": None if audit is None else _audit(audit),
+        "judges": None if judges is None else shown(judges),
+    }
     if isinstance(reported, Comparison):
         sides, pairs = _compared(reported)
-        head = {"comparison": _comparison(reported), "pairs": pairs}
+        head |= {"comparison": _comparison(reported), "pairs": pairs}
     else:
-        sides = [_Side("b", reported, Listing.of(reported))]
+        wanted = {number for found in (audit.scorers if audit else ()) for number in found.opinions}
+        wanted |= {flip.index for pair in (judges.pairs if judges else ()) for flip in pair.flips}
+        sides = [_Side("b", reported, Listing.of(reported, wanted=wanted))]
     run = sides[0].run
     head |= {side.name: _run(side) for side in sides}
     head["notes"] = [
         note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
     ]
-    style, script = _read("report.css"), _script()
-    yield from _template().generate(
+    yield from document(
+        "page.html.j2",
+        ["report"],
+        _SCRIPTS,
         title=f"Run {' compared with run '.join(str(side.run.number) for side in sides)}",
         version=run.record.version,
-        style=style,
-        style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
         summary=run.summary,
-        head=_json(head),
+        is_judged=any(line.audited for line in run.summary),
+        has_audit=audit is not None,
+        head=embedded(head),
         lists=((f"list-{side.name}", _packed(side.listing.columns(side.scorers))) for side in sides),
         samples=(packed for side in sides for packed in _samples(side)),
     )
@@ -144,6 +154,7 @@ def _line(line: Line) -> dict[str, JsonValue]:
         "tokens": line.tokens,
         "cost": line.cost_usd,
         "told": list(line.told()),
+        "audited": line.audited,
     }
 
 
@@ -178,7 +189,7 @@ def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
     if listing.is_cut:
         yield (
             f"{called} has {listing.samples:,} samples, of which {len(listing.entries):,} are in this file: those that "
-            "changed, failed or abstained, and then those with the lowest values. The numbers of scorers are of all."
+            "changed or were labelled, failed or abstained, and then those with the lowest values. The numbers of scorers are of all."
         )
 
 
@@ -210,6 +221,31 @@ def _difference(one: Difference) -> JsonValue:
         "better": one.better,
         "detectable": one.detectable,
         "left_out": sum(one.left_out.values()),
+    }
+
+
+def _audit(audit: Audit) -> JsonValue:
+    return {
+        "sources": list(audit.sources),
+        "left_out": list(left_out(audit.unmatched)),
+        "scorers": [_audited(found) for found in audit.scorers],
+    }
+
+
+def _audited(found: ScorerAudit) -> JsonValue:
+    return {
+        "name": found.scorer,
+        "head": headline(found),
+        "parts": [
+            {
+                "name": part.name,
+                "figures": [{"name": name, **figure.model_dump()} for name, figure in part.figures.items()],
+                "told": list(part.told),
+                "refused": part.refused,
+            }
+            for part in parts(found)
+        ],
+        **found.model_dump(mode="json", include={"confusion", "disagreements", "opinions"}),
     }
 
 
@@ -248,28 +284,3 @@ def _under(numbers: Sequence[int], found: Iterator[tuple[int, Found]]) -> Iterat
 def _packed(value: JsonValue) -> str:
     """JSON, compressed, in letters that no parser of HTML takes for more. Equal things close together take little."""
     return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode())).decode()
-
-
-def _json(value: JsonValue) -> str:
-    """JSON that can end no script element and begin no comment."""
-    return json.dumps(value, separators=(",", ":")).translate({ord(char): f"\\u{ord(char):04x}" for char in "<>&"})
-
-
-def _script() -> str:
-    return "\n".join(('"use strict";', *(_read(f"{name}.js") for name in _SCRIPTS)))
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-@cache
-def _read(name: str) -> str:
-    return (_PAGE / name).read_text(encoding="utf-8")
-
-
-@cache
-def _template() -> "jinja2.Template":
-    import jinja2  # noqa: PLC0415 - loaded when it is used
-
-    return jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(_read("page.html.j2"))

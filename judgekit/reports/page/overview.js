@@ -1,13 +1,14 @@
 // A line a scorer, what it was taken over, and what the run was.
 
 function overview() {
-  const { a, b, comparison, notes } = report.head;
+  const { a, b, comparison, judges, notes } = report.head;
   return el("div", { class: "overview" },
     el("h1", { tabindex: -1 }, a ? `Run ${b.number} compared with run ${a.number}` : `Run ${b.number}`),
     el("p", { class: "lead" }, [plural(b.samples, "sample"), b.started.slice(0, 16), ...b.inputs.map((one) => recorded(one.path.split(/[\\/]/).pop()))].flatMap((one, at) => (at ? [" · ", one] : [one]))),
     notes.map((note) => el("p", { class: "note" }, note)),
     a ? compared(comparison) : null,
     section(a ? `B: run ${b.number}` : "Scores", lines(b), slices(b)),
+    judges ? judgesOf(judges) : null,
     a ? section(`A: run ${a.number}, the baseline`, lines(a), slices(a)) : null,
     section(a ? "The two runs" : "The run", el("div", { class: "facts-beside" }, [a, b].filter(Boolean).map(facts))));
 }
@@ -23,7 +24,8 @@ const leading = (number, filters) =>
 function lines(run) {
   const own = run === report.head.b;
   const asked = run.scorers.some((line) => line.requests + line.cached > 0);
-  const heads = ["scorer", "score", "interval", "n", "skipped", "failed", "abstained", "values", ...(asked ? ["requests", "cost"] : []), "signature"];
+  const judged = run.scorers.some((line) => line.audited);
+  const heads = ["scorer", "score", "interval", ...(judged ? ["audit"] : []), "n", "skipped", "failed", "abstained", "values", ...(asked ? ["requests", "cost"] : []), "signature"];
   const rows = run.scorers.map((line) => {
     const to = (filters) => (own ? { scorer: line.name, ...filters } : null);
     const name = own ? el("a", { href: address(["samples"], to({ sort: `low:${line.name}` })) }, named(line.name)) : named(line.name);
@@ -31,6 +33,7 @@ function lines(run) {
       el("th", { scope: "row" }, name, line.kind === "mean" ? null : el("small", {}, line.kind)),
       cell("score", el("strong", { class: "number" }, figure(line.value))),
       cell("interval", interval(line), typeof line.low === "number" ? el("small", { title: line.method }, `${figure(line.low)} – ${figure(line.high)}`) : null),
+      judged ? (line.audited ? cell("audit", audited(line, own)) : el("td", { class: "blank" }, "–")) : null,
       cell("n", `${count(line.counts.scored)} of ${count(line.total)}`),
       ["skipped", "failed", "abstained"].map((status) =>
         cell(status, el("span", { class: line.counts[status] ? `badge ${status}` : "none" },
@@ -48,6 +51,12 @@ function lines(run) {
         el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows))),
     told.length ? el("ul", { class: "told" }, told) : null,
   ];
+}
+
+/** How far the judge of a scorer can be trusted, with a link to why. */
+function audited({ name, audited: said }, own) {
+  const text = recorded(said, { class: said.startsWith("audited") ? "" : "unaudited" });
+  return own && auditOf(name) ? el("a", { href: address(["audit", name]) }, text) : text;
 }
 
 /** The same numbers of parts of the samples: by domain, and by each label. */

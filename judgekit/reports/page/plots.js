@@ -13,9 +13,9 @@ function interval({ value, low, high, method }) {
 }
 
 /** A difference as a dot on its interval, on an axis from -reach to reach. */
-function difference({ difference: value, low, high }, reach) {
+function difference({ difference: value, low, high, method }, reach) {
   const x = (number) => 70 + (66 * Math.min(reach, Math.max(-reach, number))) / reach;
-  const bounds = typeof low === "number" ? `, interval ${signed(low)} to ${signed(high)}` : "";
+  const bounds = typeof low === "number" ? `, interval ${signed(low)} to ${signed(high)}${method ? ` (${method})` : ""}` : "";
   const made = svg("svg", { class: "interval", viewBox: "0 0 140 20", preserveAspectRatio: "xMinYMid", role: "img", "aria-label": `${signed(value)}${bounds}` });
   made.append(svg("title", {}, `${signed(value)}${bounds}; the axis is from ${signed(-reach, 2)} to ${signed(reach, 2)}`));
   made.append(svg("line", { class: "axis", x1: 4, x2: 136, y1: 10, y2: 10 }), svg("line", { class: "axis", x1: 70, x2: 70, y1: 3, y2: 17 }));
@@ -40,6 +40,26 @@ function histogram(scorer, bins) {
         svg("rect", { class: "reach", x: bin * 10, y: 0, width: 10, height: 28 }),
         svg("rect", { class: "count", x: bin * 10 + 0.5, y: 27 - height, width: 9, height })),
     );
+  });
+  return made;
+}
+
+/** Estimates of one number below each other, each a dot on its interval with its name and numbers above; the last one counts. */
+function estimates(figures) {
+  const x = (number) => 8 + 304 * Math.min(1, Math.max(0, number));
+  const bottom = figures.length * 38 + 6;
+  const said = figures.map((one) => `${one.name} ${figure(one.value)}${typeof one.low === "number" ? `, interval ${figure(one.low)} to ${figure(one.high)}` : ""}`);
+  const made = svg("svg", { class: "estimates", viewBox: `0 0 320 ${bottom + 18}`, role: "img", "aria-label": said.join("; ") });
+  for (const at of [0, 0.25, 0.5, 0.75, 1]) {
+    made.append(svg("line", { class: "axis", x1: x(at), x2: x(at), y1: 4, y2: bottom }), svg("text", { class: "tick", x: x(at), y: bottom + 13, "text-anchor": "middle" }, `${at}`));
+  }
+  figures.forEach((one, at) => {
+    const y = at * 38 + 29;
+    const kind = at === figures.length - 1 ? "last" : "first";
+    const bounds = typeof one.low === "number" ? `  ${figure(one.low)} to ${figure(one.high)}` : "";
+    made.append(svg("text", { class: "said", x: 8, y: y - 11 }, svg("tspan", {}, `${visible(one.name)}  `), svg("tspan", { class: "value" }, figure(one.value)), svg("tspan", {}, bounds)));
+    if (typeof one.low === "number") made.append(svg("line", { class: `whisker ${kind}`, x1: x(one.low), x2: x(one.high), y1: y, y2: y }));
+    if (typeof one.value === "number") made.append(svg("circle", { class: `dot ${kind}`, cx: x(one.value), cy: y, r: 4 }));
   });
   return made;
 }

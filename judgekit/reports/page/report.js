@@ -8,6 +8,7 @@ let wanted = null;
 async function viewOf(view, sample) {
   try {
     if (view === "sample" && sample) return await sampleView();
+    if (view === "audit" && report.head.audit) return auditView(sample);
     return view === "samples" ? samplesView() : overview();
   } catch (error) {
     return el("div", {}, el("h1", { tabindex: -1 }, "This cannot be shown"), el("p", { class: "note" }, error.message));
@@ -30,7 +31,7 @@ async function show() {
   const heading = made.querySelector("h1");
   document.title = `${heading.textContent} – judgekit`;
   for (const link of document.querySelectorAll("#top nav a")) {
-    const current = link.getAttribute("href") === (view === "samples" || view === "sample" ? "#/samples" : "#/");
+    const current = link.getAttribute("href") === (view === "sample" ? "#/samples" : view === "samples" || view === "audit" ? `#/${view}` : "#/");
     if (current) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
@@ -48,7 +49,7 @@ function key(event) {
   if (event.key === "Escape") {
     if (typing) event.target.blur();
     else if (here().view === "sample") go(["samples"], here().filters);
-    else if (here().view === "samples") go([]);
+    else if (here().view === "samples" || here().view === "audit") go([]);
   } else if (typing) {
     return;
   } else if (event.key === "/") {

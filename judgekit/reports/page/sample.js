@@ -85,7 +85,7 @@ function scoresOf(sample, scorer, marks, filters, key) {
     const at = report.b.scorers.get(name);
     const score = sample.scores[at];
     made.append(el("section", { class: `score${name === scorer ? " is-chosen" : ""}` },
-      scoreHead(name, key, filters, score?.label ? recorded(score.label, { class: "chip" }) : null, valueOf(score)), scoreBody(score, links, marks, sample.exchanges[at])));
+      scoreHead(name, key, filters, score?.label ? recorded(score.label, { class: "chip" }) : null, valueOf(score)), opinionsOf(name, key), scoreBody(score, links, marks, sample.exchanges[at])));
   }
   return made;
 }

@@ -1,0 +1,94 @@
+"""Which samples people are to label: a random sample of those that a judge scored."""
+
+import random
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from judgekit.audits.labels import Way
+from judgekit.errors import ConfigError
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+
+_MOST_VERDICTS = 7
+_PARTS = 4
+_LEAST = 2
+"""Samples of a verdict from which its share of errors has a variance."""
+
+
+class DrawnSample(NamedTuple):
+    """A sample to be labelled: its number in the run and its id, how it was drawn, and how likely that was.
+
+    Of a sample that was drawn by its verdict the probability is ``None``: it would tell the verdict to whoever labels. It
+    is known all the same: of each of the `strata` the drawn samples are a random sample.
+    """
+
+    number: int
+    id: str
+    drawn: Way
+    probability: float | None
+
+
+def draw(run: Run, scorer: str, n: int, *, by_verdict: bool = False, seed: int = 0) -> Sequence[DrawnSample]:
+    """Draws samples that a scorer scored, without replacement, in an order that says nothing of them.
+
+    Args:
+        run: The run.
+        scorer: The name of the scorer.
+        n: How many; all if there are no more.
+        by_verdict: Draws as many of each verdict as far as there are, so that rare ones are among them.
+        seed: The same seed draws the same samples.
+
+    Raises:
+        ConfigError: There is no such scorer, it scored nothing, or ``n`` is too small.
+    """
+    names = [one.name for one in run.scorers]
+    if scorer not in names:
+        raise ConfigError.unknown("scorer of the run", scorer, names)
+    rows = list(run.rows(scorer=scorer, statuses=["scored"]))
+    if not rows:
+        raise ConfigError(f"{scorer} scored no sample of run {run.number}: there is nothing to label")
+    if n < 1:
+        raise ConfigError(f"expected one sample to label or more, found {n}")
+    dice = random.Random(seed)  # noqa: S311 - a draw, not a secret
+    if n >= len(rows) or not by_verdict:
+        n = min(n, len(rows))
+        return [DrawnSample(row.index, row.sample_id, "random", n / len(rows)) for row in dice.sample(rows, n)]
+    parts = strata(rows)
+    if n < _LEAST * len(parts):
+        raise ConfigError(
+            f"{scorer} has {len(parts)} verdicts, and {_LEAST} samples of each are the least: draw "
+            f"{_LEAST * len(parts)} or more"
+        )
+    shares = zip(parts, _shared([len(part) for part in parts], n), strict=True)
+    found = [row for part, share in shares for row in dice.sample(part, share)]
+    dice.shuffle(found)
+    return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in found]
+
+
+def strata(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:
+    """The scored rows of one scorer by what the judge says: by label, by value, or of many values by four parts of these.
+
+    Equal values stay together.
+    """
+    scored = [(row, row.score.value) for row in rows if row.score.value is not None]
+    labels = {row.score.label for row, _ in scored}
+    values = sorted(value for _, value in scored)
+    is_labelled = None not in labels and len(labels) <= _MOST_VERDICTS
+    bounds = sorted({*values})
+    if len(bounds) > _MOST_VERDICTS:
+        bounds = [values[len(values) * part // _PARTS] for part in range(1, _PARTS)]
+    parts: dict[str, list[Row]] = {}
+    for row, value in scored:
+        verdict = str(row.score.label if is_labelled else bisect_right(bounds, value))
+        parts.setdefault(verdict, []).append(row)
+    return [parts[verdict] for verdict in sorted(parts)]
+
+
+def _shared(sizes: Sequence[int], n: int) -> Sequence[int]:
+    """So many samples of each part that all have as many as the others, as far as they reach."""
+    shares = [0] * len(sizes)
+    for _ in range(n):
+        _, place = min((share, place) for place, share in enumerate(shares) if share < sizes[place])
+        shares[place] += 1
+    return shares

@@ -1,0 +1,85 @@
+"""``judgekit label``: a sheet on which people label what a judge scored."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.audits.drawing import draw
+from judgekit.cli.app import app
+from judgekit.cli.kept import Kept, Number, numbered
+from judgekit.errors import ConfigError, listed
+from judgekit.reports.export import must_be_writable
+from judgekit.reports.sheet import Sheet
+from judgekit.reports.terminal import console, printable
+from judgekit.runs.results import Run
+from judgekit.runs.rows import ScorerRecord
+from judgekit.runs.store import RUNS
+from judgekit.traces.writing import replaced
+
+
+@app.command()
+def label(
+    run: Number,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The sheet: .html, a page that works offline, or .csv for a spreadsheet."),
+    ],
+    scorer: Annotated[
+        str | None, typer.Option(help="Whose question is to be answered; the run's judged one if there is no other.")
+    ] = None,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many samples.")] = 60,
+    by_verdict: Annotated[
+        bool,
+        typer.Option("--by-verdict", help="Draw as many of each verdict, so that rare ones are among them."),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same samples.")] = 0,
+    store: Kept = RUNS,
+) -> None:
+    """Draw samples of a run for people to label, without showing what the judge said.
+
+    The samples are drawn at random from those that were scored. judgekit audit reads the labels back.
+    """
+    must_be_writable(output, _KINDS)
+    found = Run.stored(numbered(run), store)
+    asked = _asked(found, scorer)
+    sheet = Sheet(found, asked, draw(found, asked.name, n, by_verdict=by_verdict, seed=seed))
+    try:
+        with replaced(output) as file:
+            file.writelines(map(str.encode, _KINDS[output.suffix.lower()](sheet)))
+    except OSError as error:
+        raise ConfigError(f"--output {output}: cannot be written: {error}") from error
+    for line in _told(sheet, output):
+        console().print(printable(line), soft_wrap=True)
+
+
+def _asked(run: Run, name: str | None) -> ScorerRecord:
+    """The scorer of that name, or the one that asks a judge."""
+    if name is not None:
+        for one in run.scorers:
+            if one.name == name:
+                return one
+        raise ConfigError.unknown("scorer of the run", name, [one.name for one in run.scorers])
+    judged = [one for one in run.scorers if one.judged]
+    if len(judged) != 1:
+        names = listed((one.name for one in judged or run.scorers), between=", ")
+        those = "several scorers that ask a judge" if judged else "no scorer that asks a judge"
+        raise ConfigError(f"run {run.number} has {those}: name one with --scorer: {names}")
+    return judged[0]
+
+
+def _told(sheet: Sheet, output: Path) -> Iterator[str]:
+    line = sheet.run.summary[sheet.scorer.name]
+    drawn, scored = len(sheet.drawn), line.counts["scored"]
+    how = "by verdict" if sheet.drawn[0].drawn == "stratified" else "at random"
+    which = f"all {scored:,}" if drawn == scored else f"{drawn:,} of {scored:,}, drawn {how}"
+    yield f"{output}: samples to be labelled for {sheet.scorer.name}: {which}"
+    if others := line.total - scored:
+        yield f"not drawn from, for they have no score: {others:,} more"
+    if lost := drawn - len(sheet.samples):
+        yield f"to be left blank, for their conversations were not kept: {lost:,}"
+    yield f"then: judgekit audit {sheet.run.number} --labels FILE"
+
+
+_KINDS: Mapping[str, Callable[[Sheet], Iterator[str]]] = {".html": Sheet.page, ".csv": Sheet.table}

@@ -1,0 +1,96 @@
+// What an audit found of each judge: how far people agree with it, its mean corrected by them, and where they differ.
+
+const DIFFERENCES = 20;
+
+const auditOf = (scorer) => report.head.audit?.scorers.find((one) => one.name === scorer);
+
+function auditView(scorer) {
+  const { audit, b } = report.head;
+  return el("div", { class: "audit" },
+    el("h1", { tabindex: -1 }, "Audit"),
+    el("p", { class: "lead" }, `Run ${b.number}: what people say of samples that judges scored`, audit.sources.map((one, at) => [at ? ", " : "; by ", recorded(one)])),
+    audit.left_out.map((line) => el("p", { class: "note" }, recorded(line))),
+    audit.scorers.length ? null : el("p", { class: "nothing" }, "The run has no scorer that asks a judge."),
+    chosenFirst(audit.scorers.map((one) => one.name), scorer).map((name) => findings(auditOf(name))));
+}
+
+function findings(found) {
+  const { name, head, parts, confusion, disagreements } = found;
+  const cards = parts.filter((part) => part.name !== "labels").map(card);
+  if (Object.keys(confusion).length) cards.splice(2, 0, confusionCard(confusion));
+  return el("section", { class: "findings" },
+    el("h2", {}, el("a", { href: address(["samples"], { scorer: name, sort: `low:${name}` }) }, named(name))),
+    el("p", { class: "headline" }, recorded(head)),
+    parts.filter((part) => part.name === "labels").map((part) => part.told.map((line) => el("p", { class: "lead" }, recorded(line)))),
+    el("div", { class: "cards" }, cards),
+    disagreements.length ? differencesOf(found) : null);
+}
+
+function card({ name, figures, told, refused }) {
+  const shown = figures.filter((one) => one.value !== null);
+  return el("section", { class: "card" },
+    el("h3", {}, name),
+    name === "mean" && shown.length ? estimates(shown) : figures.length ? figuresTable(name, figures) : null,
+    refused ? el("p", { class: "note" }, recorded(refused)) : null,
+    told.map((line) => el("p", {}, recorded(line))),
+    name === "mean" ? el("p", { class: "lead" }, figures.filter((one) => one.method).map((one, at) => [at ? "; " : "95 % interval by ", recorded(one.method), " (", recorded(one.name), ")"])) : null);
+}
+
+/** Figures with their intervals; the axis of all of them goes below 0 where one does. */
+function figuresTable(name, figures) {
+  const below = figures.some((one) => Math.min(one.value ?? 0, one.low ?? 0) < 0);
+  const plot = (one) => (below ? difference({ ...one, difference: one.value }, 1) : interval(one));
+  const rows = figures.map((one) =>
+    el("tr", {},
+      el("th", { scope: "row" }, recorded(one.name)),
+      el("td", { class: "number" }, one.value === null ? "undefined" : figure(one.value)),
+      el("td", {}, plot(one), typeof one.low === "number" ? el("small", { title: one.method }, `${figure(one.low)} to ${figure(one.high)}`) : null)));
+  const heads = ["figure", "value", "95 % interval"].map((text) => el("th", { scope: "col" }, text));
+  return el("table", { class: "figures", "aria-label": name }, el("thead", { class: "unseen" }, el("tr", {}, heads)), el("tbody", {}, rows));
+}
+
+/** How often people gave the label of a row, and the judge that of a column. */
+function confusionCard(counts) {
+  const names = [...new Set([...Object.keys(counts), ...Object.values(counts).flatMap(Object.keys)])];
+  const most = Math.max(1, ...Object.values(counts).flatMap(Object.values));
+  const square = (row, column) => {
+    const times = Object.hasOwn(counts, row) && Object.hasOwn(counts[row], column) ? counts[row][column] : 0;
+    const made = el("td", { class: row === column ? "agreed" : "differing" }, count(times));
+    made.style.setProperty("--share", times / most);
+    return made;
+  };
+  return el("section", { class: "card" },
+    el("h3", {}, "confusion"),
+    el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Confusion" },
+      el("table", { class: "confusion" },
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "people down, the judge across"), names.map((name) => el("th", { scope: "col" }, recorded(name))))),
+        el("tbody", {}, names.map((row) => el("tr", {}, el("th", { scope: "row" }, recorded(row)), names.map((column) => square(row, column))))))));
+}
+
+function differencesOf({ name, disagreements }) {
+  const item = (one) => el("li", { class: "disagreement" },
+    el("h4", {}, report.b.places.has(one.index) ? el("a", { href: address(["sample", `${one.index}`, name]) }, `#${one.index} `, recorded(one.sample_id || "(no id)")) : [`#${one.index} `, recorded(one.sample_id)]),
+    el("div", { class: "halves" },
+      el("div", { class: "half" }, opinion({ annotator: "the judge", label: one.label, value: one.judged, reason: one.reason })),
+      el("div", { class: "half" }, one.opinions.map(opinion))));
+  const list = (some) => el("ol", { class: "disagreements" }, some.map(item));
+  const rest = disagreements.slice(DIFFERENCES);
+  return el("section", {},
+    el("h3", {}, plural(disagreements.length, "disagreement"), disagreements.length > 1 ? ", the worst first" : ""),
+    list(disagreements.slice(0, DIFFERENCES)),
+    rest.length ? fold(`${count(rest.length)} more`, () => list(rest), { class: "made-of" }) : null);
+}
+
+/** What one says of a sample: a label, what it is worth, and why. */
+function opinion({ annotator, label, value, reason }) {
+  const named = label !== null && label !== `${value}`;
+  return el("p", { class: "opinion" }, recorded(annotator ?? "a person", { class: "of" }), " ",
+    el("span", { class: "chip" }, named ? [recorded(label), " "] : null, el("strong", { class: "number" }, figure(value, 2))),
+    reason ? [" ", el("span", { dir: "auto" }, visible(reason))] : null);
+}
+
+/** What people say of a sample, beside what a scorer says. */
+function opinionsOf(scorer, number) {
+  const opinions = auditOf(scorer)?.opinions[number] ?? [];
+  return opinions.length ? el("div", { class: "people" }, opinions.map(opinion)) : null;
+}

@@ -1,0 +1,242 @@
+// Labelling: one sample after the other, by keys or by hand. What was said is downloaded as CSV.
+
+const sheet = JSON.parse(document.getElementById("head").textContent);
+const SIZE = sheet.drawn.length;
+const STORED = `judgekit-labels-${sheet.key}`;
+
+const state = { at: 0, annotator: "", unsaved: false, labels: sheet.drawn.map(() => ({ value: "", reason: "" })) };
+const steps = [];
+let isKept = false;
+
+// --- what a browser keeps, where it may
+
+function restore() {
+  try {
+    const found = JSON.parse(localStorage.getItem(STORED));
+    if (!found || found.labels?.length !== SIZE) return;
+    state.annotator = `${found.annotator ?? ""}`;
+    state.unsaved = found.unsaved === true;
+    state.at = Number.isInteger(found.at) && found.at >= 0 && found.at < SIZE ? found.at : 0;
+    found.labels.forEach((one, at) => {
+      const value = `${one?.value ?? ""}`;
+      state.labels[at] = { value: isLabel(value) ? value : "", reason: `${one?.reason ?? ""}` };
+    });
+  } catch {
+    // Nothing is kept here: labels last as long as the page is open.
+  }
+}
+
+function keep() {
+  try {
+    localStorage.setItem(STORED, JSON.stringify(state));
+    isKept = true;
+  } catch {
+    isKept = false;
+  }
+}
+
+// --- labels
+
+const isGiven = (at) => state.labels[at].value !== "";
+const given = () => state.labels.filter((one) => one.value !== "").length;
+const isLabel = (value) => (sheet.choices.length ? sheet.choices.some(([, written]) => written === value) : /^(0|1|0?\.\d+|0\.|1\.0*)$/.test(value));
+const inWords = (value) => sheet.choices.find(([, written]) => written === value)?.[0] ?? value;
+
+/** Gives a label, and goes on to the next sample; the same label again takes it back. */
+function give(value) {
+  const { at } = state;
+  const before = state.labels[at].value;
+  const after = before === value ? "" : value;
+  steps.push({ at, before });
+  state.labels[at].value = after;
+  changed();
+  const said = after ? `Sample ${at + 1}: ${inWords(after)}.` : `Sample ${at + 1}: no label any more.`;
+  if (after && at + 1 < SIZE) go(at + 1, said);
+  else draw(said);
+}
+
+function undo() {
+  const step = steps.pop();
+  if (!step) return say("Nothing to undo.");
+  state.labels[step.at].value = step.before;
+  changed();
+  go(step.at, `Sample ${step.at + 1}: ${step.before ? inWords(step.before) : "no label"} again.`);
+}
+
+function changed() {
+  state.unsaved = true;
+  keep();
+}
+
+// --- going about
+
+function go(at, said = "") {
+  if (at < 0 || at >= SIZE) return;
+  state.at = at;
+  keep();
+  draw(said);
+  scrollTo(0, 0);
+  main.querySelector("h1").focus({ preventScroll: true });
+}
+
+function nextBlank() {
+  for (let by = 1; by <= SIZE; by++) {
+    const at = (state.at + by) % SIZE;
+    if (!isGiven(at)) return go(at);
+  }
+  say("All samples have a label.");
+}
+
+const say = (text) => (document.getElementById("said").textContent = text);
+
+// --- what is shown
+
+const main = document.getElementById("main");
+
+function draw(said = "") {
+  const content = JSON.parse(document.getElementById(`sample-${state.at}`).textContent);
+  main.replaceChildren(el("article", { class: "sample" },
+    el("div", { class: "sample-head" }, el("h1", { tabindex: -1 }, `Sample ${state.at + 1} of ${SIZE}`)),
+    el("div", { class: "beside" }, material(content), panel())));
+  const done = given();
+  document.getElementById("count").textContent = `${count(done)} of ${count(SIZE)} labelled`;
+  Object.assign(document.getElementById("progress"), { value: done, max: SIZE });
+  document.body.classList.toggle("is-done", done === SIZE);
+  say(`${said} ${done === SIZE ? "All are labelled: download the labels." : ""}`.trim());
+}
+
+function material(content) {
+  const made = el("section", { class: "talk" });
+  for (const [name, text] of content.known) made.append(el("section", { class: "known" }, el("h2", {}, name), prose(readable(text))));
+  const both = content.rival !== null;
+  made.append(el("h2", {}, both ? "The first" : "Conversation"), recording(content.messages, "message-"));
+  content.children.forEach((messages, at) =>
+    made.append(fold(`within it: conversation ${at + 1} of ${content.children.length}, ${plural(messages.length, "message")}`, () => recording(messages, `child-${at}-`), { class: "made-of" })));
+  if (both) made.append(el("h2", { class: "second" }, "The second"), recording(content.rival, "rival-"));
+  return made;
+}
+
+const recording = (messages, prefix) =>
+  messages ? conversation(messages, placeOf(messages, prefix), [], null) : el("p", { class: "lead" }, "The conversation was not kept with the run.");
+
+function panel() {
+  const { value, reason } = state.labels[state.at];
+  const comment = el("textarea", { id: "reason", rows: 2, oninput: (event) => ((state.labels[state.at].reason = event.target.value), changed()) });
+  comment.value = reason;
+  const step = (by, text, key) => el("button", { type: "button", disabled: state.at + by < 0 || state.at + by >= SIZE, onclick: () => go(state.at + by) }, text, " ", el("kbd", {}, key));
+  return el("section", { class: "panel", "aria-label": "Label" },
+    el("div", { class: "ask" },
+      el("h2", { id: "question" }, visible(sheet.question)),
+      sheet.choices.length ? buttons(value) : number(value),
+      el("nav", { class: "steps", "aria-label": "Samples" }, step(-1, "previous", "k"), step(1, "next", "j"),
+        el("button", { type: "button", onclick: nextBlank }, "next blank ", el("kbd", {}, "n")),
+        el("button", { type: "button", disabled: !steps.length, onclick: undo }, "undo ", el("kbd", {}, "u")))),
+    el("div", { class: "more-to-say" },
+      isKept ? null : el("p", { class: "note" }, "This browser keeps nothing of this page: download the labels before you leave it."),
+      el("label", { for: "reason" }, "Why, if you like ", el("kbd", {}, "c")), comment,
+      sheet.instructions ? fold("How to decide, as the judge is told", () => prose(sheet.instructions), { class: "made-of", open: state.at === 0 }) : null));
+}
+
+const buttons = (value) =>
+  el("div", { class: "choices", role: "group", "aria-labelledby": "question" }, sheet.choices.map(([text, written], at) =>
+    el("button", { type: "button", "aria-pressed": `${written === value}`, onclick: () => give(written) }, at < 9 ? el("kbd", {}, `${at + 1}`) : null, named(text))));
+
+function number(value) {
+  const input = el("input", { id: "number", type: "text", inputmode: "decimal", autocomplete: "off", size: 6, "aria-describedby": "range" });
+  input.value = value;
+  const take = (event) => {
+    event.preventDefault();
+    const text = input.value.trim().replace(",", ".");
+    const right = isLabel(text);
+    input.setAttribute("aria-invalid", `${!right}`);
+    if (right && text !== value) give(text);
+    else if (right) go(state.at + 1);
+    else say("Give a number from 0 to 1, such as 0.5.");
+  };
+  return el("form", { class: "choices", onsubmit: take },
+    el("label", { for: "number" }, "Value"), input, el("button", { type: "submit" }, "Set ", el("kbd", {}, "Enter")),
+    el("small", { id: "range" }, "from 0 to 1; 1 is best, 0 is worst"));
+}
+
+// --- keys
+
+const KEYS = {
+  j: () => go(state.at + 1),
+  ArrowRight: () => go(state.at + 1),
+  k: () => go(state.at - 1),
+  ArrowLeft: () => go(state.at - 1),
+  n: nextBlank,
+  u: undo,
+  c: () => document.getElementById("reason").focus(),
+  d: openSaving,
+  "?": () => document.getElementById("keys").showModal(),
+};
+
+function key(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.target.matches?.("textarea, input")) {
+    if (event.key === "Escape") main.querySelector("h1").focus();
+    return;
+  }
+  const choice = /^[1-9]$/.test(event.key) ? sheet.choices[event.key - 1] : null;
+  if (choice) give(choice[1]);
+  else if (!sheet.choices.length && /^[\d.,]$/.test(event.key)) return document.getElementById("number").select();
+  else if (Object.hasOwn(KEYS, event.key)) KEYS[event.key]();
+  else return;
+  event.preventDefault();
+}
+
+// --- the file
+
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+const NUMBER = /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/;
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\ufffe\uffff]/g;
+
+/** A cell that no spreadsheet runs as a formula. */
+function cell(value) {
+  if (value === null || typeof value === "number") return value === null ? "" : `${value}`;
+  const text = value.replace(CONTROLS, "\ufffd");
+  return `"${(FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+}
+
+function csv() {
+  const rows = sheet.drawn.map(([number, sample, drawn, probability], at) => {
+    const { value, reason } = state.labels[at];
+    const row = { sample, scorer: sheet.scorer, value, annotator: state.annotator.trim(), reason, run: sheet.run, number, drawn, probability };
+    return sheet.columns.map((name) => row[name]);
+  });
+  return `\ufeff${[sheet.columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("")}`;
+}
+
+function openSaving() {
+  const blank = SIZE - given();
+  document.getElementById("left-blank").textContent = blank ? `${plural(SIZE - blank, "sample")} of ${count(SIZE)} labelled; ${blank === 1 ? "the other stays" : `the other ${count(blank)} stay`} blank.` : `All ${plural(SIZE, "sample")} are labelled.`;
+  document.getElementById("annotator").value = state.annotator;
+  document.getElementById("saving").showModal();
+}
+
+function save() {
+  state.annotator = document.getElementById("annotator").value;
+  const url = URL.createObjectURL(new Blob([csv()], { type: "text/csv;charset=utf-8" }));
+  const name = ["labels", `run-${sheet.run}`, sheet.scorer, state.annotator.trim()].filter(Boolean).join("-").replace(/[^\p{L}\p{N}_.-]+/gu, "-");
+  el("a", { href: url, download: `${name.slice(0, 100)}.csv` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  state.unsaved = false;
+  keep();
+  say("The labels are downloaded.");
+}
+
+function start() {
+  restore();
+  keep();
+  document.getElementById("help").addEventListener("click", KEYS["?"]);
+  document.getElementById("save").addEventListener("click", openSaving);
+  document.getElementById("not-now").addEventListener("click", () => document.getElementById("saving").close());
+  document.getElementById("naming").addEventListener("submit", save);
+  addEventListener("keydown", key);
+  addEventListener("beforeunload", (event) => state.unsaved && event.preventDefault());
+  draw();
+  document.documentElement.dataset.ready = "usable";
+}
+
+start();

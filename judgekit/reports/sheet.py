@@ -1,0 +1,173 @@
+"""A sheet on which people label samples: a page that needs no network, or a table for a spreadsheet.
+
+What the judge said of a sample stands on neither, nor does what others said, nor anything that tells it.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pydantic import JsonValue
+
+from judgekit.audits.drawing import DrawnSample
+from judgekit.audits.labels import COLUMNS, SHOWN
+from judgekit.errors import ConfigError
+from judgekit.reports.csv import csv_table
+from judgekit.reports.detail import detail
+from judgekit.reports.document import document, embedded
+from judgekit.runs.columns import Cell
+from judgekit.runs.results import Run
+from judgekit.runs.rows import ScorerRecord
+from judgekit.traces.rendering import compact_json
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+SCRIPTS = ("dom", "conversation", "label")
+_STYLES = ("report", "label")
+_CONVERSATION = ("messages", "rival", "children")
+_LONGEST_CELL = 32_000
+"""Characters; spreadsheets cut off what is longer than 32,767."""
+_YES_OR_NO = {0.0, 1.0}
+_OF_PAIRS = {0.0, 0.5, 1.0}
+_MARK = "\ufeff"
+"""By it spreadsheets know UTF-8."""
+
+Choice = tuple[str, str]
+"""What a person chooses, and what is written down then."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Samples of a run that are to be labelled for one of its scorers.
+
+    Raises:
+        ConfigError: The run keeps no conversations.
+    """
+
+    run: Run
+    scorer: ScorerRecord
+    drawn: Sequence[DrawnSample]
+
+    def __post_init__(self) -> None:
+        if not self.run.record.keeps_text:
+            raise ConfigError(
+                f"run {self.run.number} keeps no conversations (store_text = false), so that there is nothing to read: "
+                "label from your own copy, in a file with the columns sample, scorer, value"
+            )
+
+    @cached_property
+    def samples(self) -> Mapping[int, Sample]:
+        """The samples that were kept, by their numbers."""
+        wanted = {one.number for one in self.drawn}
+        return dict(self.run.store.conversations(self.run.number, wanted.__contains__))
+
+    @cached_property
+    def choices(self) -> Sequence[Choice]:
+        """The labels to choose from; none where any number in [0, 1] may be given."""
+        if self.scorer.scale:
+            return [(name, name) for name in self.scorer.scale]
+        values = {row.score.value for row in self.run.rows(scorer=self.scorer.name, statuses=["scored"])}
+        if values <= _OF_PAIRS and any(sample.rival for sample in self.samples.values()):
+            return [("the first is better", "1"), ("a tie", "0.5"), ("the second is better", "0")]
+        return [("yes", "yes"), ("no", "no")] if values <= _YES_OR_NO else []
+
+    @property
+    def question(self) -> str:
+        """What is asked, in a sentence."""
+        return self.scorer.question or f"What is {self.scorer.name} here?"
+
+    def page(self) -> Iterator[str]:
+        """The sheet as one static page that works offline and gives the labels as CSV, piece by piece."""
+        contents = [embedded(self._content(self.samples.get(one.number))) for one in self.drawn]
+        about: dict[str, JsonValue] = {
+            "run": self.run.number,
+            "scorer": self.scorer.name,
+            "columns": list(COLUMNS),
+            "question": self.question,
+            "instructions": self.scorer.instructions,
+            "choices": [list(one) for one in self.choices],
+            "drawn": [list(one) for one in self.drawn],
+        }
+        # By it labels that a browser keeps are told from those of another sheet.
+        about["key"] = hashlib.sha256("".join((embedded(about), *contents)).encode()).hexdigest()
+        return document(
+            "label.html.j2",
+            _STYLES,
+            SCRIPTS,
+            title=f"Label run {self.run.number}: {self.scorer.name}",
+            version=self.run.record.version,
+            head=embedded(about),
+            samples=contents,
+        )
+
+    def _content(self, sample: Sample | None) -> JsonValue:
+        told = detail((), (), sample, {})
+        known: JsonValue = [[name, text] for name, text in self._known(sample)] if sample else []
+        return {**{name: told[name] for name in _CONVERSATION}, "known": known}
+
+    def _known(self, sample: Sample) -> Iterator[tuple[str, str]]:
+        """What the sample says beside its conversation: the reference, and what else the judge was given."""
+        for name in dict.fromkeys(("reference", *self.scorer.inputs)):
+            if text := _KNOWN.get(name, _nothing)(sample):
+                yield name.replace("_", " "), text
+
+    def table(self) -> Iterator[str]:
+        """The sheet as CSV with a column for the labels, for those who prefer a spreadsheet."""
+        question = self.question
+        if self.scorer.instructions:
+            question = f"{question}\n\n{self.scorer.instructions}"
+        choices = "; ".join(choice if choice == text else f"{choice}: {text}" for text, choice in self.choices)
+        shown: dict[str, str] = {"question": question, "choices": choices or "a number from 0 to 1, 1 is best"}
+
+        def rows() -> Iterator[Sequence[Cell]]:
+            names = (*COLUMNS[:2], *SHOWN, *COLUMNS[2:])
+            yield names
+            for one in self.drawn:
+                sample = self.samples.get(one.number)
+                row: dict[str, Cell] = {
+                    "sample": one.id,
+                    "scorer": self.scorer.name,
+                    "run": self.run.number,
+                    "number": one.number,
+                    "drawn": one.drawn,
+                    "probability": one.probability,
+                    **shown,
+                    "conversation": _rendered(sample.trace) if sample else "the conversation was not kept",
+                    "rival": _rendered(sample.rival) if sample and sample.rival else None,
+                    "reference": "\n\n".join(f"{name}: {text}" for name, text in self._known(sample)) if sample else "",
+                }
+                yield [_cut(row.get(name)) for name in names]
+
+        return (f"{'' if place else _MARK}{line}" for place, line in enumerate(csv_table(rows())))
+
+
+def _rendered(trace: Trace) -> str:
+    try:
+        return trace.render(budget_tokens=_LONGEST_CELL // 4)
+    except ValueError:  # so many messages that not even their headers fit
+        return trace.render()
+
+
+def _cut(cell: Cell) -> Cell:
+    """The cell, of which as much as a spreadsheet holds, and how much that leaves out."""
+    if not isinstance(cell, str) or len(cell) <= _LONGEST_CELL:
+        return cell
+    return f"{cell[:_LONGEST_CELL]} [... {len(cell) - _LONGEST_CELL:,} characters omitted ...]"
+
+
+def _nothing(_: Sample) -> str:
+    return ""
+
+
+def _lines(texts: Sequence[str] | None) -> str:
+    return "\n".join(filter(None, texts or ()))
+
+
+_KNOWN: Mapping[str, Callable[[Sample], str]] = {
+    "reference": lambda sample: sample.reference or _lines(sample.references),
+    "reference_topics": lambda sample: _lines(sample.reference_topics),
+    "documents": lambda sample: "\n\n".join(filter(None, sample.documents or ())),
+    "fields": lambda sample: compact_json(sample.fields) if sample.fields else "",
+    "tools": lambda sample: _lines([f"{one.name}: {one.description or ''}" for one in sample.trace.tools]),
+}

@@ -1,0 +1,86 @@
+"""``judgekit label``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from judgekit import AIMessage, Sample, Score, load_prompt, run
+from judgekit.audits.labels import read_labels
+from judgekit.runs.store import RUNS, Store
+
+
+@dataclass(frozen=True)
+class Tone:
+    """Judged in name: what matters here is that it has a prompt."""
+
+    name: str = "tone"
+
+    @property
+    def prompts(self):
+        return (load_prompt("tone"),)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        number = int(sample.id)
+        return Score.skipped(self.name, "no") if number < 3 else Score.scored(self.name, float(number % 2))
+
+
+@pytest.fixture
+def _a_run(_elsewhere):
+    """Ten samples, of which seven are scored."""
+    run([Sample.of([AIMessage(f"\x1b[2Jsaid {number}")], id=str(number)) for number in range(10)], [Tone()], store=RUNS)
+
+
+pytestmark = pytest.mark.usefixtures("_a_run")
+
+
+def test_a_page_and_a_table_of_samples_are_written(cli):
+    ended = cli("label", "last", "--n", 5, "-o", "sheet.html")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == [
+        "sheet.html: samples to be labelled for tone: 5 of 7, drawn at random",
+        "not drawn from, for they have no score: 3 more",
+        "then: judgekit audit 1 --labels FILE",
+    ]
+    assert Path("sheet.html").read_text(encoding="utf-8").count('id="sample-') == 5
+    ended = cli("label", 1, "-n", 4, "--by-verdict", "--scorer", "tone", "-o", "sheet.csv")
+    assert "4 of 7, drawn by verdict" in ended.out
+    assert [(one.value, one.drawn, one.run) for one in read_labels("sheet.csv")] == [(None, "stratified", 1)] * 4
+
+
+def test_the_seed_draws_again_what_it_drew(cli):
+    drawn = []
+    for seed in (0, 0, 1):
+        cli("label", 1, "-n", 4, "-o", "sheet.csv", "--seed", seed)
+        drawn.append([one.sample for one in read_labels("sheet.csv")])
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_run_of_several_judged_scorers_must_be_told_which(cli):
+    run([Sample.of([AIMessage("Hi")], id="5")], [Tone(), Tone(name="other\x1b[2J")], store=RUNS)
+    ended = cli("label", 2, "-o", "sheet.html")
+    assert ended.code == 2
+    assert "several scorers that ask a judge: name one with --scorer: tone, other\\x1b[2J" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["1", "-o", "sheet.html", "--scorer", "tune"], "no scorer of the run is called 'tune', did you mean 'tone'"),
+        (["9", "-o", "sheet.html"], "holds no run 9"),
+        (["1", "-o", "sheet.pdf"], "must end in one of .html, .csv"),
+        (["1", "-o", "no/sheet.html"], "there is no folder no"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_is_written(words, said, cli):
+    ended = cli("label", *words)
+    assert ended.code == 2
+    assert said in ended.err
+    assert not Path("sheet.html").exists()
+
+
+def test_a_run_that_keeps_no_text_is_refused(cli):
+    store = Store(RUNS)
+    store.change(store.record(1).model_copy(update={"keeps_text": False}))
+    ended = cli("label", 1, "-o", "sheet.html")
+    assert (ended.code, "run 1 keeps no conversations" in ended.err) == (2, True)

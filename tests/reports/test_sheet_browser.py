@@ -1,0 +1,258 @@
+"""Labelling in a real browser."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from judgekit import AIMessage, HumanMessage, Run, Sample, Score, SystemMessage, ToolCall, ToolMessage, load_prompt, run
+from judgekit.audits.drawing import draw
+from judgekit.audits.labels import HumanLabel, read_labels
+from judgekit.reports.sheet import Sheet
+from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
+expect = sync_api.expect
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe looks for what keeps people out")
+
+CHROMIUM = Path("/usr/bin/chromium")
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+EVIL = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>\u202e{{ 7 * 7 }}"
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed"),
+]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Says 1 of every second sample; of the third a half, if it is to have many values."""
+
+    prompt: str = "faithfulness"
+    many: bool = False
+    name: str = "kind"
+
+    @property
+    def prompts(self):
+        return (load_prompt(self.prompt),)
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        number = len(sample.id)
+        return Score.scored("kind", 0.3 if self.many and number == 3 else float(number % 2))
+
+
+def sample(id: str, said: str = "Done.") -> Sample:
+    messages = [
+        SystemMessage("You help. " * 30),
+        HumanMessage((TextPart(said), MediaPart(kind="image", url=said), OtherPart({said: said}))),
+        AIMessage((ReasoningPart(said), TextPart(said)), tool_calls=[ToolCall(said, {"a": said})]),
+        ToolMessage('{"a": [1, 2]}', is_error=True),
+        AIMessage("It is done. " * 40),
+    ]
+    return Sample.of(messages, id=id, reference=f"reference {said}", documents=[said])
+
+
+def written(scored: Run, path: Path) -> Path:
+    path.write_text("".join(Sheet(scored, scored.scorers[0], draw(scored, "kind", 9)).page()), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory) -> Path:
+    """A sheet of four samples, of which the ids and texts are hostile."""
+    samples = [sample("=s"), sample('two, "too"\nlong', EVIL), sample(f"d{EVIL}", EVIL), sample("four")]
+    return written(run(samples, [Kind()]), tmp_path_factory.mktemp("labels") / "sheet.html")
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory) -> Path:
+    samples = [sample("a"), sample("bb"), sample("ccc")]
+    return written(
+        run(samples, [Kind("topic_adherence", many=True)]), tmp_path_factory.mktemp("numbers") / "sheet.html"
+    )
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        )
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens a sheet. Whatever it says on the console, asks for, or pops up is a failure."""
+    noticed: list[str] = []
+
+    @contextmanager
+    def visit(path: Path, script: str = "", **options: object) -> Iterator:
+        context = browser.new_context(viewport=options.pop("viewport", DESKTOP), **options)
+        context.add_init_script(script or "0")
+        page = context.new_page()
+        page.set_default_timeout(5_000)
+        page.on("console", lambda message: noticed.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: noticed.append(f"error: {error}"))
+        page.on("popup", lambda popup: noticed.append(f"popup: {popup.url}"))
+        page.on("request", lambda request: noticed.append(request.url) if is_foreign(request.url, path) else None)
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        yield page
+        context.close()
+
+    yield visit
+    assert not noticed
+
+
+def is_foreign(url: str, path: Path) -> bool:
+    return not url.startswith((path.as_uri(), "blob:"))
+
+
+def press(page, keys: str) -> None:
+    for key in keys.split():
+        page.keyboard.press(key)
+
+
+def heading(page, number: int, of: int = 4) -> None:
+    expect(page.locator("h1")).to_have_text(f"Sample {number} of {of}")
+
+
+def downloaded(page, to: Path, name: str = "") -> list[HumanLabel]:
+    press(page, "d")
+    page.fill("#annotator", name)
+    with page.expect_download() as found:
+        press(page, "Enter")
+    found.value.save_as(to / found.value.suggested_filename)
+    return list(read_labels(to / found.value.suggested_filename))
+
+
+def test_labels_are_given_by_keys_survive_a_reload_and_are_read_back(labels, opened, tmp_path):
+    with opened(labels) as page:
+        asked: list[str] = []
+        page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+        press(page, "1 2 c")
+        heading(page, 3)
+        page.keyboard.type("=1+1, it said")
+        press(page, "Escape k")
+        heading(page, 2)
+        assert page.locator(".choices [aria-pressed=true]").inner_text().split() == ["2", "partly_supported"]
+        page.reload()
+        assert asked == ["beforeunload"]
+        heading(page, 2)
+        expect(page.locator("#count")).to_have_text("2 of 4 labelled")
+        found = downloaded(page, tmp_path, "Ana =B")
+        page.reload()
+        assert asked == ["beforeunload"]  # what is downloaded may be left
+        expect(page.locator("#count")).to_have_text("2 of 4 labelled")
+    assert (tmp_path / "labels-run-1-kind-Ana-B.csv").exists()
+    assert [one.value for one in found] == ["supported", "partly_supported", None, None]
+    assert [one.reason for one in found] == ["", "", "=1+1, it said", ""]
+    assert {(one.annotator, one.scorer, one.run, one.drawn, one.probability) for one in found} == {
+        ("Ana =B", "kind", 1, "random", 1.0)
+    }
+    assert sorted((one.number, one.sample) for one in found) == [
+        (0, "=s"), (1, 'two, "too"\nlong'), (2, f"d{EVIL}"), (3, "four"),
+    ]  # fmt: skip
+
+
+def test_keys_go_on_go_back_find_blanks_and_undo(labels, opened):
+    with opened(labels) as page:
+        press(page, "j ArrowRight ArrowRight ArrowRight")
+        heading(page, 4)
+        press(page, "ArrowLeft k 3 n")
+        heading(page, 4)
+        press(page, "n")
+        heading(page, 1)
+        press(page, "u")
+        heading(page, 2)
+        expect(page.locator("#count")).to_have_text("0 of 4 labelled")
+        expect(page.locator("#said")).to_have_text("Sample 2: no label again.")
+        press(page, "1 k 1")  # the same label again takes it back
+        expect(page.locator("#count")).to_have_text("0 of 4 labelled")
+        press(page, "9 x ?")  # nothing, nothing, and the keys
+        expect(page.locator("dialog#keys")).to_be_visible()
+        press(page, "2 Escape")
+        expect(page.locator("#count")).to_have_text("0 of 4 labelled")
+
+
+def test_labels_are_given_by_hand_and_the_end_is_said(labels, opened):
+    with opened(labels, viewport=PHONE, has_touch=True) as page:
+        for _ in range(4):
+            page.get_by_role("button", name="unsupported", exact=False).last.tap()
+        heading(page, 4)
+        expect(page.locator("#said")).to_contain_text("All are labelled: download the labels.")
+        expect(page.locator("#count")).to_have_text("4 of 4 labelled")
+
+
+def test_a_number_is_given_where_there_are_no_labels(numbers, opened, tmp_path):
+    with opened(numbers) as page:
+        press(page, "0")
+        page.keyboard.type(",5")
+        press(page, "Enter")
+        heading(page, 2, 3)
+        page.fill("#number", "1.2")
+        press(page, "Enter")
+        expect(page.locator("#said")).to_have_text("Give a number from 0 to 1, such as 0.5.")
+        heading(page, 2, 3)
+        page.fill("#number", "1")
+        press(page, "Enter u j")
+        heading(page, 3, 3)
+        assert [one.value for one in downloaded(page, tmp_path)] == ["0.5", None, None]
+
+
+NO_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } });"
+
+
+def test_where_nothing_may_be_kept_it_works_and_says_so(labels, opened, tmp_path):
+    with opened(labels, NO_STORAGE) as page:
+        expect(page.locator(".panel .note")).to_contain_text("keeps nothing")
+        press(page, "1 1 4 1")
+        assert [one.value for one in downloaded(page, tmp_path)][2:] == ["not_applicable", "supported"]
+
+
+@pytest.mark.parametrize(
+    "kept", ["[", '{"labels": 3}', '{"labels": [{"value": "<b>"}, null, 3, {"reason": 4}], "at": 9}']
+)
+def test_what_a_browser_kept_that_is_no_label_is_passed_over(kept, labels, opened):
+    with opened(labels) as page:
+        page.evaluate("(kept) => localStorage.setItem(STORED, kept)", kept)
+        page.reload()
+        heading(page, 1)
+        expect(page.locator("#count")).to_have_text("0 of 4 labelled")
+
+
+def test_what_was_recorded_stays_text(labels, opened):
+    with opened(labels) as page:
+        seen = ""
+        for _ in range(4):
+            page.evaluate("for (const fold of document.querySelectorAll('main details')) fold.open = true")
+            page.wait_for_timeout(30)
+            assert page.locator("main script, main img, main style, main [onerror]").count() == 0
+            seen += page.evaluate("document.querySelector('main').textContent")
+            press(page, "j")
+        assert "<img src=x onerror=alert(2)>\\u202e{{ 7 * 7 }}" in seen
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("name", ["labels", "numbers"])
+def test_nothing_keeps_people_out(name, scheme, viewport, request, opened):
+    with opened(request.getfixturevalue(name), color_scheme=scheme, viewport=viewport) as page:
+        for keys in ("1 Enter", "n", "d"):
+            press(page, keys)
+            page.evaluate("for (const fold of document.querySelectorAll('main details')) fold.open = true")
+            page.wait_for_timeout(30)
+            assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+            found = axe.Axe().run(page).response["violations"]
+            assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+
+
+def test_without_scripts_it_says_what_is_missing(labels, browser):
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(labels.as_uri())
+    assert "where JavaScript runs" in page.inner_text("main")
