@@ -4,6 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from judgekit.audits.audit import audit as audit
+    from judgekit.audits.labels import HumanLabel as HumanLabel
+    from judgekit.audits.labels import read_labels as read_labels
     from judgekit.errors import JudgekitError as JudgekitError
     from judgekit.judges.budget import Limits as Limits
     from judgekit.judges.judge import Judge as Judge
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from judgekit.scorers.ranking.graded import ERR as ERR
     from judgekit.scorers.ranking.graded import NDCG as NDCG
     from judgekit.scorers.repeat import Repeat as Repeat
+    from judgekit.scorers.selective import Selective as Selective
     from judgekit.scorers.text.matches import ExactMatch as ExactMatch
     from judgekit.scorers.text.matches import Regex as Regex
     from judgekit.scorers.text.matches import Similarity as Similarity
@@ -119,6 +123,7 @@ _HOMES = {
     "ExpectedCall": "traces.sample",
     "Forbid": "scorers.tool_calls.constraints",
     "HitRate": "scorers.ranking.binary",
+    "HumanLabel": "audits.labels",
     "HumanMessage": "traces.message",
     "JSONDiff": "scorers.text.structure",
     "JSONMatch": "scorers.text.structure",
@@ -156,6 +161,7 @@ _HOMES = {
     "Score": "score",
     "Scorer": "scoring",
     "ScriptedJudge": "judges.scripted",
+    "Selective": "scorers.selective",
     "Similarity": "scorers.text.matches",
     "Status": "scorers.tool_calls.constraints",
     "StringPresence": "scorers.text.matches",
@@ -175,6 +181,7 @@ _HOMES = {
     "anything": "scorers.tool_calls.matchers",
     "arun": "runs.runner",
     "attempt": "scoring",
+    "audit": "audits.audit",
     "between": "scorers.tool_calls.matchers",
     "check_gates": "reports.gates",
     "compare": "reports.compare",
@@ -184,6 +191,7 @@ _HOMES = {
     "of_type": "scorers.tool_calls.matchers",
     "one_of": "scorers.tool_calls.matchers",
     "read": "traces.reading",
+    "read_labels": "audits.labels",
     "regex": "scorers.tool_calls.matchers",
     "report": "reports.export",
     "run": "runs.runner",

@@ -307,7 +307,22 @@ def test_what_other_tools_call_it_names_presets_that_there_are():
 
 
 @pytest.mark.usefixtures("workplace")
-@pytest.mark.parametrize("name", ["texts", "ranking", "conduct", "datasets", "from-ragas", "comparing", "runs"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "texts",
+        "ranking",
+        "conduct",
+        "datasets",
+        "from-ragas",
+        "comparing",
+        "runs",
+        "labels",
+        "statistics",
+        "auditing",
+        "comparing-judges",
+    ],
+)
 def test_what_the_snippets_on_the_other_scorers_and_on_datasets_assert_is_so(name):
     """Each may use the names of those before it."""
     text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
@@ -320,8 +335,8 @@ def test_what_the_snippets_on_the_other_scorers_and_on_datasets_assert_is_so(nam
 
 @pytest.mark.usefixtures("workplace")
 def test_the_snippets_on_judged_scorers_print_what_stands_beside_or_below_them(capsys):
-    prompts, goals, criteria, pairs, members, panel, budget, cut, probe = snippets(JUDGED, "python")
-    for source in (prompts, goals, panel):
+    prompts, goals, criteria, pairs, members, panel, sure, budget, cut, probe = snippets(JUDGED, "python")
+    for source in (prompts, goals, panel, sure):
         said = [line.partition("  # ")[2] for line in source.splitlines() if line.startswith("print(")]
         execute(source)
         printed = capsys.readouterr().out.splitlines()
@@ -366,6 +381,10 @@ def test_the_config_on_judged_scorers_loads_as_written(tmp_path):
     (tmp_path / "judgekit.toml").write_text(snippets(JUDGED, "toml")[0], encoding="utf-8")
     config = Config(tmp_path / "judgekit.toml", "openai/a", {})
     (criteria,) = map(config.build, config.scorers)
+    (tmp_path / "judgekit.toml").write_text(snippets(JUDGED, "toml")[1], encoding="utf-8")
+    config = Config(tmp_path / "judgekit.toml", None, {"JUDGEKIT_JUDGE": "openai/a"})
+    (sure,) = map(config.build, config.scorers)
+    assert (sure.name, sure.escalate.scorer.judge.model) == ("tone_auto", "openai/gpt-4.1")
     assert (criteria.required, list(criteria.weights)) == (("booked",), ["booked", "confirmed", "polite"])
 
 

@@ -3,12 +3,12 @@
 import asyncio
 import os
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import typer
 
@@ -37,7 +37,6 @@ from judgekit.scoring import Scorer
 from judgekit.shipped import shipped
 from judgekit.traces.files import STREAM, must_not_be_read
 from judgekit.traces.reading import read
-from judgekit.traces.sample import Sample
 
 _DIFFERENCES_SHOWN = 5
 
@@ -48,6 +47,38 @@ Gates: TypeAlias = Annotated[
 Workers: TypeAlias = Annotated[
     int, typer.Option(min=1, help="Processes for the scorers that ask no judge; 1 is this one.")
 ]
+References: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="File of references for traces that carry none, joined by id, input or metadata key."),
+]
+ConfigFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--config", help="Config file; judgekit.toml if it is there.")
+]
+Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")]
+Sampled: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Score N samples drawn at random.")]
+Seed: TypeAlias = Annotated[int, typer.Option(help="For --sample: which N.")]
+Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")]
+DryRun: TypeAlias = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say how many requests, tokens and dollars it would take, and send nothing."),
+]
+Offline: TypeAlias = Annotated[
+    bool, typer.Option("--offline", help="Send no request out of this machine; the cache is used.")
+]
+
+
+class Ended(NamedTuple):
+    """A run that was scored as far as it came, what could not be read, and the signal that stopped it."""
+
+    run: Run
+    problems: Problems
+    signal: int | None
+
+    def conclude(self, show: int, outputs: Sequence[Path] = ()) -> int:
+        """Says what came of it, and gives the exit code."""
+        asked = Asked.of(self.run.record)
+        code = conclude(self.run, self.problems, asked.gates, asked.min_coverage, show=show, outputs=outputs)
+        return code if self.signal is None else 128 + self.signal
 
 
 @app.command()
@@ -84,27 +115,19 @@ def run(
     format: Format = None,
     column: Column = None,
     encoding: Encoding = None,
-    references: Annotated[
-        Path | None,
-        typer.Option(help="File of references for traces that carry none, joined by id, input or metadata key."),
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="Config file; judgekit.toml if it is there.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N samples.")] = None,
-    sample: Annotated[int | None, typer.Option(min=1, help="Score N samples drawn at random.")] = None,
-    seed: Annotated[int, typer.Option(help="For --sample: which N.")] = 0,
+    references: References = None,
+    config: ConfigFile = None,
+    limit: Limit = None,
+    sample: Sampled = None,
+    seed: Seed = 0,
     output: Output = None,
     gate: Gates = None,
     show: Show = 0,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")] = False,
+    strict: Strict = False,
     workers: Workers = 1,
     store: Kept = RUNS,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say how many requests, tokens and dollars it would take, and send nothing."),
-    ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Send no request out of this machine; the cache is used.")
-    ] = False,
+    dry_run: DryRun = False,
+    offline: Offline = False,
 ) -> None:
     """Score recorded conversations."""
     asked = Asked(
@@ -134,7 +157,7 @@ def run(
         raise ConfigError(
             "name what to score with: --scorer NAME, or [[scorers]] in a config file; judgekit scorers lists them"
         )
-    scorers = _built(settings, asked.scorers)
+    scorers = built(settings, asked.scorers)
     for text in asked.gates:
         Gate.parse(text, [one.name for one in scorers])
     if workers > 1 and (streams := asked.streams):
@@ -144,28 +167,10 @@ def run(
     outputs = writable(output)
     for one in outputs:
         must_not_be_read(one, file, references, config)
-    problems = Problems()
     if dry_run:
-        _plan((one for _, one in asked.samples(problems)), scorers)
-        show_problems(problems, ())
+        plan(asked, scorers)
         return
-    record = RunRecord(
-        started_at=now(),
-        inputs=asked.inputs(),
-        scorers=[ScorerRecord.of(one) for one in scorers],
-        asked=asked.model_dump(mode="json", by_alias=True),
-        version=version("judgekit"),
-        keeps_text=settings.store_text,
-    )
-    kept = Store(store)
-    record = kept.begin(record)
-    errand = Errand(store, record, range(len(scorers)))
-    try:
-        _score(kept, errand, scorers, settings, workers, show, outputs)
-    except TraceError:
-        if not kept.count(record.number):
-            kept.forget(record.number)
-        raise
+    raise typer.Exit(score_anew(asked, settings, scorers, store, workers).conclude(show, outputs))
 
 
 @app.command()
@@ -183,13 +188,13 @@ def resume(
     record = kept.record(numbered(run))
     asked = Asked.of(record)
     settings = asked.settings(dict(os.environ))
-    scorers = _built(settings, asked.scorers)
+    scorers = built(settings, asked.scorers)
     _must_be_as_before(record, scorers)
     again: tuple[Status, ...] = ("failed",) if retry_failed else ()
     from_store = _has_its_samples(kept, record, asked)
     record = kept.change(record.model_copy(update={"ended_at": None, "stopped": ""}))
     errand = Errand(store, record, range(len(scorers)), again, from_store)
-    _score(kept, errand, scorers, settings, workers, show, outputs)
+    raise typer.Exit(_score(kept, errand, scorers, settings, workers).conclude(show, outputs))
 
 
 @app.command()
@@ -210,7 +215,7 @@ def score(
         raise ConfigError(f"run {record.number} is not finished; judgekit resume {record.number} goes on with it")
     settings = asked.settings(dict(os.environ))
     specs = [ScorerSpec.parse(text) for text in scorer]
-    scorers = _built(settings, specs)
+    scorers = built(settings, specs)
     must_differ([*(one.name for one in record.scorers), *(one.name for one in scorers)])
     from_store = _has_its_samples(kept, record, asked)
     places = range(len(record.scorers), len(record.scorers) + len(scorers))
@@ -223,10 +228,10 @@ def score(
         }
     )
     errand = Errand(store, kept.change(record), places, kept=from_store)
-    _score(kept, errand, scorers, settings, workers, show, outputs)
+    raise typer.Exit(_score(kept, errand, scorers, settings, workers).conclude(show, outputs))
 
 
-def _built(settings: Config, specs: Sequence[ScorerSpec]) -> list[Scorer]:
+def built(settings: Config, specs: Sequence[ScorerSpec]) -> list[Scorer]:
     """The scorers, whose judges can be asked."""
     scorers = [settings.build(spec) for spec in specs]
     must_differ([one.name for one in scorers])
@@ -267,25 +272,39 @@ def _has_its_samples(store: Store, record: RunRecord, asked: Asked) -> bool:
     return False
 
 
-def _plan(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> None:
+def plan(asked: Asked, scorers: Sequence[Scorer]) -> None:
     """Says what a run would ask for."""
-    summary = Summary()
+    summary, problems = Summary(), Problems()
+    samples = (sample for _, sample in asked.samples(problems))
     asyncio.run(score_each(tasks(samples, scorers), summary.add, concurrency=1))
     show_plan(summary, console())
+    show_problems(problems, ())
 
 
-def _score(
-    store: Store,
-    errand: Errand,
-    scorers: Sequence[Scorer],
-    settings: Config,
-    workers: int,
-    show: int,
-    outputs: Sequence[Path],
-) -> None:
-    """Scores, shows, and ends with an exit code that says how it went."""
+def score_anew(asked: Asked, settings: Config, scorers: Sequence[Scorer], store: Path, workers: int = 1) -> Ended:
+    """Begins a run, and scores. One that could read nothing is forgotten."""
+    record = RunRecord(
+        started_at=now(),
+        inputs=asked.inputs(),
+        scorers=[ScorerRecord.of(one) for one in scorers],
+        asked=asked.model_dump(mode="json", by_alias=True),
+        version=version("judgekit"),
+        keeps_text=settings.store_text,
+    )
+    kept = Store(store)
+    record = kept.begin(record)
+    errand = Errand(store, record, range(len(scorers)))
+    try:
+        return _score(kept, errand, scorers, settings, workers)
+    except TraceError:
+        if not kept.count(record.number):
+            kept.forget(record.number)
+        raise
+
+
+def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Config, workers: int) -> Ended:
+    """Scores what is missing."""
     record, interrupts, problems = errand.record, Interrupts(), Problems()
-    asked = Asked.of(record)
     stopped = ""
     judged = [place for place in errand.places if record.scorers[place].judged]
     shared = [place for place in errand.places if workers > 1 and place not in judged]
@@ -335,11 +354,7 @@ def _score(
         "read_to_end": record.read_to_end or not stopped,
         "notes": record.notes if errand.kept else tuple(notes),
     }
-    run = Run(store, store.change(record.model_copy(update=ended)))
-    code = conclude(run, problems, asked.gates, asked.min_coverage, show=show, outputs=outputs)
-    if interrupts.signal is not None:
-        code = 128 + interrupts.signal
-    raise typer.Exit(code)
+    return Ended(Run(store, store.change(record.model_copy(update=ended))), problems, interrupts.signal)
 
 
 def _tally(store: Store, errand: Errand) -> Tally:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from math import fsum, isfinite
 from typing import NamedTuple
 
+from judgekit.audits.correction import corrected
 from judgekit.errors import ConfigError
+from judgekit.runs.receipts import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.summary import OTHERS, Line, Summary
 from judgekit.score import Status
@@ -24,7 +26,8 @@ _OPERATORS: Mapping[str, Callable[[float], bool]] = {
     "==": lambda above: abs(above) < _EQUAL,
 }
 """Whether a number that is so much above a bound meets it."""
-_NUMBERS = ("value", "lower", "upper")
+_CORRECTED = ("corrected", "corrected.lower", "corrected.upper")
+_NUMBERS = ("value", "lower", "upper", *_CORRECTED)
 _OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")
 """What may be asked of all scores of a run together."""
 _FIELDS = (*_NUMBERS, *_OF_ALL)
@@ -80,7 +83,9 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
     thin = {line.scorer: said for line in run.summary if (said := _too_few(line, min_coverage))}
     decided = {gate.scorer for gate in parsed if gate.field == "failed"}
     undecided = [line.scorer for line in run.summary if line.counts["failed"] and not {line.scorer, None} & decided]
-    return GateResults([gate.result(run.summary, thin) for gate in parsed], thin, undecided)
+    asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in _CORRECTED}
+    corrections = {scorer: corrected(run, scorer) for scorer in asked}
+    return GateResults([gate.result(run.summary, thin, corrections) for gate in parsed], thin, undecided)
 
 
 def _too_few(line: Line, min_coverage: float) -> str:
@@ -115,7 +120,8 @@ class Gate:
         """Reads ``SCORER[.FIELD] OPERATOR NUMBER[%]``, or ``FIELD OPERATOR NUMBER[%]`` of all scores of the run.
 
         Fields of a scorer: ``value``, the one that is meant where none is named; ``lower`` and ``upper``, the bounds of
-        its 95 % interval; and those that a run has too: ``n``, how many samples are scored; ``coverage``, the share of
+        its 95 % interval; ``corrected``, ``corrected.lower`` and ``corrected.upper``, the same as people would have it, by
+        the receipt of the last audit of its judge; and those that a run has too: ``n``, how many samples are scored; ``coverage``, the share of
         samples that are; ``skipped``, ``failed`` and ``abstained``, how many samples are that, or with ``%`` what share of
         all; ``cost_usd``. Operators: ``>=``, ``>``, ``<=``, ``<``, ``==``. Names may hold dots.
 
@@ -130,9 +136,12 @@ class Gate:
         bound, is_share = _bound(text, found["bound"], found.start("bound") + 1, field)
         return cls(text.strip(), scorer, field, found["operator"], bound, is_share)
 
-    def result(self, summary: Summary, thin: Mapping[str, str]) -> GateResult:
+    def result(self, summary: Summary, thin: Mapping[str, str], corrections: Mapping[str, Correction]) -> GateResult:
         """What came of it; ``thin`` says which scorers' numbers are of too few samples."""
-        number, found = self._of_line(summary) if self.field in _NUMBERS else self._of_counts(summary)
+        if self.field in _CORRECTED:
+            number, found = self._of_correction(corrections[self.scorer or ""])
+        else:
+            number, found = self._of_line(summary) if self.field in _NUMBERS else self._of_counts(summary)
         too_few = thin.get(self.scorer or "", "") if self.field in _NUMBERS else ""
         met = number is not None and _OPERATORS[self.operator](number - self.bound) and not too_few
         return GateResult(self.text, met, found, too_few)
@@ -152,6 +161,16 @@ class Gate:
                 return None, f"{line.scorer} has no interval: {few} ({line.over()})"
             number, how = interval.low if self.field == "lower" else interval.high, f"{interval.method}, "
         return number, f"found {self._shown(number)} ({how}{line.over()})"
+
+    def _of_correction(self, correction: Correction) -> tuple[float | None, str]:
+        """A number of a scorer as people would have it, or why there is none."""
+        figure = correction.corrected
+        if figure is None:
+            return None, f"{self.scorer} has no corrected value: {correction.refused}"
+        number = {"corrected.lower": figure.low, "corrected.upper": figure.high}.get(self.field, figure.value)
+        if number is None:
+            return None, f"{self.scorer} has a corrected value without an interval"
+        return number, f"found {self._shown(number)} ({correction.method})"
 
     def _of_counts(self, summary: Summary) -> tuple[float | None, str]:
         """A number of scores or dollars, if it is known, and what is to be said of it."""
@@ -193,10 +212,10 @@ def _refused(text: str, column: int, problem: object) -> ConfigError:
 
 def _named(text: str, name: str, column: int, scorers: Collection[str]) -> tuple[str | None, str]:
     """The scorer and the field that a gate names."""
-    scorer, _, field = name.rpartition(".")
+    parts = [(scorer, name[len(scorer) + 1 :]) for scorer in scorers if name.startswith(f"{scorer}.")]
     meant: list[tuple[str | None, str]] = [
         *([(name, "value")] if name in scorers else []),
-        *([(scorer, field)] if scorer in scorers and field in _FIELDS else []),
+        *((scorer, field) for scorer, field in parts if field in _FIELDS),
         *([(None, name)] if name in _OF_ALL else []),
     ]
     if len(meant) > 1:
@@ -204,10 +223,11 @@ def _named(text: str, name: str, column: int, scorers: Collection[str]) -> tuple
         raise _refused(text, column, two)
     if meant:
         return meant[0]
-    if scorer in scorers:
+    if parts:
+        scorer, field = max(parts)
         raise _refused(text, column + len(scorer) + 1, ConfigError.unknown(f"number of {scorer}", field, _FIELDS))
-    asked = scorer if scorer and field in _FIELDS else name
-    raise _refused(text, column, ConfigError.unknown("scorer of the run", asked, [*scorers, *_OF_ALL]))
+    asked = next((name.removesuffix(f".{field}") for field in reversed(_FIELDS) if name.endswith(f".{field}")), name)
+    raise _refused(text, column, ConfigError.unknown("scorer of the run", asked or name, [*scorers, *_OF_ALL]))
 
 
 def _bound(text: str, bound: str, column: int, field: str) -> tuple[float, bool]:

@@ -13,6 +13,8 @@ from judgekit.runs.results import Run
 from judgekit.runs.summary import OTHERS, Line
 
 _LOWEST = 5
+_WORDS = ("scorer", "audit")
+"""Columns that hold more than numbers."""
 _LONGEST = 300
 _ROOM = 1 << 20
 """Bytes that GitHub shows of a step."""
@@ -70,9 +72,13 @@ def append_summary(run: Run, gates: GateResults, path: Path) -> None:
 def _table(run: Run) -> Iterator[str]:
     heads, *rows = run.summary.cells()
     yield _row(heads)
-    yield _row(["---", *["--:"] * (len(heads) - 1)])
-    for scorer, *numbers in rows:
-        yield _row([_code(scorer.replace("|", "¦")), *numbers])  # a bar would end the cell, even in code
+    yield _row(["---" if head in _WORDS else "--:" for head in heads])
+    for row in rows:
+        yield _row([_cell(cell) if head in _WORDS else cell for head, cell in zip(heads, row, strict=True)])
+
+
+def _cell(text: str) -> str:
+    return _code(text.replace("|", "¦")) if text else ""  # a bar would end the cell, even in code
 
 
 def _told(line: Line, gates: GateResults, highlights: Highlights) -> Iterator[str]:

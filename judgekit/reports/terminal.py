@@ -112,7 +112,7 @@ def show_summary(
     if summary.asked:
         on.print(_spent(summary))
     for told in _unusual(intervals):
-        on.print(_text(told))
+        on.print(harmless(told))
     for line in summary:
         if line.scorer in thin:
             on.print(_hanging(f"{line.scorer}: ! ", thin[line.scorer]), style="yellow")
@@ -122,14 +122,14 @@ def show_summary(
             on.print(Padding(_counts(overall.table), (0, 0, 0, 2)))
         for status in OTHERS:
             if status == "failed" and len(line.errors) > 1:
-                on.print(_text(f"{line.scorer}: {line.counts[status]} failed: {counted(line.errors)}"))
+                on.print(harmless(f"{line.scorer}: {line.counts[status]} failed: {counted(line.errors)}"))
             shown = highlights.reasons(line.scorer, status)
             for reason, times in shown:
                 on.print(_hanging(f"{line.scorer}: {times} {status}: ", reason))
             if more := line.counts[status] - sum(times for _, times in shown):
-                on.print(_text(f"{line.scorer}: {more} {status} for other reasons"))
+                on.print(harmless(f"{line.scorer}: {more} {status} for other reasons"))
         if len(line.judges) > 1:
-            on.print(_text(f"{line.scorer}: more than one judge answered: {counted(line.judges)}"))
+            on.print(harmless(f"{line.scorer}: more than one judge answered: {counted(line.judges)}"))
     _show_slices(summary, on)
     for line in summary:
         if rows := highlights.lowest(line.scorer):
@@ -137,7 +137,7 @@ def show_summary(
             grid = Table.grid(padding=(0, 2))
             for row in rows:
                 grid.add_row(
-                    f"{row.score.value:.2f}", *map(_text, (row.sample_id, row.score.reason or "no reason given"))
+                    f"{row.score.value:.2f}", *map(harmless, (row.sample_id, row.score.reason or "no reason given"))
                 )
                 if calls := _side_by_side(row.score.diff()):
                     grid.add_row("", "", calls)
@@ -151,7 +151,7 @@ def show_plan(summary: Summary, on: Console) -> None:
     on.print(table(columns, rows))
     for line in summary:
         if others := Counter({name: times for name, times in line.errors.items() if name != "PlannedError"}):
-            on.print(_text(f"{line.scorer}: would fail: {counted(others)}"))
+            on.print(harmless(f"{line.scorer}: would fail: {counted(others)}"))
     on.print("dry run: nothing was sent. A reply that has to be mended takes one more request.")
 
 
@@ -207,8 +207,11 @@ def _numbers(summary: Summary, intervals: "Mapping[str, Interval | None]", thin:
 
 
 def _spent(summary: Summary) -> RenderableType:
-    rows = ((line.scorer, *_asked(line)) for line in summary if line.requests + line.cached)
-    return table(("asked a judge", "requests", "cached", "tokens", "cost"), rows)
+    lines = [line for line in summary if line.requests + line.cached]
+    audited = any(line.audited for line in lines)
+    rows = ((line.scorer, *([line.audited] if audited else []), *_asked(line)) for line in lines)
+    heads = ("asked a judge", *(["audit"] if audited else []), "requests", "cached", "tokens", "cost")
+    return table(heads, rows, words=1 + audited)
 
 
 def _rounded(value: float | None) -> str:
@@ -260,9 +263,9 @@ def _show_slices(summary: Summary, on: Console) -> None:
                 grid.add_row(_Words(*_cut([value])), *(made[scorer][row] for scorer in some))
             on.print(grid)
         if more := len(by_size) - len(shown):
-            on.print(_text(f"and {more} more {by}"))
+            on.print(harmless(f"and {more} more {by}"))
     if others := list(slicings)[_SLICINGS_SHOWN:]:
-        on.print(_text(f"samples also differ by {listed(_cut(others), _SLICINGS_SHOWN, ', ')}"))
+        on.print(harmless(f"samples also differ by {listed(_cut(others), _SLICINGS_SHOWN, ', ')}"))
 
 
 def _slice(line: Line | None) -> str:
@@ -321,16 +324,17 @@ def _side_by_side(diff: Diff) -> RenderableType | None:
     for _ in DiffLine._fields:
         grid.add_column(min_width=1)  # an empty column would be measured as less than it takes
     for line in lines[:_CALLS_SHOWN]:
-        grid.add_row(*map(_text, line), style=_STYLES[line.mark])
+        grid.add_row(*map(harmless, line), style=_STYLES[line.mark])
     more = len(lines) - _CALLS_SHOWN
     return Group(grid, f"and {more} more") if more > 0 else grid
 
 
 def _hanging(head: str, text: str) -> RenderableType:
     grid = Table.grid()
-    grid.add_row(_Words(head), _text(text))
+    grid.add_row(_Words(head), harmless(text))
     return grid
 
 
-def _text(text: str) -> Text:
+def harmless(text: str) -> Text:
+    """The text with all that would steer a terminal made visible, as rich takes it."""
     return Text(printable(text), overflow="fold")

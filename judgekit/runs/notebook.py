@@ -24,4 +24,4 @@ def summary_html(summary: Summary, notes: Iterable[str] = ()) -> str:
 def _row(tag: str, cells: Sequence[str]) -> str:
     name, *numbers = cells
     left, right = f'<{tag} style="text-align:left">', f'<{tag} style="text-align:right">'
-    return f"<tr>{left}{escape(name)}</{tag}>{''.join(f'{right}{cell}</{tag}>' for cell in numbers)}</tr>"
+    return f"<tr>{left}{escape(name)}</{tag}>{''.join(f'{right}{escape(cell)}</{tag}>' for cell in numbers)}</tr>"

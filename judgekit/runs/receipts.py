@@ -1,12 +1,17 @@
 """Receipts: what an audit found of a judge, kept beside the runs, for as long as the judge stays what it was."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationError
 
+from judgekit.errors import StoreError, explain, listed
+from judgekit.runs.rows import ScorerRecord, differences
 from judgekit.traces.message import Many, Record
+from judgekit.traces.writing import replaced
 
 if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval
@@ -14,6 +19,11 @@ if TYPE_CHECKING:
 Drawn: TypeAlias = Literal["all", "random", "stratified", "unknown", "elsewhere"]
 """How samples came to be labelled: all of the run were; they were drawn at random, or so within each verdict of the
 judge, with known probabilities; nobody says how; or they are those of another run."""
+
+
+_NAME_KEPT = 100
+_DIFFERENCES_SHOWN = 3
+_ADVICE = "move it away, and judgekit audit writes it anew"
 
 
 class Figure(Record):
@@ -102,7 +112,8 @@ class Receipt(Record):
         annotators: How many people labelled.
         drawn: How the labelled samples were chosen.
         agreement: By name, such as ``kappa``.
-        confusion: Where both say 0 or 1.
+        confusion: Where both say 0 or 1, and the labels may be carried over to other runs: as many as independent samples
+            that were drawn at random would tell as much.
         raw: The judge's mean over the run.
         correction: The same, corrected.
         labelled: The labelled samples.
@@ -129,3 +140,74 @@ class Receipt(Record):
     population: Population
     at: datetime
     version: str
+
+    @property
+    def told(self) -> str:
+        """What it comes to in a few words, such as ``audited: kappa .71 [.58, .82], n=120``."""
+        agreement = next((f"{name} {figure}, " for name, figure in self.agreement.items()), "")
+        return f"audited: {agreement}n={self.n}"
+
+
+class Audited(NamedTuple):
+    """Whether a judge was audited: its receipt, or else ``void``, why an older one says nothing of it; empty without any."""
+
+    receipt: Receipt | None = None
+    void: str = ""
+
+    def __str__(self) -> str:
+        if self.receipt is not None:
+            return self.receipt.told
+        return f"not audited{f' ({self.void})' if self.void else ''}"
+
+
+def keep(receipt: Receipt, folder: Path) -> Path:
+    """Writes a receipt, in the place of an older one of this very judge.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    path = folder / _file_name(receipt.scorer, receipt.fingerprint)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with replaced(path) as file:
+            file.write(f"{receipt.model_dump_json(indent=2)}\n".encode())
+    except OSError as error:
+        raise StoreError(f"{path}: the receipt cannot be written: {error}") from error
+    return path
+
+
+def load(scorer: ScorerRecord, folder: Path) -> Audited:
+    """What is known of a scorer's judge: by its fingerprint, or what has changed since its last audit.
+
+    Raises:
+        StoreError: A receipt cannot be read, or is of another judge than its name says.
+    """
+    if scorer.signature is None:
+        return Audited(void=f"{scorer.name} cannot be told from another of its name: {scorer.identity}")
+    path = folder / _file_name(scorer.name, scorer.signature)
+    if path.exists():
+        return Audited(_read(path, scorer.name))
+    older = re.compile(re.escape(path.name.removesuffix(f"{scorer.signature}.json")) + r"[0-9a-f]{16}\.json")
+    found = [_read(one, scorer.name) for one in sorted(folder.glob("*.json")) if older.fullmatch(one.name)]
+    if not found:
+        return Audited()
+    last = max(found, key=lambda one: one.at)
+    changed = listed(differences(last.identity, scorer.identity), _DIFFERENCES_SHOWN)
+    return Audited(void=f"the receipt of run {last.run} is void: {changed or 'the scorer is another one'}")
+
+
+def _read(path: Path, scorer: str) -> Receipt:
+    try:
+        receipt = Receipt.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise StoreError(f"{path}: no receipt that can be read: {explain(error)}; {_ADVICE}") from error
+    except OSError as error:
+        raise StoreError(f"{path}: the receipt cannot be read: {error}") from error
+    if receipt.scorer != scorer or path.name != _file_name(receipt.scorer, receipt.fingerprint):
+        whose = f"{receipt.scorer!r} with the fingerprint {receipt.fingerprint}"
+        raise StoreError(f"{path}: its name says another judge than it is of, {whose}; {_ADVICE}")
+    return receipt
+
+
+def _file_name(scorer: str, fingerprint: str) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9_-]', '_', scorer)[:_NAME_KEPT]}-{fingerprint}.json"

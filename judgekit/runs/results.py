@@ -1,6 +1,6 @@
 """What a run gives: a row for each score, read from where the run is kept."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from judgekit.runs import frames
 from judgekit.runs.conduct import Efforts
 from judgekit.runs.notebook import summary_html
+from judgekit.runs.receipts import Audited, load
 from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord
 from judgekit.runs.store import RUNS, Store
 from judgekit.runs.summary import Line, Summary
@@ -74,9 +75,21 @@ class Run:
         """What it scored with."""
         return tuple(self.record.scorers)
 
-    @cached_property
+    @property
     def summary(self) -> Summary:
-        """A line a scorer."""
+        """A line a scorer.
+
+        Raises:
+            StoreError: A receipt of an audit cannot be read.
+        """
+        audited = self.audited
+        for line in self._counted:
+            line.audited = audited.get(line.scorer, "")
+        return self._counted
+
+    @cached_property
+    def _counted(self) -> Summary:
+        """The same without what is known of judges, which an audit may change at any time."""
         summary = Summary({one.name: Line(one.name) for one in self.scorers})
         for row in self:
             summary.add(row)
@@ -94,6 +107,26 @@ class Run:
     def duplicate_ids(self) -> tuple[str, ...]:
         """Ids that more than one sample has, so that their rows cannot be told apart by id."""
         return tuple(self.store.duplicate_ids(self.number))
+
+    @property
+    def receipts_folder(self) -> Path | None:
+        """Where receipts of audits are kept, beside the file of the run; nowhere for a run in memory."""
+        return None if self.store.path is None else self.store.path.parent / "receipts"
+
+    @property
+    def receipts(self) -> Mapping[str, Audited]:
+        """Of each scorer that asks a judge, whether this very judge was audited.
+
+        Raises:
+            StoreError: A receipt cannot be read.
+        """
+        folder = self.receipts_folder
+        return {one.name: Audited() if folder is None else load(one, folder) for one in self.scorers if one.judged}
+
+    @property
+    def audited(self) -> Mapping[str, str]:
+        """The same in words, such as ``audited: kappa .71 [.58, .82], n=120``, or ``not audited``."""
+        return {scorer: str(found) for scorer, found in self.receipts.items()}
 
     def rows(
         self,

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,8 @@ from judgekit.traces.message import JsonObject, Many, Record
 from judgekit.traces.sample import Sample
 
 LabelValue: TypeAlias = bool | int | float | str
+
+_HOLE = re.compile(r"\{\{ *(\w+) *\}\}")
 
 
 class Row(Record):
@@ -135,6 +138,8 @@ class ScorerRecord(Record):
         judged: Whether it asks a judge.
         question: What the judge is asked, in a sentence; empty where it is not.
         scale: What the labels are worth that the judge chooses from; empty where it chooses from none.
+        instructions: The whole question as the judge reads it, with a hole where each input stands.
+        inputs: What fills the holes.
     """
 
     name: str
@@ -143,6 +148,8 @@ class ScorerRecord(Record):
     judged: bool
     question: str = ""
     scale: dict[str, Grade] = Field(default_factory=dict[str, Grade])
+    instructions: str = ""
+    inputs: Many[str] = ()
 
     @classmethod
     def of(cls, scorer: Scorer) -> "ScorerRecord":
@@ -160,6 +167,8 @@ class ScorerRecord(Record):
             judged=bool(asked),
             question=asked[0].description if asked else "",
             scale=dict(asked[0].scale) if asked else {},
+            instructions=_instructions(asked[0]) if asked else "",
+            inputs=(*asked[0].inputs, *asked[0].optional) if asked else (),
         )
 
 
@@ -176,10 +185,36 @@ class Question(Protocol):
         """The labels; none where the judge chooses from none."""
         ...
 
+    @property
+    def question(self) -> str:
+        """All of it, with named holes."""
+        ...
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """The holes that a sample fills."""
+        ...
+
+    @property
+    def optional(self) -> Sequence[str]:
+        """Those that it may leave empty."""
+        ...
+
+    @property
+    def fillings(self) -> Sequence[tuple[str, str]]:
+        """What fills the holes that a scorer fills."""
+        ...
+
 
 def questions_of(scorer: Scorer) -> Sequence[Question]:
     """What a scorer asks a judge; nothing where it asks none."""
     return getattr(scorer, "prompts", ())
+
+
+def _instructions(asked: Question) -> str:
+    """The question, in which the holes that are the scorer's are filled."""
+    filled = dict(asked.fillings)
+    return _HOLE.sub(lambda hole: filled.get(hole[1], hole[0]), asked.question)
 
 
 def differences(before: JsonValue, after: JsonValue, where: str = "") -> Iterator[str]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.aggregates.total import PackedScores, Total, total_of
 from judgekit.errors import listed
+from judgekit.runs.draws import Draws, details_of
 from judgekit.runs.rows import Row
-from judgekit.score import STATUSES, JudgeCall, Status
+from judgekit.score import STATUSES, JudgeCall, Score, Status
 from judgekit.traces.rendering import plain_name
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Line:
     ``errors`` counts the failed ones by the class of their error, ``labels`` the scored ones by their label,
     ``warnings`` how often each was given, ``judges`` the answers by the judge that gave them.
     ``missing`` are samples of a run that was stopped or broke off, of which it has no score yet.
+    ``audited`` says what is known of the judge's trustworthiness; it is empty of a scorer that asks none.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
     provider did not say, or the price is unknown.
     """
@@ -64,6 +66,7 @@ class Line:
     tokens: int | None = 0
     cost_usd: float | None = 0.0
     missing: int = 0
+    audited: str = ""
     _overall: Total | None = field(default=None, repr=False)
     _graded: bool = field(default=False, repr=False)
     _labelled: dict[float, str] = field(default_factory=dict[float, str], repr=False)
@@ -72,6 +75,7 @@ class Line:
     _grouped: bool = field(default=False, repr=False)
     _unscored: set[int] = field(default_factory=set[int], repr=False)
     _scores: dict[str, PackedScores] = field(default_factory=dict[str, PackedScores], repr=False)
+    _drawn: Counter[str] = field(default_factory=Counter[str], repr=False)
 
     def add(self, row: Row, packed: bytes | None = None) -> None:
         """Counts one score.
@@ -91,6 +95,8 @@ class Line:
         self.warnings.update(score.warnings)
         for call in score.calls:
             self._add_call(call)
+        if len(score.calls) > 1:
+            self._add_draws(score)
         if score.value is None:
             if row.group is not None:
                 self._unscored.add(hash(row.group))
@@ -100,6 +106,13 @@ class Line:
         self._values.append(score.value)
         if score.aggregate != "mean":
             self._scores.setdefault(score.aggregate, PackedScores()).append(packed or PackedScores.pack(score))
+
+    def _add_draws(self, score: Score) -> None:
+        """Counts draws that stop where the lead is decisive."""
+        details = details_of(score)
+        saved = details.get("requests_saved")
+        if isinstance(saved, int) and (draws := Draws.of(details)) is not None:
+            self._drawn.update(samples=1, made=len(draws.values), most=draws.most, saved=saved)
 
     def _add_call(self, call: JudgeCall) -> None:
         if call.error is None:
@@ -217,6 +230,14 @@ class Line:
         cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
         return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}"
 
+    def said(self) -> Iterator[str]:
+        """Its number with what it was taken over, what it took of judges, and how these are trusted."""
+        yield str(self)
+        if self.requests + self.cached:
+            yield self.spent()
+        if self.audited:
+            yield self.audited if self.audited.isprintable() else ascii(self.audited)
+
     def told(self) -> Iterator[str]:
         """What the number is if it is no mean, how often each label was given, and the warnings: a line each."""
         overall = self.overall
@@ -225,6 +246,11 @@ class Line:
             yield "; ".join(filter(None, (overall.name, figures, overall.note)))
         if shares := self.shares():
             yield shares
+        if drawn := self._drawn:
+            yield (
+                f"draws: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} a sample; "
+                f"{drawn['saved']:,} requests saved"
+            )
         for warning, times in self.warnings.most_common(_WARNINGS_SHOWN):
             yield f"{times} with a warning: {warning}"
 
@@ -313,8 +339,9 @@ class Summary:
 
     def cells(self) -> Iterator[Sequence[str]]:
         """The heads of a table, and a line for each scorer, in which - stands for what there is not."""
-        asked = self.asked
-        yield ("scorer", "value", "95 % interval", "n", *OTHERS, *(("requests", "cached", "cost") if asked else ()))
+        asked, audited = self.asked, any(line.audited for line in self)
+        heads = ("scorer", "value", "95 % interval", "n", *OTHERS)
+        yield (*heads, *(("requests", "cached", "cost") if asked else ()), *(("audit",) if audited else ()))
         for line in self:
             cost = "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
             yield (
@@ -324,6 +351,7 @@ class Summary:
                 f"{line.counts['scored']:,} of {line.total:,}",
                 *(f"{line.counts[status]:,}" for status in OTHERS),
                 *((f"{line.requests:,}", f"{line.cached:,}", cost) if asked else ()),
+                *((line.audited,) if audited else ()),
             )
 
     def __iter__(self) -> Iterator[Line]:
@@ -334,7 +362,6 @@ class Summary:
 
     def __str__(self) -> str:
         width = max(map(len, self.lines), default=0)
-        asked = {line.scorer: f"  {line.spent()}" if line.requests + line.cached else "" for line in self}
-        lines = [f"{line.scorer:<{width}}  {line}{asked[line.scorer]}" for line in self]
+        lines = [f"{line.scorer:<{width}}  {'  '.join(line.said())}" for line in self]
         lines += [f"{line.scorer}: {told}" for line in self for told in line.told()]
         return "\n".join(lines) or "no scores"

@@ -48,15 +48,16 @@ class Ended(NamedTuple):
 
     @property
     def table(self) -> dict[str, list[str]]:
-        """The first table's lines and those about judges, by scorer, intervals aside."""
+        """The first table's lines and those about judges, by scorer, intervals and audits aside."""
         found: dict[str, list[str]] = {}
         lines = [line.strip() for line in self.out.splitlines()]
         for rule, heads in enumerate(map(_cells, lines), 1):
             if not (rule < len(lines) and lines[rule].startswith("─") and (not found or heads[0] == "asked a judge")):
                 continue
             for name, *cells in map(_cells, lines[rule + 1 : lines.index("", rule)]):
-                if "95 % interval" in heads:
-                    del cells[heads.index("95 % interval") - 1]
+                for aside in ("95 % interval", "audit"):
+                    if aside in heads:
+                        del cells[heads.index(aside) - 1]
                 found.setdefault(name, []).extend(cells)
         return found
 
@@ -195,6 +196,7 @@ def test_the_demo_prints_the_numbers_that_counting_by_hand_gives(cli):
     assert ended.table == table_by_hand()
     assert "topic_adherence: 2 skipped: the sample has no reference_topics" in ended.out
     assert "agent_goal_accuracy_with_reference: 1 skipped: the sample has no reference" in ended.out
+    assert ended.out.count("not audited") == len(JUDGED)
     assert [ended.out.count(f"{name}, the lowest 3:") for name in by_hand()] == [1] * 5
     assert "judgekit run FILE --scorer tool_call_f1" in ended.out
 
@@ -208,6 +210,7 @@ def test_each_example_has_the_value_that_counting_by_hand_gives(cli, conversatio
     asked = [word for name in by_hand() for word in ("--scorer", name)]
     ended = cli("run", conversations, *asked, "--config", replayed, "-o", "rows.jsonl")
     assert (ended.code, ended.err, ended.table) == (0, "", table_by_hand())
+    assert cli("runs", "last").out.count("not audited") == len(JUDGED)
     found = {name: {} for name in by_hand()}
     for row in rows("rows.jsonl"):
         found[row.score.scorer][row.sample_id] = row.score.value

@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError
 from judgekit.reports.gates import Gate, check_gates
+from judgekit.runs.receipts import Correction, Figure
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Usage
 
 ABSTAINED = Score.abstained("f1", "undecided")
+PRECISE = Figure(value=0.8, low=0.72, high=0.91)
 FAILED = Score.failed("f1", "broken", error="OverloadError")
 SKIPPED = Score.skipped("f1", "no reference")
 
@@ -34,6 +36,8 @@ def binary(ones: int, of: int) -> list[Score]:
         ("a.b c:d=1.upper <= 1e-1", ("a.b c:d=1", "upper", "<=", 0.1, False)),
         ("a.b c:d=1 >= 1", ("a.b c:d=1", "value", ">=", 1, False)),
         ("x<y.cost_usd <= 5", ("x<y", "cost_usd", "<=", 5, False)),
+        ("f1.corrected > 70%", ("f1", "corrected", ">", 0.7, True)),
+        ("a.b c:d=1.corrected.lower >= 0.7", ("a.b c:d=1", "corrected.lower", ">=", 0.7, False)),
     ],
 )
 def test_a_gate_names_a_scorer_a_field_and_a_bound(text, read):
@@ -51,7 +55,15 @@ def test_a_gate_names_a_scorer_a_field_and_a_bound(text, read):
             "column 1: no scorer of the run is called 'tool_cal_f1', did you mean 'tool_call_f1'?",
         ),
         ("tool_call_f1.lowr >= 1", "column 14: no number of tool_call_f1 is called 'lowr', did you mean 'lower'?"),
-        ("tool_call_f1.n.lower >= 1", "column 1: no scorer of the run is called 'tool_call_f1.n'"),
+        (
+            "tool_call_f1.n.lower >= 1",
+            "column 14: no number of tool_call_f1 is called 'n.lower', did you mean 'lower'?",
+        ),
+        (
+            "tool_call_f1.corected.lower >= 1",
+            "column 14: no number of tool_call_f1 is called 'corected.lower', did you",
+        ),
+        ("tool_cal_f1.corrected.lower > 1", "column 1: no scorer of the run is called 'tool_cal_f1', did you mean"),
         ("lower >= 0.5", "column 1: no scorer of the run is called 'lower'"),
         (">= 0.5", "column 1: no scorer of the run is called ''"),
         ("", "column 1: expected one of >=, >, <=, <, == between a name and a number"),
@@ -136,6 +148,30 @@ def test_a_cost_that_is_unknown_meets_no_gate(prices, met, found, run_of):
     (result,) = check_gates(run_of(scores), ["cost_usd <= 2"]).gates
     assert result.met is met
     assert result.found.startswith(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "correction", "met", "found"),
+    [
+        ("f1.corrected.lower >= 0.7", Correction(method="PPI++", corrected=PRECISE), True, "found 0.72 (PPI++)"),
+        ("f1.corrected.upper <= 0.9", Correction(method="PPI++", corrected=PRECISE), False, "found 0.91 (PPI++)"),
+        ("f1.corrected < 0.8", Correction(method="PPI++", corrected=PRECISE), False, "found 0.8 (PPI++)"),
+        ("f1.corrected >= 0", Correction(refused="too few"), False, "f1 has no corrected value: too few"),
+        ("f1.corrected.lower >= 0", Correction(corrected=Figure(value=1)), False, "f1 has a corrected value without an interval"),
+    ],
+)  # fmt: skip
+def test_a_corrected_mean_is_held_against_bounds_as_any_other(text, correction, met, found, run_of):
+    run = run_of(scored(1, 1))
+    gate = Gate.parse(text, ["f1"])
+    result = gate.result(run.summary, {}, {"f1": correction})
+    assert (result.met, result.found) == (met, found)
+    thin = gate.result(run.summary, {"f1": "only 1 of 9"}, {"f1": correction})
+    assert (thin.met, thin.why) == (False, "only 1 of 9")
+
+
+def test_what_asks_no_judge_has_no_corrected_mean(run_of):
+    (result,) = check_gates(run_of(scored(1, 1)), ["f1.corrected >= 0"]).gates
+    assert (result.met, result.found) == (False, "f1 has no corrected value: it asks no judge that could be audited")
 
 
 def test_without_a_scorer_a_gate_is_on_all_scores_of_the_run(run_of):

@@ -25,8 +25,9 @@ from judgekit import (
     run,
     scorer,
 )
-from judgekit.reports import html, listing
+from judgekit.reports import html, listing, sheet
 from judgekit.reports.detail import detail
+from judgekit.reports.document import PAGE, script_of
 from judgekit.reports.html import html_report
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart
 from judgekit.traces.trace import Label
@@ -153,16 +154,16 @@ def test_the_page_refers_to_nothing_outside_and_has_no_handlers():
     ],
 )
 def test_the_script_has_no_way_to_make_text_into_more_or_to_send_it(sink):
-    script = html._script().replace('"http://www.w3.org/2000/svg"', "")
+    script = script_of(html._SCRIPTS).replace('"http://www.w3.org/2000/svg"', "")
     assert not re.search(sink, script)
 
 
 def test_the_page_unpacks_as_many_samples_as_are_packed_together():
-    assert f"const AT_ONCE = {html._AT_ONCE};" in html._script()
+    assert f"const AT_ONCE = {html._AT_ONCE};" in script_of(html._SCRIPTS)
 
 
-def test_all_scripts_of_the_folder_are_in_the_page():
-    assert {f"{name}.js" for name in html._SCRIPTS} == {path.name for path in html._PAGE.glob("*.js")}
+def test_all_scripts_of_the_folder_are_in_a_page():
+    assert {f"{name}.js" for name in (*html._SCRIPTS, *sheet.SCRIPTS)} == {path.name for path in PAGE.glob("*.js")}
 
 
 pieces = [
@@ -300,6 +301,42 @@ def test_domains_and_labels_are_told_apart():
     assert page.packed("list-b")["labels"] == [{"label": "x"}] * 3
 
 
+# --- how far judges can be trusted
+
+
+def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(judged):
+    text = "".join(html_report(judged("kappa")))
+    page = Page(text)
+    assert text.count("<bdi>not audited</bdi>") == 1  # where no script runs, too
+    said = ["audited: kappa .71 [.58, .82], n=120", "not audited", ""]
+    assert [line["audited"] for line in page.head["b"]["scorers"]] == said
+    assert page.head["audit"] is None
+    assert "#/audit" not in {attributes.get("href") for _, attributes in page.tags}
+
+
+def test_an_audit_is_in_the_page_with_what_people_say_of_each_sample(audit_saying):
+    page = Page("".join(html_report(run([sample("a")], [by_id]), audit_saying(""))))
+    [found] = page.head["audit"]["scorers"]
+    assert (found["name"], found["head"]) == ("goal", "kappa .71 [.58, .82], n=120 of 2 people")
+    [mean] = [part for part in found["parts"] if part["name"] == "mean"]
+    assert [one["value"] for one in mean["figures"]] == [0.643, 0.581]
+    assert found["confusion"]["no"] == {"yes": 12}
+    assert [one["index"] for one in found["disagreements"]] == [0, 1]
+    assert [one["annotator"] for one in found["opinions"]["0"]] == ["anna", None]
+    assert "#/audit" in {attributes.get("href") for _, attributes in page.tags}
+
+
+ONE = run([sample("a")], [by_id])
+
+
+@settings(max_examples=25)
+@given(nasty)
+def test_whatever_people_say_the_page_is_the_same_page(audit_saying, text):
+    made = Page("".join(html_report(ONE, audit_saying(text))))
+    assert [tag for tag, _ in made.tags] == [tag for tag, _ in Page("".join(html_report(ONE, audit_saying("")))).tags]
+    assert made.head["audit"]["sources"] == [f"labels.csv{text}"]
+
+
 # --- very large runs
 
 
@@ -321,6 +358,11 @@ def test_of_more_samples_than_there_is_room_for_those_with_most_to_see_are_there
     assert note.startswith("The run has 6 samples, of which 3 are in this file")
     assert page.head["b"]["scorers"][0]["total"] == 6
     assert sum(page.head["b"]["scorers"][0]["histogram"]) == 4
+
+
+def test_of_a_large_run_the_labelled_samples_are_there_first(room_for_three, audit_saying):
+    page = Page("".join(html_report(run(map(sample, SCORED), [by_id]), audit_saying("", scorer="by_id", index=0))))
+    assert page.packed("list-b")["ids"] == ["scored 0.9", "scored 0.1", "failed"]
 
 
 def test_of_two_large_runs_the_same_samples_are_there_and_first_those_that_changed(room_for_three):

@@ -77,6 +77,14 @@ def test_what_judges_cost_stands_beside_it(price, cost, run_of):
     assert f"| 1 of 1 | 0 | 0 | 0 | 1 | 1 | {cost} |\n" in text
 
 
+@pytest.mark.parametrize("text", ["kappa", *HOSTILE])
+def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(text, judged):
+    found = page(judged(text))
+    said = f"audited: {text} .71 [.58, .82], n=120".replace("|", "¦")
+    assert found.code[:4] == ["a", " ".join(printable(said).split(" ")), "b", "not audited"]
+    assert found.tags == page(judged("kappa")).tags
+
+
 def test_gates_and_what_is_wrong_with_a_run_stand_first(run_of):
     run = run_of([Score.scored("f1", 0.5), Score.skipped("f1", "x")])
     run = Run(run.store, run.record.model_copy(update={"stopped": "interrupted", "notes": ("2 records unread",)}))

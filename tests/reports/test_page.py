@@ -27,7 +27,9 @@ from judgekit import (
     run,
     scorer,
 )
+from judgekit.audits.findings import Audit
 from judgekit.reports.html import html_report
+from judgekit.runs.receipts import Correction
 from judgekit.score import JudgeCall
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.trace import Label
@@ -187,6 +189,17 @@ def demo(tmp_path_factory, examples) -> Path:
     judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
     scorers = [ToolCallAccuracy(), ToolCallF1(), TopicAdherence(judge), AgentGoalAccuracyWithReference(judge)]
     report(run(read(examples / "conversations.jsonl"), scorers, store=folder / "runs.sqlite"), folder / "report.html")
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory, examples, audit_saying) -> Path:
+    """The report of the example conversations, with what an audit found of a judge."""
+    folder = tmp_path_factory.mktemp("audited")
+    judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
+    scored = run(read(examples / "conversations.jsonl"), [ToolCallF1(), AgentGoalAccuracyWithReference(judge)])
+    audit = audit_saying("", scorer="agent_goal_accuracy_with_reference", index=13)
+    (folder / "report.html").write_text("".join(html_report(scored, audit)), encoding="utf-8")
     return folder / "report.html"
 
 
@@ -453,11 +466,49 @@ def test_pairs_that_are_left_out_can_be_looked_at(compared, opened):
         assert page.locator(".rows .badge").count() == int(number)
 
 
+def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audited, opened):
+    with opened(audited) as page:
+        row = page.locator(".lines tbody tr", has_text="agent_goal")
+        assert row.locator("td[data-name=audit]").inner_text() == "not audited"
+        assert page.locator(".lines tbody tr", has_text="tool_call_f1").locator(".unaudited").count() == 0
+        row.locator("td[data-name=audit] a").click()
+        page.wait_for_selector(".audit")
+        assert page.locator("#top nav [aria-current]").inner_text() == "Audit"
+        assert page.locator(".headline").inner_text() == "kappa .71 [.58, .82], n=120 of 2 people"
+        assert page.locator(".estimates").get_attribute("aria-label") == (
+            "raw, by the judge 0.643, interval 0.588 to 0.694; corrected, PPI++ 0.581, interval 0.511 to 0.649"
+        )
+        assert page.locator(".confusion tbody td").all_inner_texts() == ["63", "5", "12", "0"]
+        assert page.locator(".disagreement a").count() == 1  # the sample of the other one is not in the file
+        page.click(".disagreement a")
+        page.wait_for_selector("article.sample")
+        said = page.locator(".score.is-chosen .opinion").all_inner_texts()
+        assert said == ["anna no 0.00 nothing came", "a person no 0.00"]
+        page.keyboard.press("Escape")
+        turn_to(page, "#/audit")
+        page.keyboard.press("Escape")
+        assert page.inner_text("h1") == "Run 1"
+
+
+def test_what_is_not_corrected_says_why_and_shows_the_raw_mean_alone(tmp_path, audit_saying, opened):
+    [found] = audit_saying("").scorers
+    refused = found.model_copy(update={"correction": Correction(refused="5 labels are too few")})
+    scored = run([sample(1)], [halves])
+    (tmp_path / "report.html").write_text(
+        "".join(html_report(scored, Audit(run=1, scorers=[refused]))), encoding="utf-8"
+    )
+    with opened(tmp_path / "report.html", "#/audit") as page:
+        mean = page.locator(".card").first
+        assert "not corrected: 5 labels are too few" in mean.inner_text()
+        assert mean.locator(".dot").count() == 1
+
+
 # --- for everybody
 
 
 VIEWS = {
     "demo": ("#/", "#/samples", "#/samples?scorer=topic_adherence", "#/sample/2/agent_goal_accuracy_with_reference"),
+    "audited": ("#/", "#/audit", "#/sample/13"),
     "compared": ("#/", "#/samples", "#/samples?scorer=halves", "#/sample/15"),
 }
 
@@ -596,6 +647,19 @@ def test_what_was_recorded_stays_text(hostile, opened):
         ):
             turn_to(page, address)
             assert page.locator("h1").count() == 1
+
+
+def test_what_people_say_stays_text(tmp_path, audit_saying, opened):
+    evil = "".join(HOSTILE)
+    scored = run([sample(1)], [halves])
+    audit = audit_saying(evil, scorer="halves")
+    (tmp_path / "report.html").write_text("".join(html_report(scored, audit)), encoding="utf-8")
+    with opened(tmp_path / "report.html", "#/audit", viewport=PHONE) as page:
+        for address in ("#/audit", "#/sample/0", "#/audit/__proto__"):
+            turn_to(page, address)
+            assert page.locator("main script, main img, main [onerror], main [onload], main style").count() == 0
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
+            assert "<script>alert(1)</script>" in page.evaluate("document.querySelector('main').textContent")
 
 
 def test_the_policy_stops_what_would_get_past(demo, browser):

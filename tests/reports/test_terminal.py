@@ -185,6 +185,24 @@ def test_where_a_judge_was_asked_a_table_says_what_it_took():
     assert len(tables(shown(rows[-1:]))) == 1
 
 
+def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(judged):
+    out = io.StringIO()
+    made = console()
+    made.file = out
+    run = judged("kappa\x1b[2J")
+    show_summary(run.summary, Highlights.of(run), made)
+    assert tables(out.getvalue())[1] == [
+        ["asked a judge", "audit", "requests", "cached", "tokens", "cost"],
+        ["a", r"audited: kappa\x1b[2J .71 [.58, .82], n=120", "1", "0", "unknown", "$0.0000"],
+        ["b", "not audited", "1", "0", "unknown", "$0.0000"],
+    ]
+    assert str(run).splitlines()[-3:] == [
+        r"a  1.00 (n=1 of 1)  1 judge requests, 0 from cache, tokens unknown, $0.0000  'audited: kappa\x1b[2J .71 [.58, .82], n=120'",
+        "b  1.00 (n=1 of 1)  1 judge requests, 0 from cache, tokens unknown, $0.0000  not audited",
+        "c  1.00 (n=1 of 1)",
+    ]
+
+
 def test_abstentions_have_a_column_where_there_are_any():
     rows = [row(0, Score(scorer="panel", status="abstained", reason="a tie")), row(1, Score.scored("panel", 0))]
     text = shown(rows)

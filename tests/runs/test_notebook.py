@@ -62,6 +62,15 @@ def test_what_judges_cost_is_shown_where_one_was_asked():
     assert found.texts[-3:] == ["1", "0", "unknown"]
 
 
+@pytest.mark.parametrize("text", ["not audited", "<script>alert(1)</script>"])
+def test_beside_a_judged_mean_stands_whether_its_judge_was_audited(text):
+    scores = summary(Score.scored("f1", 1), Score.scored("goal", 1))
+    scores["goal"].audited = text
+    found = Text(summary_html(scores))
+    assert (found.texts[7], found.texts[-1]) == ("audit", text)
+    assert found.tags.count("script") == 0
+
+
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "</table><img src=x onerror=alert(1)>", "&lt; \"'"])
 def test_names_labels_and_notes_are_text(text):
     scores = [Score.scored(text, value, label=text, warnings=[text]) for value in (0.5, 0.25)]

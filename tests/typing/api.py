@@ -21,6 +21,7 @@ from judgekit import (
     CollaborationEfficiency,
     Comparison,
     ExpectedCall,
+    HumanLabel,
     HumanMessage,
     Judge,
     Limits,
@@ -38,6 +39,7 @@ from judgekit import (
     Score,
     Scorer,
     ScriptedJudge,
+    Selective,
     Similarity,
     ToolCall,
     ToolCallF1,
@@ -50,10 +52,12 @@ from judgekit import (
     WeightedCriteria,
     arun,
     attempt,
+    audit,
     check_gates,
     compare,
     near,
     read,
+    read_labels,
     report,
     run,
     scorer,
@@ -121,6 +125,9 @@ async def uses() -> None:
     assert_type(compare(results, results), Comparison)
     assert_type(check_gates(results, ["failed <= 1%"]).met, bool)
     report(results, "report.html")
+    labels = [*read_labels("labels.csv"), HumanLabel(sample="s", scorer="tone", value=True)]
+    assert_type(audit(results, labels, guarantee=0.1).scorers[0].correction.worth, float | None)
+    assert_type(Selective(Repeat(scorers[0], "auto"), 0.8, escalate=scorers[1]).score(sample), Score)
     assert_type(write([sample], "x.jsonl", format="ragas"), Mapping[str, int])
     assert_type(Portability.between(results, results, scorer="max_tokens"), Score)
     assert_type(Ranking([("a", 0.5), ("b", 0.25)], {"a": 1}).retrieved, Sequence[str])

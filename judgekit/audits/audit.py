@@ -1,0 +1,323 @@
+"""An audit: a run's judges held against labels of people."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from math import fsum
+
+from judgekit.audits.correction import Errors, rogan_gladen
+from judgekit.audits.drawing import strata
+from judgekit.audits.findings import Audit, Kind, ScorerAudit
+from judgekit.audits.labels import HumanLabel
+from judgekit.audits.matching import Matched, homes, match
+from judgekit.audits.measures import Pairs, kind_of, people, position_bias
+from judgekit.audits.noise import noise
+from judgekit.audits.population import differences, independent, population_of
+from judgekit.errors import ConfigError, listed, shortened
+from judgekit.runs.conduct import Conduct
+from judgekit.runs.receipts import Correction, Figure, Receipt, keep
+from judgekit.runs.results import Run
+from judgekit.runs.rows import ScorerRecord
+from judgekit.runs.store import now
+
+
+def audit(run: Run, labels: Iterable[HumanLabel] = (), *, guarantee: float | None = None, delta: float = 0.05) -> Audit:
+    """Holds the judges of a run against labels of people, and keeps a receipt of what was found beside the run.
+
+    The mean is corrected by PPI++ where the labelled samples are a random sample of the run, or nothing speaks against
+    it; and where they are samples of another run of the very same judge, by Rogan and Gladen's estimator, if these are
+    like those of this run. Else it is refused, with the reason.
+
+    Where several people labelled a sample, it agrees with the judge where most of them do, and the mean is of what they
+    say on average. Trials of one task, by their group, are drawn and tested together.
+
+    Args:
+        run: The run. One in memory gets no receipt.
+        labels: What people say; without any, only the judge's noise is measured.
+        guarantee: The share of verdicts, in (0, 1), on which people may say otherwise: looks for the confidence below
+            which the judge must abstain for that.
+        delta: How likely that promise may be broken, in (0, 1).
+
+    Raises:
+        ConfigError: The run asked no judge, or labels name a scorer that it has not, or a number is out of range.
+        TraceError: A label is none that its scorer knows.
+        StoreError: The run cannot be read, or a receipt cannot be written.
+    """
+    for name, number in (("guarantee", guarantee), ("delta", delta)):
+        if number is not None and not 0 < number < 1:
+            raise ConfigError(f"{name} is a share between 0 and 1, found {number}")
+    judged = {one.name: one for one in run.scorers if one.judged}
+    if not judged:
+        raise ConfigError(f"run {run.number} asked no judge: there is none to be audited")
+    names = [one.name for one in run.scorers]
+    given: dict[str, list[HumanLabel]] = {name: [] for name in judged}
+    unmatched = Counter[str]()
+    for label in labels:
+        if label.scorer not in names:
+            raise ConfigError.unknown(f"scorer of run {run.number}", label.scorer, names)
+        if label.scorer in given:
+            given[label.scorer].append(label)
+        else:
+            unmatched[f"{label.scorer} asks no judge"] += 1
+    conducts = dict(run.store.conducts(run.number))
+    found: list[ScorerAudit] = []
+    for name, record in judged.items():
+        auditing = _Auditing(run, record, conducts, given[name])
+        found.append(auditing.audit(guarantee, delta))
+        unmatched += auditing.matched.unmatched
+    return Audit(run=run.number, scorers=found, unmatched=dict(unmatched))
+
+
+class _Auditing:
+    """The audit of one scorer."""
+
+    def __init__(
+        self, run: Run, record: ScorerRecord, conducts: Mapping[int, Conduct], labels: Sequence[HumanLabel]
+    ) -> None:
+        self.run, self.record = run, record
+        self.every = list(run.rows(scorer=record.name))
+        self.rows = [row for row in self.every if row.score.value is not None]
+        self.population = population_of(self.rows, conducts)
+        self.matched, self.left_out = self._matched(labels)
+        self.is_here = self.matched.run is run
+        self.conducts = conducts if self.is_here else dict(run.store.conducts(self.matched.run.number))
+        self.kind: Kind
+        self.kind, self.values = kind_of(record, self.rows, self.matched.samples)
+        self.pairs = Pairs.of(self.matched, self.kind, self.values)
+        self.labelled = population_of([one.row for one in self.matched.samples], self.conducts)
+
+    def _matched(self, labels: Sequence[HumanLabel]) -> tuple[Matched, Counter[str]]:
+        """The labels of this run, or where there are none, those of the run that has the most; the others are left out."""
+        where, left_out = homes(self.run, self.record, labels)
+        made = [
+            match(
+                home, self.record, self.every if home is self.run else list(home.rows(scorer=self.record.name)), those
+            )
+            for home, those in where.items()
+        ]
+        best = made[0] if made[0].samples else max(made, key=lambda one: len(one.samples))
+        for other in made:
+            if other is not best:
+                why = f"of run {other.run.number}, as there are others of run {best.run.number}"
+                left_out[why] += sum(len(one.opinions) for one in other.samples)
+                best.unmatched.update(other.unmatched)
+        return best, left_out + best.left_out  # a sum of counters has none that are 0
+
+    def audit(self, guarantee: float | None, delta: float) -> ScorerAudit:
+        """What is found; a receipt is kept of it."""
+        matched, pairs = self.matched, self.pairs
+        chosen = self._chosen()
+        correction = self._correction(chosen)
+        ties = [one for one in matched.samples if one.together(self.kind) is None]
+        if ties:
+            self.left_out["people are evenly split (left out of agreement alone)"] += sum(
+                len(one.opinions) for one in ties
+            )
+        annotators = {opinion.annotator for one in matched.samples for opinion in one.opinions}
+        length = pairs.length_bias(self._lengths())
+        found = ScorerAudit(
+            scorer=self.record.name,
+            fingerprint=self.record.signature,
+            kind=self.kind,
+            n=len(pairs.samples),
+            labels=sum(len(one.opinions) for one in matched.samples),
+            annotators=len(annotators),
+            drawn=matched.drawn if self.is_here else "elsewhere",
+            left_out=dict(self.left_out),
+            agreement=pairs.agreement(),
+            confusion=pairs.confusion(self.record) if pairs.samples else {},
+            counts=pairs.counts(),
+            raw=self._raw(),
+            correction=correction,
+            people=people(matched.samples, self.kind),
+            disagreements=pairs.disagreements() if self.is_here else (),
+            opinions={one.row.index: one.opinions for one in matched.samples} if self.is_here else {},
+            bias={**({"length": length} if length else {}), **position_bias(self.rows)},
+            calibration=pairs.calibration(),
+            noise=noise(self.every),
+            guarantee=None
+            if guarantee is None
+            else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
+            notes=self._notes(len(annotators)),
+        )
+        self._keep(found, chosen)
+        return found
+
+    def _lengths(self) -> Mapping[int, float]:
+        """How long what the judge read is, in characters, of a pair by how much longer the first is; else in messages."""
+        wanted = {one.row.index for one in self.matched.samples}
+        read = self.run.store.conversations(self.matched.run.number, wanted.__contains__)
+        found = {
+            number: len(sample.trace.render()) - (len(sample.rival.render()) if sample.rival else 0)
+            for number, sample in read
+        }
+        return found if wanted <= found.keys() else {number: one.messages for number, one in self.conducts.items()}
+
+    def _raw(self) -> Figure:
+        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while, as does all of stats
+
+        values = [row.score.value for row in self.rows if row.score.value is not None]
+        if not values:
+            return Figure(value=None)
+        return Figure.of(fsum(values) / len(values), mean_interval(values, [row.group for row in self.rows]))
+
+    def _chosen(self) -> str:
+        """By what labelled samples, of which nobody says how they were chosen, differ from the others; empty if by nothing."""
+        matched = self.matched
+        if matched.drawn != "unknown" or not matched.samples or not matched.rest:
+            return ""
+        rest = population_of(matched.rest, self.conducts)
+        sides = ([one.row for one in matched.samples], matched.rest)
+        verdicts = [[row.score.value or 0.0 for row in independent(rows)] for rows in sides]
+        if self.kind == "continuous":
+            labelled, others = (
+                one.model_copy(update={"traits": {**one.traits, "verdicts of the judge": sorted(values)}})
+                for one, values in zip((self.labelled, rest), verdicts, strict=True)
+            )
+            differ = differences(labelled, others)
+        else:
+            a, b = (Counter(f"{value:g}" for value in values) for values in verdicts)
+            differ = differences(self.labelled, rest, (a, b))
+        if not differ:
+            return ""
+        return (
+            f"the labelled samples are not like the others: {listed(differ)}. They were chosen by that, or by what goes with "
+            f"it, and not drawn at random, as judgekit label {matched.run.number} draws them"
+        )
+
+    def _correction(self, chosen: str) -> Correction:
+        matched = self.matched
+        if not matched.samples:
+            there = self.left_out or matched.unmatched
+            return Correction(refused=f"no label is of use: {listed(there)}" if there else "there are no labels")
+        if chosen:
+            return Correction(refused=chosen)
+        return self._by_labels() if self.is_here else rogan_gladen(self.rows, self.population, self._errors(chosen))
+
+    def _errors(self, chosen: str) -> Errors:
+        counts = None if chosen else self.pairs.independent_counts()
+        where = f"the labelled samples of run {self.matched.run.number}"
+        return Errors(where, len(self.pairs.samples), counts, chosen, self.labelled)
+
+    def _by_labels(self) -> Correction:
+        """Of labels of this run."""
+        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415
+        from judgekit.stats.prediction_powered import LEAST_LABELS, Stratum, stratified_ppi_mean  # noqa: PLC0415
+
+        samples, drawn = self.matched.samples, self.matched.drawn
+        if drawn == "all":
+            said = [one.mean for one in samples]
+            interval = mean_interval(said, [one.row.group for one in samples])
+            return Correction(method="labels alone", corrected=Figure.of(fsum(said) / len(said), interval))
+        if len(samples) < LEAST_LABELS:
+            return Correction(refused=f"labels of {len(samples)} samples are too few; it takes {LEAST_LABELS} or more")
+        labelled = {one.row.index: one for one in samples}
+        parts: list[Stratum] = []
+        for part in strata(self.rows) if drawn == "stratified" else [self.rows]:
+            those = [labelled[row.index] for row in part if row.index in labelled]
+            others = [row for row in part if row.index not in labelled]
+            if len(those) < 2:
+                verdict = shortened(part[0].score.label or part[0].score.value)
+                return Correction(
+                    refused=f"people labelled {len(those)} of the samples with the verdict {verdict}; it takes 2 or more of each"
+                )
+            parts.append(
+                Stratum(
+                    [one.mean for one in those],
+                    [one.judged for one in those],
+                    [row.score.value or 0.0 for row in others],
+                    len(part) / len(self.rows),
+                    [one.row.group for one in those],
+                    [row.group for row in others],
+                )
+            )
+        found = stratified_ppi_mean(parts)
+        if found is None:
+            return Correction(refused="the labelled samples are of too few groups, which count once each")
+        blank = "drawn and left blank" in self.left_out
+        return Correction(
+            method="stratified PPI++" if drawn == "stratified" else "PPI++",
+            corrected=Figure.of(found.value, found.interval),
+            assumes=_ASSUMED
+            if drawn == "unknown"
+            else "samples that were left blank are like the others"
+            if blank
+            else "",
+            worth=found.worth,
+        )
+
+    def _no_promise(self, chosen: str) -> str:
+        """Why no threshold can be promised by these labels; empty if one may."""
+        if not self.matched.samples:
+            return "it takes labels of people"
+        if not self.is_here:
+            number = self.matched.run.number
+            return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
+        return chosen
+
+    def _notes(self, annotators: int) -> Sequence[str]:
+        matched = self.matched
+        notes = list(matched.notes)
+        if (without := len(self.every) - len(self.rows)) or self.run.record.unfinished:
+            stopped = f" The run is {self.run.record.unfinished}." if self.run.record.unfinished else ""
+            notes.append(
+                f"the means are of the {len(self.rows):,} samples that the judge scored; {without:,} others have no value.{stopped}"
+            )
+        if annotators > 1 and self.kind != "continuous":
+            notes.append(
+                "where several people labelled a sample, what most say is held against the judge; "
+                "the corrected mean is of what they say on average"
+            )
+        said = {*self.pairs.human}
+        if self.kind == "binary" and len(said) == 1:
+            notes.append(
+                f"people say {said.pop():g} of all labelled samples: how the judge does on others cannot be told"
+            )
+        if matched.drawn == "stratified":
+            notes.append("agreement is that of all samples of the run: labelled ones count for all of their verdict")
+        if not self.is_here:
+            number = matched.run.number
+            notes.append(
+                f"agreement is that on samples of run {number}; judgekit audit {number} shows where judge and people differ"
+            )
+        if self.record.signature is None:
+            notes.append(
+                f"there is no receipt, as nobody could tell whether the judge is the same: {self.record.identity}"
+            )
+        return notes
+
+    def _keep(self, found: ScorerAudit, chosen: str) -> None:
+        """Keeps a receipt, if there were labels. One of another run's labels takes the place of no other."""
+        folder = self.run.receipts_folder
+        if not found.n or folder is None or found.fingerprint is None:
+            return
+        if not self.is_here and self.run.receipts[found.scorer].receipt is not None:
+            return
+        calls = [call for row in self.every for call in row.score.calls if call.error is None]
+        receipt = Receipt(
+            scorer=found.scorer,
+            fingerprint=found.fingerprint,
+            identity=self.record.identity,
+            judges=sorted({call.judge for call in calls}),
+            prompts=sorted({call.prompt for call in calls}),
+            run=self.run.number,
+            began=self.run.started_at,
+            n=found.n,
+            annotators=found.annotators,
+            drawn=found.drawn,
+            agreement=found.agreement,
+            confusion=self._errors(chosen).counts,
+            raw=found.raw,
+            correction=found.correction,
+            labelled=self.labelled,
+            population=self.population,
+            at=now(),
+            version=version("judgekit"),
+        )
+        keep(receipt, folder)
+
+
+_ASSUMED = (
+    "the labelled samples are a random sample of the run, which nobody says; their verdicts, lengths and domains do not speak "
+    "against it"
+)

@@ -1,0 +1,151 @@
+"""A judge's mean, corrected by how often the judge errs on samples that people labelled."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum, isclose
+from typing import Self
+
+from judgekit.audits.matching import same_recordings
+from judgekit.audits.population import differences, population_of
+from judgekit.errors import StoreError, listed
+from judgekit.runs.receipts import Correction, Counts, Figure, Population, Receipt
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+
+_YES_OR_NO = (0, 1)
+
+
+def corrected(run: Run, scorer: str) -> Correction:
+    """The mean of a scorer as people would have it, by the receipt of its judge's last audit.
+
+    For the run that was audited, or one of the same recordings with the same scores, it is what the audit found; for
+    another run of the very same judge `rogan_gladen`.
+
+    Raises:
+        StoreError: A receipt cannot be read.
+    """
+    found = run.receipts.get(scorer)
+    if found is None:
+        return Correction(refused="it asks no judge that could be audited")
+    receipt = found.receipt
+    if receipt is None:
+        return Correction(refused=f"{found}; judgekit audit {run.number} holds its judge against labels of people")
+    if not _is_audited(run, receipt):
+        rows = list(run.rows(scorer=scorer, statuses=["scored"]))
+        return rogan_gladen(rows, population_of(rows, dict(run.store.conducts(run.number))), Errors.of(receipt))
+    values, audited = run.summary[scorer].values, receipt.population
+    if len(values) != audited.samples or not isclose(fsum(values), len(values) * (audited.mean or 0), abs_tol=1e-6):
+        return Correction(
+            refused=f"run {run.number} has other scores than run {receipt.run} had when it was audited; audit it anew: "
+            f"judgekit audit {run.number}"
+        )
+    return receipt.correction
+
+
+def _is_audited(run: Run, receipt: Receipt) -> bool:
+    """Whether a run is the one that was audited, or was made anew of the same recordings, so that its labels hold too."""
+    if (receipt.run, receipt.began) == (run.number, run.started_at):
+        return True
+    try:
+        audited = Run(run.store, run.store.record(receipt.run))
+    except StoreError:  # it was deleted since
+        return False
+    return audited.started_at == receipt.began and same_recordings(run, audited)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How often a judge errs on labelled samples that are not those to be corrected.
+
+    Attributes:
+        where: Where they are, in words.
+        n: How many they are.
+        counts: Their counts, as many as independent samples drawn at random would tell as much; ``None`` where there
+            are none that may be carried over, and then ``refused`` says why.
+        population: What they are like.
+    """
+
+    where: str
+    n: int
+    counts: Counts | None
+    refused: str
+    population: Population
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> Self:
+        """What a receipt says of them."""
+        where = f"the labelled samples of run {receipt.run}"
+        return cls(where, receipt.n, receipt.confusion, receipt.correction.refused, receipt.labelled)
+
+
+def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) -> Correction:
+    """The mean of verdicts of 0 or 1, corrected by errors on other samples, if these are like them.
+
+    Refused where labels are too few or of one kind, where the judge is hardly better than chance, and where what can be
+    seen without labels says that the samples are another population: see `differences`. That the judge then errs as often
+    on both is an assumption all the same. Verdicts of one group count for as many as its spread says that they are worth.
+
+    Args:
+        rows: The scored rows of the run.
+        population: What they are of.
+        errors: Those of the very same judge elsewhere.
+    """
+    from judgekit.stats.intervals import wilson  # noqa: PLC0415 - numpy takes a while
+    from judgekit.stats.misclassification import rogan_gladen as estimated  # noqa: PLC0415
+    from judgekit.stats.prediction_powered import LEAST_LABELS  # noqa: PLC0415
+
+    counts, where = errors.counts, errors.where
+    values = [row.score.value for row in rows if row.score.value is not None]
+    if counts is None:
+        return Correction(refused=errors.refused or f"{where} are not judged as yes or no, 0 or 1")
+    if not values:
+        return Correction(refused="nothing was scored")
+    if not {*values} <= {*_YES_OR_NO}:
+        return Correction(refused="its values are not all 0 or 1: only a share can be corrected by errors elsewhere")
+    if errors.n < LEAST_LABELS:
+        return Correction(refused=f"{errors.n} labelled samples are too few; it takes {LEAST_LABELS} or more")
+    for right, wrong, rate in ((counts.tp, counts.fn, "sensitivity"), (counts.tn, counts.fp, "specificity")):
+        if not right + wrong:
+            kind = "failures" if rate == "sensitivity" else "successes"
+            return Correction(
+                refused=f"people call all of {where} {kind}, so that the judge's {rate} is unknown; label more of them"
+            )
+    differ = differences(errors.population, population)
+    if differ is None:
+        return Correction(refused=f"nothing is known of {where} by which this run could be told to be like them")
+    if differ:
+        return Correction(refused=f"this run is of another kind than {where}: {listed(differ)}; label a sample of it")
+    independent = round(len(values) * independence(values, [row.group for row in rows]))
+    positives = round(fsum(values) / len(values) * independent)
+    found = estimated(positives, independent, counts.tp, counts.fp, counts.fn, counts.tn)
+    if found is None or found.youden_interval.low <= 0:
+        youden = Figure.of(found.youden, found.youden_interval) if found else "undefined"
+        return Correction(
+            refused=f"the judge is hardly better than chance on {where}: sensitivity + specificity - 1 is {youden}, and 0 is chance"
+        )
+    if found.value is None:
+        share = Figure.of(positives / independent, wilson(positives, independent))
+        hits, alarms = counts.tp / (counts.tp + counts.fn), counts.fp / (counts.fp + counts.tn)
+        return Correction(
+            refused=f"the judge passes {share} of this run, which cannot be if it errs as on {where}: there it passes "
+            f"{Figure(value=hits)} of what people pass, and {Figure(value=alarms)} of what they do not"
+        )
+    return Correction(
+        method="Rogan-Gladen",
+        corrected=Figure.of(found.value, found.interval),
+        assumes=f"the judge errs here as often as on {where}; nothing that shows without labels speaks against it",
+    )
+
+
+def independence(values: Sequence[float], groups: Sequence[str | None]) -> float:
+    """What share of values of 0 or 1 as many independent ones would be, in (0, 1]: 1 over the design effect.
+
+    Source: Kish 1965, "Survey Sampling". Where nothing varies, each group counts as one value.
+    """
+    from judgekit.stats.units import Units  # noqa: PLC0415
+
+    units = Units.of(values, groups)
+    error, share = units.standard_error(), fsum(values) / len(values)
+    if not error or units.codes is None:
+        return len(units) / len(values)
+    return min(1.0, share * (1 - share) / len(values) / error**2)

@@ -1,0 +1,232 @@
+"""Labels of people, each with the verdict of the judge on the same sample."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum
+from typing import NamedTuple
+
+from judgekit.audits.drawing import strata
+from judgekit.audits.findings import Kind, Opinion
+from judgekit.audits.labels import HumanLabel, value_of
+from judgekit.errors import ConfigError, StoreError, listed, shortened
+from judgekit.runs.receipts import Drawn
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, ScorerRecord, differences
+
+_NAMED = 3
+_NEAR = 0.05
+"""How far the number of drawn samples may be from what their probability says, as a share of it."""
+
+
+class Labelled(NamedTuple):
+    """A sample that a judge gave a value, with what people say of it.
+
+    ``weight`` is how many samples of the run it stands for, up to a factor.
+    """
+
+    row: Row
+    opinions: Sequence[Opinion]
+    weight: float = 1.0
+
+    @property
+    def judged(self) -> float:
+        """The judge's value."""
+        return self.row.score.value or 0.0
+
+    @property
+    def mean(self) -> float:
+        """The mean of people's values."""
+        return fsum(one.value for one in self.opinions) / len(self.opinions)
+
+    @property
+    def majority(self) -> float | None:
+        """The value that most people give; ``None`` where two share the first place."""
+        ranked = Counter(one.value for one in self.opinions).most_common(2)
+        return None if len(ranked) > 1 and ranked[0][1] == ranked[1][1] else ranked[0][0]
+
+    def together(self, kind: Kind) -> float | None:
+        """What people say together: their mean where values are continuous, else the majority."""
+        return self.mean if kind == "continuous" else self.majority
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The labels of one scorer that are of samples of one run.
+
+    Attributes:
+        run: The run.
+        rows: All rows of the scorer in it that have a value.
+        samples: Those that people labelled.
+        drawn: How these came to be labelled.
+        left_out: Labels that could not be used, by why.
+        unmatched: Labels of no sample of the run, by why.
+        notes: What else is to be known of how they were drawn.
+    """
+
+    run: Run
+    rows: Sequence[Row]
+    samples: Sequence[Labelled]
+    drawn: Drawn
+    left_out: Counter[str] = field(default_factory=Counter[str])
+    unmatched: Counter[str] = field(default_factory=Counter[str])
+    notes: Sequence[str] = ()
+
+    @property
+    def rest(self) -> Sequence[Row]:
+        """The rows with a value that people did not label."""
+        labelled = {one.row.index for one in self.samples}
+        return [row for row in self.rows if row.index not in labelled]
+
+
+def match(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable[HumanLabel]) -> Matched:
+    """Finds the sample of each label, by its number in the run where it has one, and else by its id.
+
+    Args:
+        run: The run.
+        record: The scorer.
+        every: All rows of the scorer in the run.
+        labels: Labels of the scorer.
+
+    Raises:
+        ConfigError: A label is none of the scale, or one person says two things of one sample.
+    """
+    found = _Finding(run, record, every)
+    for label in labels:
+        found.add(label)
+    rows = [row for row in every if row.score.value is not None]
+    samples = [Labelled(row, tuple(opinions.values())) for row in rows if (opinions := found.opinions.get(row.index))]
+    drawn, notes = found.drawn(len(rows), len(samples))
+    if drawn == "stratified":
+        samples = _weighted(samples, rows)
+    return Matched(run, rows, samples, drawn, found.left_out, found.unmatched(), notes)
+
+
+def _weighted(samples: Sequence[Labelled], rows: Sequence[Row]) -> list[Labelled]:
+    """Samples that were drawn from those of each verdict stand for all of it."""
+    parts = [{row.index for row in part} for part in strata(rows)]
+    labelled = [sum(one.row.index in part for one in samples) for part in parts]
+    weights = {index: len(part) / max(1, n) for part, n in zip(parts, labelled, strict=True) for index in part}
+    return [one._replace(weight=weights[one.row.index]) for one in samples]
+
+
+class _Finding:
+    """Labels that find their rows, one by one."""
+
+    def __init__(self, run: Run, record: ScorerRecord, rows: Sequence[Row]) -> None:
+        self._run, self._record = run, record
+        self._rows = {row.index: row for row in rows}
+        self._by_id = {row.sample_id: row for row in rows}
+        self._repeated = set(run.duplicate_ids)
+        self._ways: set[str | None] = set()
+        self._touched: set[int] = set()
+        self._unknown: list[str] = []
+        self._ambiguous: list[str] = []
+        self.opinions: dict[int, dict[str | None, Opinion]] = {}
+        self._probabilities: set[float] = set()
+        self.left_out = Counter[str]()
+
+    def add(self, label: HumanLabel) -> None:
+        row = self._row(label)
+        if row is None:
+            return
+        self._ways.add(label.drawn)
+        self._touched.add(row.index)
+        if label.probability is not None:
+            self._probabilities.add(label.probability)
+        if label.value is None:
+            self.left_out["drawn and left blank"] += 1
+            return
+        value = value_of(label, self._record)
+        if value is None:
+            self.left_out["people say that the question does not apply, or cannot tell"] += 1
+        elif row.score.value is None:
+            self.left_out[f"{row.score.status} by the judge"] += 1
+        else:
+            said = str(label.value) if isinstance(label.value, str | bool) else f"{label.value:g}"
+            opinion = Opinion(annotator=label.annotator, label=said, value=value, reason=label.reason)
+            before = self.opinions.setdefault(row.index, {}).setdefault(label.annotator, opinion)
+            if before.value != value:
+                who = "one and the same person" if label.annotator is None else repr(label.annotator)
+                raise ConfigError(
+                    f"{who} says two things of sample {label.sample!r} for {self._record.name}: "
+                    f"{shortened(before.label)} and {shortened(said)}; strike one, or name the annotators"
+                )
+
+    def _row(self, label: HumanLabel) -> Row | None:
+        row = self._by_id.get(label.sample)
+        if label.number is not None:
+            row = self._rows.get(label.number)
+            row = row if row is not None and row.sample_id == label.sample else None
+        elif label.sample in self._repeated:
+            self._ambiguous.append(label.sample)
+            return None
+        if row is None:
+            self._unknown.append(label.sample)
+        return row
+
+    def unmatched(self) -> Counter[str]:
+        """Labels without a sample, by why."""
+        found = Counter[str]()
+        for why, ids in (
+            (f"run {self._run.number} has no score of such a sample", self._unknown),
+            ("several samples have this id", self._ambiguous),
+        ):
+            if ids:
+                found[f"{why}: {listed(map(shortened, dict.fromkeys(ids)), _NAMED, ', ')}"] = len(ids)
+        return found
+
+    def drawn(self, scored: int, labelled: int) -> tuple[Drawn, Sequence[str]]:
+        """How the labelled samples came to be labelled, and what is to be said of it."""
+        if labelled == scored:
+            return "all", ()
+        if self._ways not in ({"random"}, {"stratified"}):
+            return "unknown", ()
+        if self._ways == {"stratified"}:
+            return "stratified", ()
+        expected = max(self._probabilities, default=0) * scored
+        if self._probabilities and abs(expected - len(self._touched)) > max(1, _NEAR * len(self._touched)):
+            return "unknown", ("other samples have scores now than when those to be labelled were drawn",)
+        return "random", ()
+
+
+def homes(
+    run: Run, record: ScorerRecord, labels: Iterable[HumanLabel]
+) -> tuple[Mapping[Run, Sequence[HumanLabel]], Counter[str]]:
+    """The runs that labels are of, this one first, and labels of runs that cannot be used, by why.
+
+    A label that names no run, or one that read the very same files, is of this run. Another run is of use where it asked
+    the very same judge.
+    """
+    here: list[HumanLabel] = []
+    elsewhere: dict[int, list[HumanLabel]] = {}
+    left_out = Counter[str]()
+    for label in labels:
+        if label.run is None or label.run == run.number:
+            here.append(label)
+        else:
+            elsewhere.setdefault(label.run, []).append(label)
+    found: dict[Run, Sequence[HumanLabel]] = {run: here}
+    for number, those in elsewhere.items():
+        try:
+            other = Run(run.store, run.store.record(number))
+        except StoreError:
+            left_out[f"of run {number}, which is not kept"] += len(those)
+            continue
+        if same_recordings(run, other):
+            # What is a verdict there may be none here.
+            here += [one.model_copy(update={"drawn": None}) if one.drawn == "stratified" else one for one in those]
+            continue
+        judged = next((one for one in other.scorers if one.name == record.name), None)
+        if judged is not None and judged.signature is not None and judged.signature == record.signature:
+            found[other] = those
+        else:
+            changed = listed(differences(judged.identity, record.identity), _NAMED) if judged else "it has none such"
+            left_out[f"of run {number}, whose judge is another: {changed}"] += len(those)
+    return found, left_out
+
+
+def same_recordings(run: Run, other: Run) -> bool:
+    """Whether two runs read files of the same content; samples in Python cannot be told from others."""
+    hashes, others = ({one.sha256 for one in each.inputs} for each in (run, other))
+    return bool(hashes) and hashes == others

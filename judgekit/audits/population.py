@@ -1,0 +1,98 @@
+"""What was judged, and whether other samples are like it, as far as that shows without labels."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import fsum
+from statistics import median
+
+from judgekit.errors import shortened
+from judgekit.runs.conduct import Conduct
+from judgekit.runs.receipts import Population
+from judgekit.runs.rows import Row
+
+_KEPT = 200
+_DOMAINS = 50
+"""Names of more domains than these tell samples apart, and not kinds of them."""
+_NO_DOMAIN = "no domain"
+_ALPHA = 0.01
+"""One in a hundred sets of samples that are alike is taken for another kind."""
+
+
+def independent(rows: Sequence[Row]) -> Sequence[Row]:
+    """The first row of each group, such as of the trials of one task, which are like each other."""
+    found: dict[str | int, Row] = {}
+    for row in rows:
+        found.setdefault(row.index if row.group is None else row.group, row)
+    return list(found.values())
+
+
+def population_of(rows: Sequence[Row], conducts: Mapping[int, Conduct]) -> Population:
+    """What rows with a value are of; ``conducts`` says what their conversations took, by their numbers.
+
+    Of each group one sample counts for what samples are like, so that populations can be tested against each other.
+    """
+    values = [row.score.value for row in rows if row.score.value is not None]
+    rows = independent(rows)
+    domains = Counter(_NO_DOMAIN if row.domain is None else row.domain for row in rows)
+    has_domains = 1 <= len(domains.keys() - {_NO_DOMAIN}) < _DOMAINS
+    took = [conducts[row.index] for row in rows if row.index in conducts]
+    traits: dict[str, list[float]] = {
+        "messages": [conduct.messages for conduct in took],
+        "tool calls": [conduct.tool_calls for conduct in took],
+        "confidence": [row.score.confidence for row in rows if row.score.confidence is not None],
+    }
+    return Population(
+        samples=len(values),
+        mean=fsum(values) / len(values) if values else None,
+        domains=dict(sorted(domains.items())) if has_domains else {},
+        traits={name: _spaced(sorted(trait)) for name, trait in traits.items() if trait},
+    )
+
+
+def differences(
+    one: Population, other: Population, verdicts: tuple[Mapping[str, int], Mapping[str, int]] | None = None
+) -> Sequence[str] | None:
+    """In what two populations differ by more than chance would have it, in words.
+
+    Each trait that is known of both is tested: numbers by Kolmogorov and Smirnov's test, domains (and, where they are
+    given, the judge's verdicts) by an exact test of homogeneity; p is adjusted by Holm, and below 0.01 they differ.
+
+    Returns:
+        ``None`` where nothing is known of both.
+    """
+    from judgekit.stats.comparison import holm  # noqa: PLC0415 - numpy takes a while
+    from judgekit.stats.homogeneity import homogeneity, kolmogorov_smirnov  # noqa: PLC0415
+
+    found: list[tuple[str, float | None]] = [
+        (
+            f"{name} ({_middle(one.traits[name])} and {_middle(other.traits[name])} in the middle)",
+            kolmogorov_smirnov(one.traits[name], other.traits[name]),
+        )
+        for name in one.traits
+        if name in other.traits
+    ]
+    kinds = {"domains": (one.domains, other.domains), **({"verdicts of the judge": verdicts} if verdicts else {})}
+    found += [(_apart(name, *pair), homogeneity(*pair)) for name, pair in kinds.items() if all(pair)]
+    tested = [said for said, p in found if p is not None]
+    if not tested:
+        return None
+    adjusted = holm([p for _, p in found])
+    return [said for (said, _), p in zip(found, adjusted, strict=True) if p is not None and p < _ALPHA]
+
+
+def _middle(values: Sequence[float]) -> str:
+    return f"{median(values):.3g}"
+
+
+def _apart(name: str, a: Mapping[str, int], b: Mapping[str, int]) -> str:
+    """The kind whose shares lie furthest apart."""
+    shares = {kind: (a.get(kind, 0) / sum(a.values()), b.get(kind, 0) / sum(b.values())) for kind in {*a, *b}}
+    kind, (here, there) = max(sorted(shares.items()), key=lambda one: abs(one[1][0] - one[1][1]))
+    return f"{name} ({shortened(kind)} {here:.0%} and {there:.0%})"
+
+
+def _spaced(values: Sequence[float]) -> Sequence[float]:
+    """At most 200 of sorted values, evenly spaced, the first and the last among them."""
+    if len(values) <= _KEPT:
+        return values
+    return [values[place * (len(values) - 1) // (_KEPT - 1)] for place in range(_KEPT)]

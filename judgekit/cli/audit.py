@@ -1,0 +1,96 @@
+"""``judgekit audit``: hold the judges of a run against labels of people."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.audits.audit import audit as audited
+from judgekit.audits.findings import Audit
+from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels
+from judgekit.cli.app import app
+from judgekit.cli.kept import Kept, Number, numbered
+from judgekit.errors import ConfigError
+from judgekit.reports.audit import show_audit
+from judgekit.reports.export import must_be_writable
+from judgekit.reports.html import html_report
+from judgekit.reports.terminal import console
+from judgekit.runs.results import Run
+from judgekit.runs.store import RUNS
+from judgekit.traces.writing import replaced
+
+_RECORDED = "recorded with the conversations"
+
+
+@app.command()
+def audit(
+    run: Number,
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--labels",
+            help="Labels of people, .csv or .jsonl, as judgekit label makes them; may be repeated. Without it, those that "
+            "were recorded with the conversations.",
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label",
+            metavar="RECORDED=SCORER",
+            help="Take the recorded labels of this name as answers to this scorer's question; may be repeated. Those that "
+            "have the scorer's name are.",
+        ),
+    ] = None,
+    guarantee: Annotated[
+        float | None,
+        typer.Option(
+            help="Look for the confidence at which people differ from at most this share of the verdicts, such as 0.1."
+        ),
+    ] = None,
+    delta: Annotated[float, typer.Option(help="For --guarantee: how likely that promise may be broken.")] = 0.05,
+    show: Annotated[int, typer.Option(min=0, help="Show the N worst disagreements of each scorer.")] = 3,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it as a file too: .json, or .html with all samples.")
+    ] = None,
+    store: Kept = RUNS,
+) -> None:
+    """Audit the judges of a run: how far they agree with people, and what their means are, corrected.
+
+    Keeps a receipt beside the run, which later runs of the same judge show, and which gates may ask for. The exit code
+    says nothing of what was found.
+    """
+    if output is not None:
+        must_be_writable(output, _KINDS)
+    found = Run.stored(numbered(run), store)
+    given: list[HumanLabel] = [one for path in labels or () for one in read_labels(path)]
+    sources = [str(path) for path in labels or ()]
+    if label or not labels:
+        recorded = recorded_labels(found, dict(map(_named, label or ())))
+        given += recorded
+        sources += [_RECORDED] if recorded else []
+    made = audited(found, once(given), guarantee=guarantee, delta=delta).model_copy(update={"sources": tuple(sources)})
+    show_audit(made, show, console())
+    if output is not None:
+        try:
+            with replaced(output) as file:
+                file.writelines(map(str.encode, _KINDS[output.suffix.lower()](found, made)))
+        except OSError as error:
+            raise ConfigError(f"--output {output}: cannot be written: {error}") from error
+
+
+def _named(text: str) -> tuple[str, str]:
+    recorded, equals, scorer = text.partition("=")
+    if not equals or not recorded or not scorer:
+        raise ConfigError(
+            f"--label {text}: name a recorded label and a scorer, such as --label success=task_completion"
+        )
+    return recorded, scorer
+
+
+def _json(_: Run, made: Audit) -> Iterable[str]:
+    return (made.model_dump_json(indent=2), "\n")
+
+
+_KINDS: Mapping[str, Callable[[Run, Audit], Iterable[str]]] = {".json": _json, ".html": html_report}

@@ -1,0 +1,196 @@
+"""``judgekit compare-judges``: ask two or more judges the same question about the same samples."""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.audits.judges import JudgeComparison, compare_judges
+from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels, value_of
+from judgekit.cli.app import app
+from judgekit.cli.asked import Asked
+from judgekit.cli.kept import Kept
+from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
+from judgekit.cli.run import (
+    ConfigFile,
+    DryRun,
+    Limit,
+    Offline,
+    References,
+    Sampled,
+    Seed,
+    Strict,
+    built,
+    plan,
+    score_anew,
+)
+from judgekit.config import Config, ScorerSpec
+from judgekit.errors import ConfigError, listed
+from judgekit.reports.export import must_be_writable
+from judgekit.reports.html import html_report
+from judgekit.reports.judges import show_judges
+from judgekit.reports.terminal import console
+from judgekit.runs.results import Run
+from judgekit.runs.rows import ScorerRecord, questions_of
+from judgekit.runs.store import RUNS
+from judgekit.traces.files import must_not_be_read
+from judgekit.traces.writing import replaced
+
+_LEAST = 2
+
+
+@app.command("compare-judges")
+def compare(
+    file: Recorded,
+    scorer: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The scorer whose question they are asked, as NAME or NAME:option=value,...; see judgekit scorers."
+        ),
+    ] = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(help="A judge: a model such as openai/gpt-4.1-mini, or a name from the config; twice or more."),
+    ] = None,
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--labels",
+            help="What people answer to the question, .csv or .jsonl, as judgekit label makes them; may be repeated. Without "
+            "it, what was recorded with the conversations.",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="RECORDED", help="Take the recorded labels of this name, if it is not the scorer's."),
+    ] = None,
+    format: Format = None,
+    column: Column = None,
+    encoding: Encoding = None,
+    references: References = None,
+    config: ConfigFile = None,
+    limit: Limit = None,
+    sample: Sampled = None,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it as a file too: .json, or .html with all samples.")
+    ] = None,
+    show: Annotated[
+        int, typer.Option(min=0, help="Show N samples of which two judges say different things, for each two.")
+    ] = 3,
+    strict: Strict = False,
+    store: Kept = RUNS,
+    dry_run: DryRun = False,
+    offline: Offline = False,
+) -> None:
+    """Compare judges: how far they agree on the same samples, what each takes, and which is closer to people.
+
+    Each of them is a scorer of one run. The exit code says nothing of the difference.
+    """
+    asked = Asked(
+        file=str(file),
+        format=format,
+        columns=columns_of(column or ()),
+        encoding=encoding,
+        references=None if references is None else str(references),
+        config=None if config is None else str(config),
+        scorers=[ScorerSpec.parse(text) for text in scorer or ()],
+        limit=limit,
+        sample=sample,
+        seed=seed,
+        strict=strict,
+        offline=offline,
+    )
+    settings = asked.settings(dict(os.environ), dry_run=dry_run)
+    names = _must_differ(settings, judge or ())
+    spec, name = _question(asked.model_copy(update={"judge": names[0]}))
+    sides = {one: f"{name} ({one})" for one in names}
+    specs = tuple(
+        spec.model_copy(update={"alias": side, "options": {**spec.options, "judge": one}})
+        for one, side in sides.items()
+    )
+    asked = asked.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage})
+    scorers = built(settings, specs)
+    given = _given(labels or (), name, sides.values(), ScorerRecord.of(scorers[0]))
+    if output is not None:
+        must_be_writable(output, _KINDS)
+        must_not_be_read(output, file, references, config, *(labels or ()))
+    if dry_run:
+        plan(asked, scorers)
+        return
+    ended = score_anew(asked, settings, scorers, store)
+    code = ended.conclude(show=0)
+    if label or not labels:
+        given = _once(name, [*given, *_recorded(ended.run, label, name, sides.values())])
+    comparison = compare_judges(ended.run, sides, given)
+    show_judges(comparison, show, console())
+    if output is not None and len(ended.run):
+        with replaced(output) as written:
+            written.writelines(map(str.encode, _KINDS[output.suffix.lower()](ended.run, comparison)))
+    raise typer.Exit(code)
+
+
+def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
+    """The names of judges of which no two are the same."""
+    if len(names) < _LEAST:
+        raise ConfigError(
+            f"name two judges or more to compare, found {', '.join(names) or 'none'}: "
+            "--judge openai/gpt-4.1-mini --judge local"
+        )
+    for one, other in combinations(names, 2):
+        if settings.judge(one) == settings.judge(other):
+            raise ConfigError(
+                f"the judges {one} and {other} are the same one, with the same settings, and would say the same: "
+                "name another; draws=5 behind the scorer asks one judge again and again"
+            )
+    return names
+
+
+def _question(asked: Asked) -> tuple[ScorerSpec, str]:
+    """The one scorer, which asks the judge that it is given, and its name."""
+    settings = asked.settings(dict(os.environ))
+    specs = asked.scorers or settings.scorers
+    if len(specs) != 1:
+        found = ", ".join(one.alias or one.name for one in specs) or "none"
+        raise ConfigError(f"judges are compared by one scorer, found {found}; name it with --scorer NAME")
+    scorer = settings.build(specs[0])
+    if not questions_of(scorer):
+        raise ConfigError(f"{scorer.name} asks no judge, so that there are none to compare; see judgekit scorers")
+    if asked.judge not in settings.judges_used:
+        raise ConfigError(
+            f"{scorer.name} names its judge itself ({', '.join(settings.judges_used)}), so that none can be put in its place"
+        )
+    return specs[0], scorer.name
+
+
+def _given(paths: Sequence[Path], name: str, sides: Collection[str], record: ScorerRecord) -> Sequence[HumanLabel]:
+    """The labels in files that answer the question, whichever of the scorers they name."""
+    found = [one for path in paths for one in read_labels(path)]
+    labels = _once(name, [one for one in found if one.scorer in {name, *sides}])
+    if paths and not labels:
+        others = listed(map(repr, dict.fromkeys(one.scorer for one in found)), between=", ") or "none at all"
+        raise ConfigError(f"{listed(map(str, paths))}: expected labels of {name}, found {others}")
+    for one in labels:
+        value_of(one, record)  # what is none of the scale is said before anything is spent
+    return labels
+
+
+def _once(name: str, labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
+    """The labels as answers to one question, each once."""
+    return once(one.model_copy(update={"scorer": name}) for one in labels)
+
+
+def _recorded(run: Run, label: str | None, name: str, sides: Collection[str]) -> Sequence[HumanLabel]:
+    """What people say that was recorded with the conversations, under a name that is given, or else the scorer's."""
+    side = next(iter(sides))
+    known = {found for row in run.rows(scorer=side) for found in row.labels}
+    return recorded_labels(run, {label or name: side}) if label or name in known else ()
+
+
+_KINDS: Mapping[str, Callable[[Run, JudgeComparison], Iterable[str]]] = {
+    ".json": lambda _, comparison: (comparison.model_dump_json(indent=2), "\n"),
+    ".html": lambda run, comparison: html_report(run, judges=comparison),
+}

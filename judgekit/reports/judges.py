@@ -1,0 +1,135 @@
+"""Judges held against each other, as a terminal shows it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import JsonValue
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.table import Table
+
+from judgekit.audits.judges import Closer, Flip, JudgeComparison, LeftOut, Pair, Verdict
+from judgekit.reports.audit import left_out
+from judgekit.reports.terminal import harmless, table
+from judgekit.runs.receipts import Figure
+
+_ALPHA = 0.05
+_NAMES_SHOWN = 2
+"""Figures of agreement in a table; all are in the JSON."""
+
+
+def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
+    """What each judge took, how far it agrees with the others and with people, and ``show`` flips of each pair."""
+    for columns, rows in (sides(comparison), pairs(comparison)):
+        on.print(table(columns, rows))
+    for line in told(comparison):
+        on.print(harmless(line))
+    for pair in comparison.pairs if show else ():
+        if pair.flips:
+            shown = f", {show:,} of them shown" if show < len(pair.flips) else ""
+            on.print()
+            on.print(harmless(f"{_names(pair)}, {len(pair.flips):,} flipped{shown}:"))
+            on.print(Padding(_flips(pair, pair.flips[:show]), (0, 0, 0, 2)))
+
+
+def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """The heads of a table, and a line for each judge: what a request took, and how far people agree with it."""
+    names = _figures([one.people for one in comparison.sides])
+    rows = [
+        (
+            one.judge,
+            "-" if one.seconds is None else f"{one.seconds:.2f}",
+            *((f"{one.labelled:,}", *_cells(names, one.people)) if names else ()),
+        )
+        for one in comparison.sides
+    ]
+    people = ("labelled", *(f"{name} with people" for name in names)) if names else ()
+    return ("judge", "seconds a request", *people), rows
+
+
+def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """The same for each pair of judges: how often they say different things, and how far they agree."""
+    names = _figures([one.agreement for one in comparison.pairs])
+    rows = [
+        (_names(one), f"{one.n:,}", f"{len(one.flips):,}", *_cells(names, one.agreement)) for one in comparison.pairs
+    ]
+    return ("judges", "n", "flips", *names), rows
+
+
+def told(comparison: JudgeComparison) -> Iterator[str]:
+    """What there is to say below the tables: a line each."""
+    for pair in comparison.pairs:
+        if pair.left_out:
+            outcomes = ", ".join(_outcome(pair, one) for one in pair.left_out)
+            yield f"{_names(pair)}: not compared: {sum(one.samples for one in pair.left_out):,} ({outcomes})"
+        if pair.closer is not None:
+            yield f"{_names(pair)}, held against people: {_closer(pair, pair.closer)}"
+    lost: dict[str, list[str]] = {}
+    for side in comparison.sides:
+        for line in left_out(side.left_out):
+            lost.setdefault(line, []).append(side.judge)
+    for line, judges in lost.items():
+        yield line if len(judges) == len(comparison.sides) else f"{' and '.join(judges)}: {line}"
+
+
+def shown(comparison: JudgeComparison) -> JsonValue:
+    """The same for a page, with all flips."""
+    scorers = {one.judge: one.scorer for one in comparison.sides}
+    made = {"Each judge": sides(comparison), "Each two judges": pairs(comparison)}
+    tables: list[JsonValue] = [
+        {"title": title, "heads": [*heads], "rows": [[*row] for row in rows]} for title, (heads, rows) in made.items()
+    ]
+    flips: list[JsonValue] = [
+        {"scorer": scorers[one.a], **one.model_dump(mode="json", include={"a", "b", "flips"})}
+        for one in comparison.pairs
+    ]
+    return {"tables": tables, "told": [*told(comparison)], "pairs": flips}
+
+
+def _names(pair: Pair) -> str:
+    return f"{pair.a} and {pair.b}"
+
+
+def _figures(found: Sequence[Mapping[str, Figure]]) -> Sequence[str]:
+    return [*dict.fromkeys(name for one in found for name in one)][:_NAMES_SHOWN]
+
+
+def _cells(names: Sequence[str], figures: Mapping[str, Figure]) -> Iterator[str]:
+    return (str(figures[name]) if name in figures else "-" for name in names)
+
+
+def _outcome(pair: Pair, one: LeftOut) -> str:
+    outcomes = [status or "missing" for status in (one.a, one.b)]
+    if outcomes[0] == outcomes[1]:
+        return f"{one.samples:,} {outcomes[0]} by both"
+    sides = zip(outcomes, (pair.a, pair.b), strict=True)
+    return f"{one.samples:,} {' and '.join(f'{status} by {judge}' for status, judge in sides if status != 'scored')}"
+
+
+def _closer(pair: Pair, found: Closer) -> str:
+    is_right = found.test == "exact McNemar"
+    of, than = ("is right on", "is right") if is_right else ("has a mean closeness of", "is closer")
+    adjusted = f" ({found.p_holm:.2g} adjusted for all pairs)" if found.p_holm != found.p else ""
+    verdict = "no evidence that one is better"
+    if found.p_holm < _ALPHA:
+        verdict = f"{pair.b if found.b > found.a else pair.a} is better"
+    return (
+        f"of n={found.n:,}, {pair.a} {of} {found.a:.1%}, {pair.b} on {found.b:.1%}; "
+        f"on {found.only_a:,} {pair.a} alone {than}, on {found.only_b:,} {pair.b} alone; "
+        f"p {found.p:.2g}{adjusted} by {found.test}: {verdict}"
+    )
+
+
+def _flips(pair: Pair, shown: Sequence[Flip]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(ratio=1)
+    grid.add_column(ratio=4)
+    for one in shown:
+        said = [_said(pair.a, one.a), _said(pair.b, one.b)]
+        said += [] if one.human is None else [f"people: {one.human:.2f}"]
+        grid.add_row(harmless(f"#{one.index} {one.sample_id}"), Group(*map(harmless, said)))
+    return grid
+
+
+def _said(judge: str, one: Verdict) -> str:
+    verdict = f"{one.value:.2f}" if one.label is None else f"{one.label} ({one.value:.2f})"
+    return f"{judge}: {verdict}: {one.reason or 'no reason given'}"

@@ -1,0 +1,346 @@
+"""Audits: judges held against labels of people."""
+
+import random
+from math import inf
+
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from judgekit.audits.audit import audit
+from judgekit.audits.drawing import draw
+from judgekit.audits.labels import HumanLabel
+from judgekit.errors import ConfigError
+from judgekit.score import Score
+from judgekit.stats.intervals import wilson
+
+pytestmark = pytest.mark.usefixtures("quick")
+TONE = {"fitting": 1.0, "lacking": 0.0}
+FAILED = Score.failed("tone", "broken", error="OverloadError")
+
+
+def imperfect(n, *, share=0.7, sensitivity=0.95, specificity=0.85, seed=0):
+    """What is so of n samples, and what a judge with these errors says."""
+    dice = random.Random(seed)  # noqa: S311 - no secret
+    truth = [float(dice.random() < share) for _ in range(n)]
+    right = [dice.random() < (sensitivity if one else specificity) for one in truth]
+    return truth, [one if is_right else 1 - one for one, is_right in zip(truth, right, strict=True)]
+
+
+def drawn_from(run, truth, n, *, by_verdict=False, seed=0, **fields):
+    return [
+        HumanLabel(
+            sample=one.id,
+            scorer="tone",
+            value=truth[one.number],
+            run=run.number,
+            number=one.number,
+            drawn=one.drawn,
+            probability=one.probability,
+            **fields,
+        )
+        for one in draw(run, "tone", n, by_verdict=by_verdict, seed=seed)
+    ]
+
+
+def tone(found):
+    (scorer,) = found.scorers
+    return scorer
+
+
+def test_a_binary_judge_is_held_against_a_random_sample(judged):
+    truth, verdicts = imperfect(400)
+    run = judged(verdicts)
+    labels = drawn_from(run, truth, 100)
+    found = tone(audit(run, labels))
+    human = [truth[one.number] for one in labels]
+    said = [verdicts[one.number] for one in labels]
+    assert (found.kind, found.n, found.labels, found.annotators, found.drawn) == ("binary", 100, 100, 1, "random")
+    assert list(found.agreement) == ["kappa", "agreement", "AC1", "sensitivity", "specificity"]
+    kappa = found.agreement["kappa"]
+    assert kappa.value == pytest.approx(cohen_kappa_score(human, said))
+    assert kappa.low < kappa.value < kappa.high
+    pairs = list(zip(human, said, strict=True))
+    tp, fn, fp, tn = (pairs.count(pair) for pair in ((1, 1), (1, 0), (0, 1), (0, 0)))
+    assert found.counts.model_dump() == {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
+    assert found.confusion == {"lacking": {"lacking": tn, "fitting": fp}, "fitting": {"lacking": fn, "fitting": tp}}
+    sensitivity = found.agreement["sensitivity"]
+    assert (sensitivity.value, (sensitivity.low, sensitivity.high)) == (tp / (tp + fn), wilson(tp, tp + fn)[:2])
+    assert found.raw.value == sum(verdicts) / 400
+    assert (found.correction.method, found.correction.assumes, found.correction.refused) == ("PPI++", "", "")
+    corrected = found.correction.corrected
+    assert corrected.low < sum(truth) / 400 < corrected.high
+    assert found.correction.worth > 100
+    assert len(found.disagreements) == fn + fp
+    assert {one.reason for one in found.disagreements} == {f"as {one.index}" for one in found.disagreements}
+    assert {*found.opinions} == {one.number for one in labels}
+
+
+def test_where_all_samples_are_labelled_the_corrected_mean_is_that_of_the_labels(judged, said):
+    found = tone(audit(judged([1.0] * 12), said({index: index % 4 > 0 for index in range(12)})))
+    assert (found.drawn, found.correction.method, found.correction.corrected.value) == ("all", "labels alone", 0.75)
+    assert found.agreement["kappa"].value == 0  # a judge that passes everything
+    assert found.raw.value == 1
+
+
+def test_labels_drawn_by_the_verdict_count_for_all_of_their_verdict(judged):
+    truth, verdicts = imperfect(1_000, share=0.9, sensitivity=0.98, specificity=0.7)
+    run = judged(verdicts)
+    found = tone(audit(run, drawn_from(run, truth, 200, by_verdict=True)))
+    assert (found.drawn, found.correction.method) == ("stratified", "stratified PPI++")
+    assert found.correction.corrected.low < sum(truth) / 1_000 < found.correction.corrected.high
+    whole = cohen_kappa_score(truth, verdicts)
+    assert found.agreement["kappa"].low < whole < found.agreement["kappa"].high
+    table = found.counts
+    in_sheet = table.tp / (table.tp + table.fn)
+    sensitivity = sum(a == b == 1 for a, b in zip(truth, verdicts, strict=True)) / sum(truth)
+    assert abs(found.agreement["sensitivity"].value - sensitivity) < abs(in_sheet - sensitivity)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        (lambda index, verdict: not verdict or index % 12 == 0, "verdicts of the judge"),
+        (lambda index, verdict: index % 5 == 0 and index < 300, "messages"),
+        (lambda index, verdict: index < 60, "domains ('air'"),
+    ],
+)
+def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged):
+    truth, verdicts = imperfect(400)
+    run = judged(verdicts, domains=["air"] * 60 + ["retail"] * 340)
+    labels = [
+        HumanLabel(sample=f"s{index}", scorer="tone", value=truth[index])
+        for index in range(400)
+        if chosen(index, verdicts[index])
+    ]
+    found = tone(audit(run, labels, guarantee=0.2))
+    assert found.drawn == "unknown"
+    assert found.correction.corrected is None
+    assert found.correction.refused.startswith("the labelled samples are not like the others: ")
+    assert said in found.correction.refused
+    assert "judgekit label 1 draws them" in found.correction.refused
+    assert found.guarantee.refused == found.correction.refused
+
+
+def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_speaks_against_it(judged):
+    truth, verdicts = imperfect(400)
+    run = judged(verdicts)
+    labels = [HumanLabel(sample=f"s{index}", scorer="tone", value=truth[index]) for index in range(3, 400, 4)]
+    correction = tone(audit(run, labels)).correction
+    assert correction.method == "PPI++"
+    assert "random sample of the run, which nobody says" in correction.assumes
+
+
+def test_five_labels_are_refused(judged, said):
+    truth, verdicts = imperfect(100)
+    run = judged(verdicts)
+    found = tone(audit(run, drawn_from(run, truth, 5)))
+    assert found.n == 5
+    assert found.correction.corrected is None
+    assert "labels of 5 samples are too few" in found.correction.refused
+
+
+def test_trials_of_one_task_count_as_one(judged):
+    truth, verdicts = imperfect(50)
+    single = tone(audit(run := judged(verdicts * 4), drawn_from(run, truth * 4, 200)[:100]))
+    groups = [f"task {index % 50}" for index in range(200)]
+    run = judged(verdicts * 4, groups=groups)
+    grouped = tone(audit(run, drawn_from(run, truth * 4, 200)[:100]))
+    for one, other in (
+        (grouped.agreement["kappa"], single.agreement["kappa"]),
+        (grouped.agreement["agreement"], single.agreement["agreement"]),
+        (grouped.correction.corrected, single.correction.corrected),
+    ):
+        assert one.high - one.low > 1.1 * (other.high - other.low)
+        assert "groups" in one.method
+
+
+def test_ordinal_values_are_held_together_by_weighted_kappa(judged, said):
+    scale = {"bad": 0.0, "fair": 0.5, "good": 1.0}
+    verdicts = [0.0, 0.5, 1.0, 1.0] * 5
+    human = ["bad", "good", "good", "fair"] * 5
+    found = tone(audit(judged(verdicts, scale=scale), said(dict(enumerate(human)))))
+    worth = [scale[one] for one in human]
+    as_ranks = [[int(2 * one) for one in values] for values in (worth, verdicts)]
+    assert found.kind == "ordinal"
+    assert next(iter(found.agreement)) == "weighted kappa"
+    assert found.agreement["weighted kappa"].value == pytest.approx(cohen_kappa_score(*as_ranks, weights="quadratic"))
+    assert found.confusion["fair"] == {"bad": 0, "fair": 0, "good": 5}
+    assert found.counts is None
+
+
+def test_continuous_values_are_held_together_by_alpha_and_a_rank_correlation(judged, said):
+    verdicts = [index / 20 for index in range(20)]
+    human = {index: min(1, verdict + 0.04) for index, verdict in enumerate(verdicts)}
+    found = tone(audit(judged(verdicts, scale={}), said(human)))
+    assert (found.kind, [*found.agreement]) == ("continuous", ["alpha", "rank correlation"])
+    assert found.agreement["rank correlation"].value == pytest.approx(1)
+    assert found.agreement["alpha"].value > 0.9
+    assert found.confusion == {}
+
+
+def test_several_people_are_held_against_each_other_too(judged, said):
+    truth, verdicts = imperfect(120)
+    dice = random.Random(1)  # noqa: S311 - no secret
+    labels = [
+        one
+        for name in ("ann", "bob", "cem")
+        for one in said(
+            {index: abs(value - (dice.random() < 0.1)) for index, value in enumerate(truth)}, annotator=name
+        )
+    ]
+    found = tone(audit(judged(verdicts), labels))
+    people = found.people
+    assert (people.samples, found.annotators, found.labels) == (120, 3, 360)
+    assert people.agreement["two people"].value == pytest.approx(0.82, abs=0.08)  # 0.9**2 + 0.1**2
+    assert people.agreement["judge with one person"].value > 0.75
+    assert people.passed is True
+    assert "may stand in for one of them" in people.alternative
+    assert any("what most say" in note for note in found.notes)
+
+
+def test_an_even_split_is_left_out_of_agreement_and_counted(judged, said):
+    labels = [*said(dict.fromkeys(range(20), 1), annotator="ann"), *said({0: 0, 1: 1}, annotator="bob")]
+    found = tone(audit(judged([1.0] * 20), labels))
+    assert (found.n, found.labels) == (19, 22)
+    assert found.left_out == {"people are evenly split (left out of agreement alone)": 2}
+    assert found.correction.corrected.value == pytest.approx(19.5 / 20)
+
+
+def test_one_class_only_leaves_kappa_undefined_and_says_so(judged, said):
+    found = tone(audit(judged([1.0, 0.0] * 20), said(dict.fromkeys(range(40), 1))))
+    assert found.agreement["specificity"].value is None
+    assert found.agreement["kappa"].value == 0
+    assert any("people say 1 of all labelled samples" in note for note in found.notes)
+
+
+def test_what_could_not_be_used_is_counted_and_named(judged, said):
+    run = judged([1.0] * 20 + [FAILED])
+    labels = said({**dict.fromkeys(range(15), 1), 15: None, 20: 1, 77: 1})
+    found = audit(run, labels)
+    assert tone(found).left_out == {"drawn and left blank": 1, "failed by the judge": 1}
+    assert found.unmatched == {"run 1 has no score of such a sample: 's77'": 1}
+    assert any("1 others have no value" in note for note in tone(found).notes)
+
+
+def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
+    found = audit(judged([1.0] * 20), said({77: 1}))
+    assert tone(found).correction.refused == "no label is of use: run 1 has no score of such a sample: 's77'"
+    assert tone(found).n == 0
+
+
+def test_without_labels_nothing_is_corrected(judged):
+    found = tone(audit(judged([1.0] * 20)))
+    assert (found.correction.refused, found.agreement, found.raw.value) == ("there are no labels", {}, 1)
+
+
+def test_a_judge_that_favours_long_conversations_is_found_out(judged, said):
+    verdicts = [float(index % 10 > 3) for index in range(60)]
+    found = tone(audit(judged(verdicts, messages=lambda index: 1 + index % 10), said({i: i % 2 for i in range(60)})))
+    assert found.bias["length"].low > 0.2
+
+
+def test_pairwise_flips_and_the_place_that_they_prefer_are_counted(judged, said):
+    def pair(first, other):
+        verdicts = [{"shown_first": "trace", "preferred": first}, {"shown_first": "rival", "preferred": other}]
+        details = {"flipped": "tie" not in (first, other) and first != other, "verdicts": verdicts}
+        return Score.scored("tone", 0.5, label="position_bias", details=details)
+
+    same = Score.scored("tone", 0.5, label="same", details={"flipped": False, "verdicts": []})
+    scores = [pair("trace", "rival")] * 3 + [pair("rival", "trace"), pair("trace", "trace"), pair("tie", "rival"), same]
+    bias = tone(audit(judged(scores, scale={}), ())).bias
+    assert bias["position"].value == pytest.approx(4 / 6)
+    assert bias["first place, where it flips"].value == 0.75
+
+
+def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, said):
+    sure = [Score.scored("tone", 1.0, label="fitting", confidence=1.0)] * 150
+    unsure = [Score.scored("tone", 1.0, label="fitting", confidence=0.6)] * 50
+    human = dict.fromkeys(range(150), 1) | {index: index % 2 for index in range(150, 200)}
+    found = tone(audit(judged(sure + unsure), said(human), guarantee=0.05))
+    assert 0.6 < found.guarantee.threshold <= 1
+    assert (found.guarantee.kept.value, found.guarantee.risk.value) == (0.75, 0)
+    assert found.calibration.value == pytest.approx(0.25 * 0.1)
+    assert tone(audit(judged([1.0] * 200), said(human), guarantee=0.05)).guarantee.refused.startswith(
+        "no labelled verdict says how sure the judge is"
+    )
+
+
+@pytest.mark.parametrize(
+    ("scale", "drawn", "confidence", "human", "why"),
+    [
+        (TONE, "random", None, 1, "no labelled verdict says how sure the judge is"),
+        (TONE, "stratified", 0.9, 1, "the samples were drawn by the judge's verdict"),
+        ({}, "random", 0.9, 0.3, "values that are no labels are not right or wrong"),
+        (TONE, "random", 0.9, 0, "50 are wrong, which is no less than the 0.1"),  # it is always wrong
+    ],
+)
+def test_no_guarantee_is_given_that_labels_cannot_carry(scale, drawn, confidence, human, why, judged, said):
+    run = judged([Score.scored("tone", 1.0, confidence=confidence)] * 60, scale=scale)
+    found = tone(audit(run, said(dict.fromkeys(range(50), human), drawn=drawn), guarantee=0.1)).guarantee
+    assert (found.threshold, found.kept) == (None, None)
+    assert why in found.refused
+
+
+def test_three_verdicts_drawn_at_any_rate_count_for_what_they_stand_for(judged):
+    scale = {"bad": 0.0, "fair": 0.5, "good": 1.0}
+    verdicts = [0.0] * 101 + [0.5] * 211 + [1.0] * 688
+    run = judged(verdicts, scale=scale)
+    labels = [one.model_copy(update={"value": 1.0}) for one in drawn_from(run, verdicts, 90, by_verdict=True)]
+    found = tone(audit(run, labels))
+    low, high = found.agreement["agreement"].low, found.agreement["agreement"].high
+    assert found.agreement["agreement"].value == pytest.approx(0.688, abs=0.01)
+    assert low < 0.688 < high
+    assert found.correction.method == "stratified PPI++"
+
+
+def test_a_verdict_of_which_hardly_any_sample_is_labelled_is_named(judged, said):
+    run = judged([1.0] * 50 + [0.0] * 50)
+    found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), drawn="stratified")))
+    assert found.correction.refused == (
+        "people labelled 1 of the samples with the verdict 'lacking'; it takes 2 or more of each"
+    )
+
+
+def test_samples_of_one_task_alone_carry_no_mean(judged, said):
+    run = judged([1.0, 0.0] * 50, groups=["the same"] * 20 + [f"task {index}" for index in range(80)])
+    found = tone(audit(run, said(dict.fromkeys(range(20), 1), drawn="random")))
+    assert found.correction.refused == "the labelled samples are of too few groups, which count once each"
+
+
+def test_what_people_cannot_tell_is_no_label(judged, said):
+    run = judged([1.0] * 20, scale={**TONE, "not_applicable": "skipped"})
+    found = tone(audit(run, said({**dict.fromkeys(range(19), 1), 19: "not_applicable"})))
+    assert (found.n, found.left_out) == (19, {"people say that the question does not apply, or cannot tell": 1})
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "said"),
+    [
+        (
+            [HumanLabel(sample="s1", scorer="tune", value=1)],
+            {},
+            "no scorer of run 1 is called 'tune', did you mean 'tone'?",
+        ),
+        ([], {"guarantee": 0}, "guarantee is a share between 0 and 1, found 0"),
+        ([], {"guarantee": 0.1, "delta": inf}, "delta is a share between 0 and 1, found inf"),
+    ],
+)
+def test_what_cannot_be_audited_says_why(labels, options, said, judged):
+    with pytest.raises(ConfigError) as refused:
+        audit(judged([1.0] * 3), labels, **options)
+    assert said in str(refused.value)
+
+
+def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
+    truth, verdicts = imperfect(200)
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    assert run.audited == {"tone": "not audited"}
+    labels = drawn_from(run, truth, 60)
+    found = audit(run, labels)
+    assert audit(run, labels) == found
+    receipt = run.receipts["tone"].receipt
+    assert run.audited == {"tone": receipt.told}
+    assert receipt.told.startswith("audited: kappa .")
+    assert (receipt.n, receipt.drawn, receipt.run, receipt.fingerprint) == (60, "random", 1, run.scorers[0].signature)
+    assert (receipt.population.samples, receipt.labelled.samples) == (200, 60)
+    assert receipt.confusion == tone(found).counts

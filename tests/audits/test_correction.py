@@ -1,0 +1,194 @@
+"""Means that are corrected by the errors of the judge elsewhere."""
+
+import random
+
+import pytest
+
+from judgekit.audits.audit import audit
+from judgekit.audits.correction import Errors, corrected, independence, rogan_gladen
+from judgekit.audits.population import differences, population_of
+from judgekit.reports.gates import check_gates
+from judgekit.runs.receipts import Counts
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Input
+from judgekit.stats.misclassification import rogan_gladen as estimated
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+def verdicts_of(n, share, *, sensitivity=0.95, specificity=0.85, seed=0):
+    dice = random.Random(seed)  # noqa: S311 - no secret
+    truth = [float(dice.random() < share) for _ in range(n)]
+    right = [dice.random() < (sensitivity if one else specificity) for one in truth]
+    return truth, [one if is_right else 1 - one for one, is_right in zip(truth, right, strict=True)]
+
+
+@pytest.fixture
+def audited(judged, said, tmp_path):
+    """A run of 200 samples, all of them labelled and audited, in a file in which later runs are kept too."""
+    truth, verdicts = verdicts_of(200, 0.6)
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    audit(run, said(dict(enumerate(truth))))
+    return run
+
+
+def test_the_audited_run_has_the_correction_of_its_audit(audited):
+    assert corrected(audited, "tone") == audited.receipts["tone"].receipt.correction
+    assert corrected(audited, "tone").method == "labels alone"
+
+
+def test_a_later_run_of_the_same_judge_is_corrected_by_its_errors_in_the_audit(audited, judged):
+    truth, verdicts = verdicts_of(500, 0.9, seed=1)
+    run = judged(verdicts, store=audited.store.path)
+    found = corrected(run, "tone")
+    counts = audited.receipts["tone"].receipt.confusion
+    expected = estimated(int(sum(verdicts)), 500, counts.tp, counts.fp, counts.fn, counts.tn)
+    assert (found.method, found.refused) == ("Rogan-Gladen", "")
+    assert (found.corrected.value, found.corrected.low) == (expected.value, expected.interval.low)
+    assert found.corrected.low < sum(truth) / 500 < found.corrected.high
+    assert "errs here as often as on the labelled samples of run 1" in found.assumes
+
+
+def test_a_run_that_went_on_since_its_audit_is_to_be_audited_again(audited, judged):
+    audited.store._db.execute("DELETE FROM scores WHERE sample = 7")
+    later = type(audited)(audited.store, audited.record)
+    assert "run 1 has other scores than run 1 had when it was audited" in corrected(later, "tone").refused
+
+
+def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores_are_the_same(judged, said, tmp_path):
+    def recorded(run):
+        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified=0),)
+        return Run(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
+
+    truth, verdicts = verdicts_of(40, 0.6)
+    first, again, other = (
+        recorded(judged(one, store=tmp_path / "runs.sqlite")) for one in (verdicts, verdicts, [1.0] * 40)
+    )
+    audit(first, said(dict(enumerate(truth))))
+    assert corrected(again, "tone") == corrected(first, "tone")
+    assert "run 3 has other scores than run 1 had" in corrected(other, "tone").refused
+    first.store._db.execute("DELETE FROM runs WHERE number = 1")
+    assert corrected(again, "tone").method == "Rogan-Gladen"
+
+
+def test_labels_of_another_run_correct_this_one_and_give_no_receipt_in_the_place_of_a_better_one(audited, judged, said):
+    _, verdicts = verdicts_of(300, 0.9, seed=2)
+    run = judged(verdicts, store=audited.store.path)
+    receipt = audited.receipts["tone"].receipt
+    elsewhere = said(dict(enumerate(verdicts_of(200, 0.6)[0])), run=1)
+    (found,) = audit(run, elsewhere).scorers
+    assert (found.drawn, found.n, found.correction) == ("elsewhere", 200, corrected(run, "tone"))
+    assert found.correction.method == "Rogan-Gladen"
+    assert found.disagreements == ()
+    assert any("judgekit audit 1 shows where" in note for note in found.notes)
+    assert run.receipts["tone"].receipt == receipt
+    here = said({0: 1, 1: 0})
+    (mixed,) = audit(run, [*elsewhere, *here]).scorers
+    assert (mixed.n, mixed.left_out) == (2, {"of run 1, as there are others of run 2": 200})
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"messages": lambda index: 20 + index % 5}, "messages (3 and 22 in the middle)"),
+        ({"model": "m-2"}, "not audited (the receipt of run 1 is void: judge.model was 'm-1' and is 'm-2')"),
+    ],
+)
+def test_another_population_and_another_judge_are_refused(options, why, audited, judged):
+    run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, **options)
+    found = corrected(run, "tone")
+    assert found.corrected is None
+    assert why in found.refused
+
+
+def test_other_domains_are_another_population(judged, said, tmp_path):
+    truth, verdicts = verdicts_of(200, 0.6)
+    first = judged(verdicts, store=tmp_path / "runs.sqlite", domains=["air"] * 200)
+    audit(first, said(dict(enumerate(truth))))
+    run = judged(verdicts, store=first.store.path, domains=["air"] * 60 + ["retail"] * 140)
+    assert (
+        "another kind than the labelled samples of run 1: domains ('air' 100% and 30%)"
+        in corrected(run, "tone").refused
+    )
+
+
+def errors(rows, population, tp, fp, fn, tn):
+    counts = Counts(tp=tp, fp=fp, fn=fn, tn=tn)
+    return rogan_gladen(rows, population, Errors("run 1", tp + fp + fn + tn, counts, "", population))
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ((2, 0, 1, 2), "5 labelled samples are too few"),
+        ((30, 28, 10, 12), "hardly better than chance on run 1: sensitivity + specificity - 1 is .05 ["),
+        ((60, 0, 9, 0), "people call all of run 1 successes, so that the judge's specificity is unknown"),
+        ((0, 9, 0, 60), "people call all of run 1 failures, so that the judge's sensitivity is unknown"),
+        (
+            (60, 20, 60, 60),
+            "the judge passes .95 [.91, .97] of this run, which cannot be if it errs as on run 1: there it passes .50 of",
+        ),
+    ],
+)
+def test_errors_that_tell_nothing_of_this_run_are_refused(counts, said, judged):
+    run = judged([1.0] * 190 + [0.0] * 10)
+    rows = list(run.rows(scorer="tone"))
+    found = errors(rows, population_of(rows, dict(run.store.conducts(1))), *counts)
+    assert found.corrected is None
+    assert said in found.refused
+
+
+def test_what_cannot_be_seen_cannot_be_compared(judged):
+    run = judged([1.0, 0.0] * 50)
+    rows = list(run.rows(scorer="tone"))
+    assert "nothing is known of run 1" in errors(rows, population_of(rows, {}), 40, 5, 5, 40).refused
+
+
+def test_values_that_are_no_verdicts_of_yes_or_no_are_refused(judged, said, tmp_path):
+    first = judged([0.2, 0.8] * 20, store=tmp_path / "runs.sqlite", scale={})
+    audit(first, said(dict.fromkeys(range(40), 0.5)))
+    run = judged([0.2, 0.8] * 20, store=first.store.path, scale={})
+    assert "not judged as yes or no, 0 or 1" in corrected(run, "tone").refused
+
+
+def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said, tmp_path):
+    truth, verdicts = verdicts_of(400, 0.7)
+    first = judged(verdicts, store=tmp_path / "runs.sqlite")
+    audit(first, said({index: truth[index] for index in range(400) if not verdicts[index] or index % 12 == 0}))
+    run = judged(verdicts[:300], store=first.store.path)
+    assert "the labelled samples are not like the others" in corrected(run, "tone").refused
+
+
+def test_trials_of_one_task_are_worth_fewer_verdicts():
+    assert independence([1.0, 0.0] * 50, [None] * 100) == 1
+    assert independence([1.0] * 50 + [0.0] * 50, [f"task {index // 10}" for index in range(100)]) < 0.15
+    assert independence([1.0] * 20, ["one", "two"] * 10) == 0.1
+
+
+def test_samples_that_are_alike_seldom_look_like_two_populations(judged):
+    dice = random.Random(0)  # noqa: S311 - no secret
+    lengths = [dice.randint(1, 40) for _ in range(400)]
+    run = judged([1.0] * 400, messages=lengths.__getitem__)
+    rows, conducts = list(run.rows()), dict(run.store.conducts(1))
+    taken = 0
+    for _ in range(200):
+        dice.shuffle(rows)
+        taken += bool(differences(population_of(rows[:60], conducts), population_of(rows[60:], conducts)))
+    assert taken <= 8  # of 200 at 0.01: more than 8 have a probability of 0.0001
+
+
+def test_gates_ask_for_corrected_means_and_say_why_there_is_none(audited, judged):
+    met, missed, lower = check_gates(
+        audited, ["tone.corrected >= 0.5", "tone.corrected.upper < 50%", "tone.corrected.lower >= 0.4"]
+    ).gates
+    assert (met.met, missed.met, lower.met) == (True, False, True)
+    assert met.found.startswith("found 0.585 ")
+    assert met.found.endswith("(labels alone)")
+    run = judged([1.0] * 40, store=audited.store.path, model="m-2")
+    (void,) = check_gates(run, ["tone.corrected >= 0"]).gates
+    assert not void.met
+    assert "judge.model was 'm-1' and is 'm-2'); judgekit audit 2 holds its judge against labels of people" in str(void)
+    (alone,) = check_gates(judged([1.0] * 40), ["tone.corrected >= 0"]).gates
+    assert str(alone).startswith(
+        "not met: tone.corrected >= 0: tone has no corrected value: not audited; judgekit audit"
+    )

@@ -1,0 +1,112 @@
+"""The command ``judgekit audit``."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judgekit import HumanMessage, PromptScorer, Sample, ScriptedJudge, ToolCallF1, load_prompt, run
+from judgekit.runs.store import RUNS
+from judgekit.traces.trace import Label
+
+HOSTILE = "\x1b[2J\u202e"
+
+
+def kept(store=RUNS, labels=(), prefix="s"):
+    """Keeps a run of 24 conversations, of which the judge finds the tone of every third one lacking."""
+    judge = ScriptedJudge(
+        lambda request: {
+            "reason": f"as heard {HOSTILE}",
+            "evidence": [],
+            "verdict": "lacking" if request.messages[1].content.count("!") else "fitting",
+        }
+    )
+    samples = [
+        Sample.of([HumanMessage("Hi!" if number % 3 == 0 else "Hi")], id=f"{prefix}{number}") for number in range(24)
+    ]
+    samples = [
+        one.model_copy(
+            update={"trace": one.trace.model_copy(update={"labels": tuple(Label(*label) for label in labels)})}
+        )
+        for one in samples
+    ]
+    run(samples, [PromptScorer(load_prompt("tone"), judge), ToolCallF1()], store=store)
+
+
+def written(values, path="labels.csv", prefix="s"):
+    lines = [f"{prefix}{number},tone,{value},ann" for number, value in enumerate(values)]
+    Path(path).write_text("\n".join(["sample,scorer,value,annotator", *lines]), encoding="utf-8")
+    return path
+
+
+def test_a_run_is_audited_and_leaves_a_receipt_beside_it(cli):
+    kept()
+    written(["lacking", "fitting", "lacking"] * 8)
+    code, out, err = cli("audit", "last", "--labels", "labels.csv", "--show", 2)
+    assert (code, err) == (0, "")
+    assert "kappa .40 [" in out  # of 24 samples 16 equal: (2/3 - 4/9) / (1 - 4/9)
+    assert "the worst 2 of 8" in out
+    (receipt,) = Path(".judgekit/receipts").iterdir()
+    assert json.loads(receipt.read_text(encoding="utf-8"))["n"] == 24
+
+
+def test_what_was_recorded_cannot_steer_the_terminal(cli):
+    kept(prefix=f"s{HOSTILE}")
+    written(["lacking"] * 24, prefix=f"s{HOSTILE}")
+    _, out, _ = cli("audit", 1, "--labels", "labels.csv")
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+
+
+def test_an_audit_is_written_as_json_or_as_a_page(cli):
+    kept()
+    written(["fitting"] * 24)
+    assert cli("audit", 1, "--labels", "labels.csv", "--guarantee", 0.1, "--delta", 0.1, "-o", "found.json").code == 0
+    found = json.loads(Path("found.json").read_text(encoding="utf-8"))
+    (tone,) = found["scorers"]
+    assert (found["sources"], tone["n"], tone["correction"]["corrected"]["value"]) == (["labels.csv"], 24, 1)
+    assert tone["guarantee"]["alpha"] == 0.1
+    assert cli("audit", 1, "--labels", "labels.csv", "-o", "found.html").code == 0
+    assert Path("found.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+
+
+def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
+    kept(labels=[("was_kind", "fitting"), ("tool_call_f1", 1)])
+    code, out, _ = cli("audit", 1, "--label", "was_kind=tone", "-o", "found.json")
+    assert code == 0
+    found = json.loads(Path("found.json").read_text(encoding="utf-8"))
+    assert (found["sources"], found["scorers"][0]["n"]) == (["recorded with the conversations"], 24)
+    assert found["unmatched"] == {"tool_call_f1 asks no judge": 24}
+    code, out, _ = cli("audit", 1)
+    assert "there are no labels" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((1, "--labels", "none.csv"), "none.csv"),
+        ((1, "--label", "was_kind"), "--label was_kind: name a recorded label and a scorer, such as"),
+        ((1, "--label", "was_kind=tune"), "no scorer of the run is called 'tune', did you mean 'tone'?"),
+        ((1, "--guarantee", "2"), "guarantee is a share between 0 and 1, found 2"),
+        ((9,), "holds no run 9"),
+        ((1, "-o", "found.pdf"), "found.pdf: its name must end in one of .json, .html"),
+        ((2,), "run 2 asked no judge: there is none to be audited"),
+    ],
+)
+def test_what_cannot_be_audited_says_why(words, said, cli):
+    kept()
+    run([Sample.of([HumanMessage("Hi")], id="s")], [ToolCallF1()], store=RUNS)
+    code, _, err = cli("audit", *words)
+    assert code == 2
+    assert said in err.replace("\n", " ")
+
+
+def test_a_broken_receipt_is_named_and_not_passed_over(cli):
+    kept()
+    written(["fitting"] * 24)
+    cli("audit", 1, "--labels", "labels.csv")
+    (receipt,) = Path(".judgekit/receipts").iterdir()
+    receipt.write_text("{}", encoding="utf-8")
+    code, _, err = cli("runs", 1)
+    assert code == 2
+    assert receipt.name in err.replace("\n", "")

@@ -1,0 +1,163 @@
+"""The command that asks several judges one question."""
+
+import json
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from judgekit.runs.results import Run
+
+GOAL = "agent_goal_accuracy_without_reference"
+TWO = ("--judge", "openai/a", "--judge", "openai/b")
+SAYS = {"openai/a": "101010", "openai/b": "10111x", "openai/c": "010101"}
+"""What each judge says of the samples s0 to s5: 1 achieved, 0 not, x nothing that could be used."""
+
+
+@pytest.fixture(autouse=True)
+def asked(mocked, monkeypatch) -> list[str]:
+    """The judges that are asked, each time one is."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    models: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        models.append(f"openai/{body['model']}")
+        number = int(re.search(r"tool_(\d+)", body["messages"][1]["content"])[1])
+        said = SAYS[models[-1]][number]
+        message = {"role": "assistant", "content": None, "refusal": "I would rather not."}
+        if said != "x":
+            verdict = "achieved" if said == "1" else "not_achieved"
+            reason = f"{body['model']} saw \x1b[31mtool_{number}"
+            goal = {"goal": "g", "end_state": "e", "reason": reason, "evidence": [2], "verdict": verdict}
+            message = {"role": "assistant", "content": json.dumps({"goals": [goal]})}
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        return httpx.Response(200, json={"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+
+    mocked.post("https://api.openai.com/v1/chat/completions").mock(side_effect=answer)
+    return models
+
+
+def lines(out: str) -> list[list[str]]:
+    return [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()]
+
+
+def test_each_judge_is_a_scorer_of_one_run_and_a_failure_is_no_disagreement(cli, conversations):
+    ended = cli("compare-judges", conversations(6), "--scorer", GOAL, *TWO)
+    assert (ended.code, ended.err) == (1, "")  # as of any run: not everything was scored
+    shown = lines(ended.out)
+    assert [f"{GOAL} (openai/a)", "0.500", "0.188 to 0.812", "6 of 6", "0", "0"] in shown
+    assert [f"{GOAL} (openai/b)", "0.800", "0.376 to 0.964", "5 of 6", "0", "1"] in shown
+    # of 5 samples 4 are equal; a says 1 of 3, b of 4: by chance .6 x .8 + .4 x .2 = .56
+    (pair,) = (line for line in shown if line[0] == "openai/a and openai/b")
+    kappa, agreement = (next(cell for cell in pair[3:] if cell.startswith(value)) for value in (".55", ".80 ["))
+    assert pair[1:3] == ["5", "1"]
+    assert kappa
+    assert agreement
+    assert "openai/a and openai/b: not compared: 1 (1 failed by openai/b)" in ended.out
+    at = shown.index(["openai/a and openai/b, 1 flipped:"])
+    assert shown[at + 1 : at + 3] == [
+        ["#3 s3", r"openai/a: not_achieved (0.00): a saw \x1b[31mtool_3"],
+        [r"openai/b: achieved (1.00): b saw \x1b[31mtool_3"],
+    ]
+    assert [one.name for one in Run.stored().scorers] == [f"{GOAL} (openai/a)", f"{GOAL} (openai/b)"]
+
+
+def test_it_is_asked_once_and_the_same_command_shows_the_same_again(cli, conversations, asked):
+    path = conversations(5)
+    first = cli("compare-judges", path, "--scorer", GOAL, *TWO)
+    assert (first.code, sorted(asked)) == (0, ["openai/a"] * 5 + ["openai/b"] * 5)
+    again = cli("compare-judges", path, "--scorer", GOAL, *TWO)
+    assert len(asked) == 10
+    assert again.out.splitlines()[-1] == first.out.splitlines()[-1]
+    assert ["openai/a", "-"] in lines(again.out)  # nothing was sent that could have taken its time
+    assert cli("resume").code == 0
+
+
+def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
+    Path("labels.csv").write_text(
+        f"sample,scorer,value\ns0,{GOAL},yes\ns1,{GOAL},no\ns2,{GOAL},1\ns3,{GOAL} (openai/b),0\ns4,{GOAL},1\ns5,{GOAL},no\n"
+        f"s9,{GOAL},no\ns0,tone,kind\n"
+    )
+    options = ("--labels", "labels.csv", "-o", "found.json", "--show", 0)
+    ended = cli("compare-judges", conversations(6), "--scorer", GOAL, *TWO, "--judge", "openai/c", *options)
+    assert ended.err == ""
+    told = " ".join(ended.out.split())
+    assert (
+        "openai/a and openai/b, held against people: of n=5, openai/a is right on 100.0%, openai/b on 80.0%; on 1 openai/a "
+        "alone is right, on 0 openai/b alone; p 1 by exact McNemar: no evidence that one is better" in told
+    )
+    # six of six one way: 2 / 2**6, and with the other two pairs three times as much
+    assert "p 0.031 (0.094 adjusted for all pairs) by exact McNemar" in told
+    assert "1 label left out: run 1 has no score of such a sample: 's9'" in ended.out
+    assert "openai/b: 1 label left out: failed by the judge" in ended.out
+    found = json.loads(Path("found.json").read_text())
+    assert [(side["labelled"], side["people"]["agreement"]["value"]) for side in found["sides"]] == [
+        (6, 1.0),
+        (5, 0.8),
+        (6, 0.0),
+    ]
+    (flip,) = found["pairs"][0]["flips"]
+    assert (flip["sample_id"], flip["a"]["value"], flip["b"]["value"], flip["human"]) == ("s3", 0.0, 1.0, 0.0)
+    assert found["pairs"][0]["left_out"] == [{"a": "scored", "b": "failed", "samples": 1}]
+
+
+def test_labels_that_came_with_the_conversations_are_used_by_their_name(cli, calling):
+    samples = [calling(number) for number in range(4)]
+    recorded = [
+        {"name": name, "value": value, "source": "human", "annotator": "ann"}
+        for name, value in ((GOAL, True), ("success", False))
+    ]
+    written = [json.loads(one.model_dump_json()) for one in samples]
+    for one in written:
+        one["trace"]["labels"] = recorded
+    Path("samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in written))
+    for options, right in (((), "50.0%, openai/b on 75.0%"), (("--label", "success"), "50.0%, openai/b on 25.0%")):
+        ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, *TWO, *options)
+        assert f"of n=4, openai/a is right on {right}" in ended.out
+
+
+def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_is_sent_in_a_dry_run(
+    cli, conversations, asked
+):
+    Path("judgekit.toml").write_text(
+        '[judges.mild]\nmodel = "openai/a"\nparams = {temperature = 1}\n[judges.strict]\nmodel = "openai/a"\n'
+        f'[[scorers]]\nname = "{GOAL}"\nas = "goal"\njudge = "strict"\n'
+    )
+    both = ("compare-judges", conversations(2), "--judge", "mild", "--judge", "strict")
+    assert "goal (mild)" in cli(*both, "--dry-run").out
+    assert not asked
+    ended = cli(*both, "-o", "page.html")
+    assert ended.code == 0
+    assert [one.name for one in Run.stored().scorers] == ["goal (mild)", "goal (strict)"]
+    assert "goal (strict)" in Path("page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--scorer", GOAL), "name two judges or more to compare, found none"),
+        (("--scorer", GOAL, "--judge", "openai/a"), "name two judges or more to compare, found openai/a"),
+        (("--scorer", GOAL, "--judge", "openai/a", "--judge", "openai/a"), "are the same one, with the same settings"),
+        (("--scorer", GOAL, "--judge", "openai/a", "--judge", "mine"), "no judge is called 'mine'"),
+        (TWO, "judges are compared by one scorer, found none"),
+        (("--scorer", GOAL, "--scorer", "prompt:tone", *TWO), f"by one scorer, found {GOAL}, prompt; name it with"),
+        (("--scorer", "tool_call_f1", *TWO), "tool_call_f1 asks no judge, so that there are none to compare"),
+        (("--scorer", "prompt:tone,judge=openai/c", *TWO), "tone names its judge itself (openai/c)"),
+        (("--scorer", GOAL, *TWO, "-o", "x.csv"), "its name must end in one of .json, .html"),
+        (("--scorer", GOAL, *TWO, "--labels", "tone.csv"), f"tone.csv: expected labels of {GOAL}, found 'tone'"),
+        (("--scorer", GOAL, *TWO, "--labels", "samples.json"), "labels are read from CSV"),
+        (("--scorer", "prompt:tone", *TWO, "--labels", "tone.csv"), "the label 'kind' of the sample 's0' is none that"),
+        (("--scorer", GOAL, *TWO, "--labels", "twice.csv"), "says 'no' of the sample 's0'"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_before_anything_is_sent(cli, conversations, asked, options, said):
+    Path("tone.csv").write_text("sample,scorer,value\ns0,tone,kind\n")
+    Path("twice.csv").write_text(f"sample,scorer,value\ns0,{GOAL},yes\ns0,{GOAL} (openai/a),no\n")
+    Path("samples.json").write_text("[]")
+    ended = cli("compare-judges", conversations(1), *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert not asked
+    assert not Path(".judgekit/runs.sqlite").exists()

@@ -1,0 +1,120 @@
+"""What an audit finds, on a terminal."""
+
+import io
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.audits.findings import Audit, Guarantee, Noise, ScorerAudit
+from judgekit.reports.audit import headline, parts, show_audit
+from judgekit.reports.terminal import console, printable
+from judgekit.runs.receipts import Correction, Figure
+
+PLAIN = ScorerAudit(
+    scorer="tone",
+    fingerprint=None,
+    kind="continuous",
+    raw=Figure(value=0.5),
+    correction=Correction(refused="5 labels are too few"),
+)
+
+
+def shown(audit: Audit, show: int = 3, width: int = 100) -> str:
+    made = console()
+    made.file, made.width = io.StringIO(), width
+    show_audit(audit, show, made)
+    return made.file.getvalue()
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_head_line_says_how_far_people_agree_with_the_judge(audit_saying):
+    [found] = audit_saying("").scorers
+    assert headline(found) == "kappa .71 [.58, .82], n=120 of 2 people"
+    assert headline(found.model_copy(update={"annotators": 1})).endswith("n=120 of 1 person")
+    assert headline(found.model_copy(update={"agreement": {}})) == "agreement undefined, n=120 of 2 people"
+    assert headline(PLAIN) == "no sample has both a verdict of the judge and a label of people"
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_all_that_is_found_is_shown_whatever_the_width(width, audit_saying):
+    text = shown(audit_saying(""), width=width)
+    assert max(map(len, text.splitlines())) <= width
+    for line in (
+        "audit of run 1, by labels.csv",
+        "4 labels left out: unknown",
+        "labels 1,240 labels, 120 samples on which people and the judge both decide; drawn at random from the run",
+        "1 label left out: people are divided",
+        "mean raw, by the judge 0.643 0.588 to 0.694 Wilson corrected, PPI++ 0.581 0.511 to 0.649 Wilson",
+        "tells as much as 187 labels would alone, without the judge assumes: labels drawn at random",
+        "agreement kappa 0.710 0.580 to 0.820 Wilson sensitivity -",
+        "confusion people down, the judge across yes no yes 63 5 no 12 0",
+        "among people two people 0.900 0.800 to 0.950 Wilson",
+        "it may stand in",
+        "bias length -0.100 -0.300 to 0.100 Wilson",
+        "calibration expected calibration error 0.050",
+        "noise flip rate 0.080 0.050 to 0.120 Wilson near the threshold 0.110",
+        "480 draws of at most 960 in all variance of a single verdict 0.200: item 75%, draw 25% draw twice",
+        "where the confidence is at least 0.8, people say otherwise of at most 10% of the verdicts, with a probability",
+        "notes a note",
+        "disagreements all 2, the worst first",
+        "the judge: yes (1.00): it says so anna: no (0.00): nothing came a person: no (0.00)",
+    ):
+        assert line in words(text)
+
+
+def test_the_figures_of_all_parts_stand_below_each_other(audit_saying):
+    figures = [line for line in shown(audit_saying("")).splitlines() if line.rstrip().endswith("Wilson")]
+    assert len(figures) == 11
+    assert len({re.search(r"\d\.\d{3} ", line).end() for line in figures}) == 1
+
+
+def test_as_many_disagreements_are_shown_as_are_asked_for(audit_saying):
+    text = shown(audit_saying(""), show=1)
+    assert "the worst 1 of 2" in text
+    assert (text.count("it says so"), shown(audit_saying(""), show=0).count("disagreements")) == (1, 0)
+
+
+def test_what_is_refused_is_said_with_its_reason_and_has_no_number():
+    refused = PLAIN.model_copy(update={"guarantee": Guarantee(alpha=0.1, delta=0.05, refused="no verdict is sure")})
+    text = words(shown(Audit(run=1, scorers=[refused])))
+    assert "mean raw, by the judge 0.500 not corrected: 5 labels are too few" in text
+    assert (
+        "not promised that people say otherwise of at most 10% of the verdicts, with a probability of 95%: no verdict is sure"
+        in text
+    )
+    assert [part.name for part in parts(refused)] == ["mean", "guarantee"]
+    assert "corrected," not in text
+
+
+def test_a_judge_that_never_varies_has_no_shares_of_its_variance():
+    noise = Noise(samples=2, draws=4, most=4, flip_rate=Figure(value=0), near=Figure(value=0), components={"draw": 0})
+    [_, found] = parts(PLAIN.model_copy(update={"noise": noise}))
+    assert found.told == ("of 2 samples with several draws, 4 draws in all",)
+
+
+def test_a_run_without_judges_says_so():
+    assert "no scorer that asks a judge" in shown(Audit(run=1))
+
+
+def test_of_many_labels_the_first_are_shown_and_the_others_counted():
+    confusion = {f"label {number}": {f"label {number}": 1} for number in range(15)}
+    text = shown(
+        Audit(
+            run=1, scorers=[PLAIN.model_copy(update={"agreement": {"alpha": Figure(value=1)}, "confusion": confusion})]
+        ),
+        width=300,
+    )
+    assert "label 11" in text
+    assert "and 3 more labels" in text
+
+
+@settings(max_examples=20)
+@given(st.text(st.characters() | st.sampled_from("\x1b[]/\n\r\u202e\u2066"), max_size=20))
+def test_nothing_of_a_recording_or_a_label_steers_the_terminal(audit_saying, text):
+    out = shown(audit_saying(text, scorer=f"goal{text}"), width=400)
+    assert all(printable(line) == line for line in out.split("\n"))

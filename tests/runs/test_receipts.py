@@ -1,0 +1,117 @@
+"""Receipts of audits."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from judgekit.errors import StoreError
+from judgekit.runs.receipts import Correction, Figure, Population, Receipt, keep, load
+from judgekit.runs.rows import ScorerRecord
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+HERE, OTHER = "0123456789abcdef", "fedcba9876543210"
+
+
+def receipt(**fields):
+    known = {
+        "scorer": "tone",
+        "fingerprint": HERE,
+        "identity": {"judge": {"model": "m-1"}},
+        "run": 1,
+        "began": AT,
+        "n": 120,
+        "annotators": 2,
+        "drawn": "random",
+        "agreement": {"kappa": Figure(value=0.714, low=0.58, high=0.82), "AC1": Figure(value=0.9)},
+        "raw": Figure(value=0.8),
+        "correction": Correction(refused="x"),
+        "labelled": Population(samples=120),
+        "population": Population(samples=500),
+        "at": AT,
+        "version": "1",
+    }
+    return Receipt(**{**known, **fields})
+
+
+def scorer(name="tone", signature=HERE, model="m-1"):
+    return ScorerRecord(name=name, signature=signature, identity={"judge": {"model": model}}, judged=True)
+
+
+def test_a_receipt_is_kept_under_the_judges_fingerprint_and_found_again(tmp_path):
+    kept = receipt(scorer="is it/right?")
+    path = keep(kept, tmp_path / "receipts")
+    assert path.name == f"is_it_right_-{HERE}.json"
+    found = load(scorer("is it/right?"), tmp_path / "receipts")
+    assert found.receipt == kept
+    assert str(found) == "audited: kappa .71 [.58, .82], n=120"
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    before = path.read_bytes()
+    keep(kept, path.parent)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("agreement", "told"),
+    [
+        ({"kappa": Figure(value=None)}, "audited: kappa undefined, n=120"),
+        ({"alpha": Figure(value=1)}, "audited: alpha 1.00, n=120"),
+        ({"kappa": Figure(value=-0.1, low=-0.3, high=0.1)}, "audited: kappa -.10 [-.30, .10], n=120"),
+    ],
+)
+def test_what_it_comes_to_is_told_in_a_few_words(agreement, told):
+    assert receipt(agreement=agreement).told == told
+
+
+def test_a_changed_judge_voids_the_last_receipt_and_it_is_said_by_what(tmp_path):
+    assert str(load(scorer(), tmp_path)) == "not audited"
+    keep(receipt(fingerprint=OTHER, identity={"judge": {"model": "m-0"}}, run=3, at=AT + timedelta(1)), tmp_path)
+    keep(receipt(fingerprint="0" * 16, identity={"judge": {"model": "m-9"}}, run=2), tmp_path)
+    keep(receipt(scorer="tone-x", fingerprint=OTHER), tmp_path)
+    found = load(scorer(), tmp_path)
+    assert found.receipt is None
+    assert str(found) == "not audited (the receipt of run 3 is void: judge.model was 'm-0' and is 'm-1')"
+
+
+def test_a_scorer_that_cannot_be_told_from_another_is_not_audited(tmp_path):
+    unknown = ScorerRecord(name="tone", signature=None, identity="f needs a version", judged=True)
+    assert (
+        str(load(unknown, tmp_path)) == "not audited (tone cannot be told from another of its name: f needs a version)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "no receipt that can be read: "),
+        ('{"schema_version": 2}', "schema_version: Input should be 1, found 2"),
+        (
+            receipt(scorer="f1").model_dump_json(),
+            f"its name says another judge than it is of, 'f1' with the fingerprint {HERE}",
+        ),
+        (
+            receipt(fingerprint=OTHER).model_dump_json(),
+            f"another judge than it is of, 'tone' with the fingerprint {OTHER}",
+        ),
+    ],
+)
+def test_a_broken_or_foreign_receipt_is_an_error_that_names_it(text, said, tmp_path):
+    path = tmp_path / f"tone-{HERE}.json"
+    path.write_text(text)
+    for judge in (scorer(), scorer(signature="0" * 16)):
+        with pytest.raises(StoreError) as refused:
+            load(judge, tmp_path)
+        assert str(refused.value).startswith(f"{path}: ")
+        assert said in str(refused.value)
+        assert "move it away, and judgekit audit writes it anew" in str(refused.value)
+
+
+def test_a_receipt_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
+    (tmp_path / "receipts").write_text("no folder")
+    with pytest.raises(StoreError, match=r"tone-.*\.json: the receipt cannot be written"):
+        keep(receipt(), tmp_path / "receipts")
+
+
+def test_a_receipt_that_cannot_be_opened_is_an_error_that_names_it(tmp_path):
+    (tmp_path / f"tone-{HERE}.json").mkdir()
+    with pytest.raises(StoreError, match=rf"tone-{HERE}.json: the receipt cannot be read"):
+        load(scorer(), tmp_path)
