@@ -270,7 +270,7 @@ class Config:
                 return wrapped
         for option in options:
             if option not in known:
-                raise ConfigError.unknown(f"option of {spec.name}", option, [*known, *around])
+                raise ConfigError.unknown(f"option of {spec.name}", option, dict.fromkeys((*known, *around)))
         if "judge" in known:
             options["judge"] = self._judge_for(spec)
         if "scorers" in known:

@@ -662,8 +662,8 @@ def test_a_scorer_that_asks_a_judge_can_be_heard_only_where_it_is_sure_enough():
     assert (found.name, found.min_confidence, found.escalate, found.scorer.draws) == ("tone_auto", 0.8, None, "auto")
     named = asked("prompt:tone,draws=5,min_confidence=0.8,as=sure", "openai/a")
     assert (named.name, named.scorer.name) == ("sure", "sure")
-    plain = asked("prompt:tone,min_confidence=1", "openai/a")
-    assert (plain.name, plain.scorer.name) == ("tone", "tone")
+    plain = asked("pairwise:Which is better?,min_confidence=1", "openai/a")
+    assert (plain.name, plain.scorer.name) == ("pairwise", "pairwise")
 
 
 SURE = """
@@ -695,6 +695,8 @@ def test_a_panel_has_an_escalate_of_its_own():
     assert (panel.name, panel.escalate, panel.scorer.escalate) == ("panel", None, True)
     panel = asked(f'panel:{members},min_confidence=0.6,escalate="prompt:tone"', "openai/a")
     assert (panel.escalate.name, panel.scorer.escalate) == ("tone", False)
+    with pytest.raises(ConfigError, match=r"Known: scorers, rule, quorum, escalate, draws, min_confidence$"):
+        asked(f"panel:{members},judges=a", "openai/a")
 
 
 @pytest.mark.parametrize(
@@ -705,6 +707,11 @@ def test_a_panel_has_an_escalate_of_its_own():
             "topic_adherence:min_confidence=0.8,escalate=true",
             "topic_adherence: a scorer is a table or a text, found True",
         ),
+        (
+            "topic_adherence:min_confidence=0.8",
+            "topic_adherence does not say how sure it is: ask several times (draws)",
+        ),
+        ("prompt:tone,min_confidence=0.8", "tone does not say how sure it is"),
         ("topic_adherence:min_confidence=sure", "min_confidence is above 0 and at most 1, found 'sure'"),
         ("topic_adherence:min_confidense=0.8", "is called 'min_confidense', did you mean 'min_confidence'?"),
         ("tool_call_f1:min_confidence=0.8", "no option of tool_call_f1 is called 'min_confidence'"),

@@ -16,7 +16,7 @@ from judgekit.errors import ConfigError
 from judgekit.runs.receipts import Figure
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
-from judgekit.score import STATUSES, Status
+from judgekit.score import STATUSES, JudgeCall, Status
 from judgekit.traces.message import Many, Record
 
 _Outcomes: TypeAlias = tuple[Status | None, Status | None]
@@ -108,7 +108,8 @@ class Side(Record):
         value: What they come to.
         counts: How many samples are scored, skipped, failed and abstained.
         missing: Samples that a run which was stopped did not come to.
-        answered: How many answers came from which model; more than one where a judge falls back.
+        answered: How many answers came from which model.
+        fell_back: Samples for which another judge answered in its place: there, that one is compared.
         requests: How many were sent, and ``cached`` how many answers were known already.
         tokens: Those of the requests that were sent; ``None`` where a provider did not say.
         cost_usd: In US dollars; ``None`` where the price is unknown.
@@ -124,6 +125,7 @@ class Side(Record):
     counts: dict[Status, int]
     missing: int
     answered: dict[str, int]
+    fell_back: int = 0
     requests: int
     cached: int
     tokens: int | None
@@ -225,8 +227,8 @@ def compare_judges(run: Run, judges: Mapping[str, str], labels: Iterable[HumanLa
 
 def _side(run: Run, answers: _Answers) -> Side:
     line = run.summary[answers.record.name]
-    calls = (call for row in run.rows(scorer=line.scorer) for call in row.score.calls)
-    seconds = [call.seconds for call in calls if not call.cached and call.error is None]
+    asked = [row.score.calls for row in run.rows(scorer=line.scorer)]
+    seconds = [call.seconds for calls in asked for call in calls if not call.cached and call.error is None]
     return Side(
         judge=answers.judge,
         scorer=line.scorer,
@@ -234,6 +236,7 @@ def _side(run: Run, answers: _Answers) -> Side:
         counts={status: line.counts[status] for status in STATUSES},
         missing=line.missing,
         answered=dict(line.judges),
+        fell_back=sum(map(_fell_back, asked)),
         requests=line.requests,
         cached=line.cached,
         tokens=line.tokens,
@@ -243,6 +246,12 @@ def _side(run: Run, answers: _Answers) -> Side:
         left_out=dict(answers.left_out),
         people=dict(answers.agreement),
     )
+
+
+def _fell_back(calls: Sequence[JudgeCall]) -> bool:
+    """Whether somebody answered, and somebody who was asked did not."""
+    answered = {call.judge for call in calls if call.error is None}
+    return bool(answered) and not answered.issuperset(call.judge for call in calls)
 
 
 def _pair(a: _Answers, b: _Answers, closer: Closer | None) -> Pair:

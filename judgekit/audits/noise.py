@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Side: TypeAlias = Literal["draw", "member", "order"]
 _PREFERRED = {"trace": 1.0, "tie": 0.5, "rival": 0.0}
+_Vote: TypeAlias = float | Literal["failed"] | None
+_FEW = 0.1
+"""Flips, as a share, that no further draw is worth."""
 _ALWAYS_ASKED = 2
 """Members of a panel that escalates: of the others it depends on these whether they are asked."""
 
@@ -32,21 +35,30 @@ class _Asked:
     Attributes:
         group: The sample's group.
         side: What there are several of.
-        said: By member of a panel, or order of a pair, the values of its draws; ``None`` for one without a value.
+        said: By member of a panel, or order of a pair, the values of its draws; ``None`` for one without a value. A
+            member that failed says nothing.
         votes: What the verdict was made of.
         is_mean: Whether it is their mean, and not the most frequent one.
         made: How many verdicts were made, and ``most``, how many could have been.
-        stopped: Whether more were made only where that seemed to be needed; what is in ``said`` was made in any case.
+        stopped: Whether more draws were made only where that seemed to be needed, or, ``escalated``, more members asked;
+            what is in ``said`` was made in any case.
     """
 
     group: str | None
     side: Side
     said: Sequence[Sequence[float | None]]
-    votes: Sequence[float | None]
+    votes: Sequence[_Vote]
     is_mean: bool
     made: int
     most: int
     stopped: bool
+    escalated: bool
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether anything was said twice, and a value once."""
+        values = [value for draws in self.said for value in draws]
+        return len(values) > 1 and any(value is not None for value in values)
 
     @property
     def flips(self) -> float:
@@ -58,9 +70,10 @@ class _Asked:
     def is_near(self) -> bool:
         """Whether one vote more or less could take the first place from the first, or move the mean to one half."""
         if self.is_mean:
-            values = [value for value in self.votes if value is not None]
+            values = [value for value in self.votes if isinstance(value, float)]
             return abs(2 * fsum(values) - len(values)) <= 1
-        first, second, *_ = *sorted(Counter(self.votes).values(), reverse=True), 0, 0
+        votes = Counter(vote for vote in self.votes if vote != "failed")
+        first, second, *_ = *sorted(votes.values(), reverse=True), 0, 0
         return first - second <= 1
 
 
@@ -69,7 +82,7 @@ def noise(rows: Iterable[Row]) -> Noise | None:
 
     Looked at are samples about which it was asked twice or more, and that got a value once at least: the draws of a
     `Repeat`, the votes of a panel with the draws of each member, the two orders of a pair. A draw without a value is a
-    verdict of its own, and has no part in the components of variance. Where it depends on the first draws whether there
+    verdict of its own, and has no part in the components of variance; a member that failed gave none. Where it depends on the first draws whether there
     are more (``draws="auto"``, a panel that escalates), the first alone are looked at: the others are no random choice.
 
     The flip rate of a sample with n_v draws of each value v among n is 1 - sum n_v (n_v - 1) / (n (n - 1)), which is
@@ -81,7 +94,7 @@ def noise(rows: Iterable[Row]) -> Noise | None:
     Returns:
         ``None`` where no sample was asked about twice.
     """
-    asked = _comparable([one for row in rows if (one := _asked(row)) is not None])
+    asked = _comparable([one for row in rows if (one := _asked(row)) is not None and one.is_repeated])
     if not asked:
         return None
     from judgekit.stats.components import variance_components  # noqa: PLC0415 - numpy takes a while
@@ -104,38 +117,39 @@ def noise(rows: Iterable[Row]) -> Noise | None:
 
 
 def _asked(row: Row) -> _Asked | None:
-    """What was said of a sample, if anything was said twice."""
+    """What was said of a sample, if its score tells."""
     score, details = row.score, details_of(row.score)
     side: Side = "draw"
     said: list[Sequence[float | None]] = []
-    votes: list[float | None] = []
+    votes: list[_Vote] = []
     made = most = 0
-    stopped = "least" in details
+    stopped, escalated = "least" in details, False
     if (draws := Draws.of(details)) is not None:
-        votes, made, most = [*draws.values[: draws.least]], len(draws.values), draws.most
-        said.append(votes)
+        said.append(draws.values[: draws.least])
+        votes += said[0]
+        made, most = len(draws.values), draws.most
     elif isinstance(found := details.get("votes"), dict):
         side = "member"
         for vote in found.values():
-            own = Draws.of(vote) if isinstance(vote, dict) else None
-            own = own or Draws([value_of(vote)], 1, 1)
+            told = vote if isinstance(vote, dict) else {}
+            failed = told.get("status") == "failed"
+            own = Draws.of(told) or Draws([] if failed else [value_of(vote)], 1, 1)
             said.append(own.values[: own.least])
-            votes.append(value_of(vote))
+            votes.append("failed" if failed else value_of(vote))
             made, most = made + len(own.values), most + own.most
+            stopped = stopped or "least" in told
         unasked = details.get("unasked")
-        stopped = isinstance(unasked, list) and bool(unasked)
+        escalated = isinstance(unasked, list) and bool(unasked)
         most += len(unasked) if isinstance(unasked, list) else 0
     elif isinstance(found := details.get("verdicts"), list):
         side = "order"
-        votes += map(_preferred, found)
-        said += [[vote] for vote in votes]
+        said += [[_preferred(one)] for one in found]
+        votes += [vote for (vote,) in said]
         made = most = len(votes)
     else:
         return None
-    if made < 2 or not any(value is not None for draws_ in said for value in draws_):
-        return None
-    is_mean = score.status == "scored" and score.confidence is None
-    return _Asked(row.group, side, said, votes, is_mean, made, most, stopped)
+    is_mean = score.status == "scored" and score.confidence is None and details is score.details
+    return _Asked(row.group, side, said, votes, is_mean, made, most, stopped, escalated)
 
 
 def _preferred(verdict: JsonValue) -> float | None:
@@ -146,9 +160,10 @@ def _preferred(verdict: JsonValue) -> float | None:
 def _comparable(asked: Sequence[_Asked]) -> Sequence[_Asked]:
     """Those of one side, and of a panel that escalates the members that are always asked."""
     alike = [one for one in asked if one.side == asked[0].side]
-    if not any(one.stopped and one.side == "member" for one in alike):
+    if not any(one.escalated for one in alike):
         return alike
-    return [replace(one, said=one.said[:_ALWAYS_ASKED], votes=one.votes[:_ALWAYS_ASKED]) for one in alike]
+    first = (replace(one, said=one.said[:_ALWAYS_ASKED], votes=one.votes[:_ALWAYS_ASKED]) for one in alike)
+    return [one for one in first if one.is_repeated]
 
 
 def _flips(values: Sequence[float | None]) -> float:
@@ -182,11 +197,13 @@ def _advice(asked: Sequence[_Asked], rate: Figure, components: "Components | Non
     side, draws = asked[0].side, max(len(said) for one in asked for said in one.said)
     repeated: Side = "draw" if draws > 1 else side
     if any(one.stopped for one in asked):
-        first = f"{draws} draws" if side == "draw" else f"{_ALWAYS_ASKED} members"
-        yield f"Only the first {first} of each sample are looked at here: it depends on these whether there are more."
+        yield f"Only the first {draws} draws are looked at here: it depends on these whether there are more."
+    if any(one.escalated for one in asked):
+        yield f"Only the first {_ALWAYS_ASKED} members are looked at here: it depends on these whether there are more."
     if not rate.value:
-        most = "" if rate.high is None else f" (at most {rate.high:.0%} would, by what is seen)"
-        yield f"No two {repeated}s of a sample differ{most}: one {repeated} says as much as several."
+        most = 1.0 if rate.high is None else rate.high
+        then = f"one {repeated} says as much as several" if most <= _FEW else "more samples would tell whether any do"
+        yield f"No two {repeated}s of a sample differ (at most {most:.0%} would, by what is seen): {then}."
     if components is None:
         return
     if side != "draw":
@@ -194,7 +211,7 @@ def _advice(asked: Sequence[_Asked], rate: Figure, components: "Components | Non
     elif rate.value:
         yield from _further_draws(components, draws)
     if components.left_out:
-        yield f"{components.left_out:,} samples without a value of each {side} are left out of the components of variance."
+        yield f"Left out of the components of variance, without a value of each {side}: {components.left_out:,} of the samples."
     if side == "draw":
         yield "Draws show how far this judge repeats itself. What another prompt or judge would say, only a panel shows."
 
@@ -209,8 +226,9 @@ def _splits(components: "Components", side: Side, draws: int) -> Iterator[str]:
         if together is not None and alone:
             yield f"Standard error of a verdict: {alone:.2g} of one {side}, {together:.2g} of {several} {side}s together."
         return
-    best, *_, worst = plan(components, several * draws, prompts=several)
-    if best.error < worst.error:
+    requests = several * draws
+    splits = [one for one in plan(components, requests, prompts=several) if one.prompts * one.draws == requests]
+    if splits and (best := splits[0]).error < (worst := splits[-1]).error:
         yield (
             f"{_times(best.prompts, side)} x {_times(best.draws, 'draw')} beat {worst.prompts} x {worst.draws} here: "
             f"standard error of a verdict {best.error:.2g} instead of {worst.error:.2g}, as far as {several} {side}s can tell."

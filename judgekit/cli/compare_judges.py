@@ -159,6 +159,8 @@ def _question(asked: Asked) -> tuple[ScorerSpec, str]:
     scorer = settings.build(specs[0])
     if not questions_of(scorer):
         raise ConfigError(f"{scorer.name} asks no judge, so that there are none to compare; see judgekit scorers")
+    if "scorers" in specs[0].options:
+        raise ConfigError(f"{scorer.name} asks several scorers, each of its own judge: compare judges by one of these")
     if asked.judge not in settings.judges_used:
         raise ConfigError(
             f"{scorer.name} names its judge itself ({', '.join(settings.judges_used)}), so that none can be put in its place"
@@ -172,7 +174,9 @@ def _given(paths: Sequence[Path], name: str, sides: Collection[str], record: Sco
     labels = _once(name, [one for one in found if one.scorer in {name, *sides}])
     if paths and not labels:
         others = listed(map(repr, dict.fromkeys(one.scorer for one in found)), between=", ") or "none at all"
-        raise ConfigError(f"{listed(map(str, paths))}: expected labels of {name}, found {others}")
+        raise ConfigError(
+            f"{listed(map(str, paths))}: expected labels of {name}, found {others}; as=NAME behind the scorer calls it so"
+        )
     for one in labels:
         value_of(one, record)  # what is none of the scale is said before anything is spent
     return labels

@@ -29,8 +29,8 @@ def likelihood(tokens: Sequence[TokenLogprob], field: str, chosen: str, labels: 
     """
     text = "".join(token.token for token in tokens)
     written = {label: f'"{label}"' for label in labels}
-    places = [*re.finditer(rf'"{field}"\s*:\s*("(?:[^"\\]|\\.)*")', text)]
-    if not places or places[-1][1] != written[chosen]:
+    places = [*re.finditer(rf'"{field}"\s*:(\s*"(?:[^"\\]|\\.)*")', text)]
+    if not places or places[-1][1].lstrip() != written[chosen]:
         return None
     begin, end = places[-1].span(1)
     spelled, elsewhere, otherwise = 1.0, 0.0, 0.0

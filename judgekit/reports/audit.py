@@ -1,6 +1,7 @@
 """What an audit finds, in words and figures, and how a terminal shows it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import ROUND_FLOOR, Decimal
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -25,6 +26,8 @@ _BIAS = {
 }
 _ROOMY = 90
 """Columns of a terminal on which the figures of all parts can stand below each other."""
+_STEP = Decimal("0.000001")
+"""Of a confidence."""
 _CLASSES_SHOWN = 12
 _CLASS_SHOWN = 24
 
@@ -116,7 +119,10 @@ def _guarantee(guarantee: Guarantee) -> Part:
     shown = {name: one for name, one in figures.items() if one is not None}
     if guarantee.threshold is None:
         return Part("guarantee", shown, refused=f"not promised that {promise}: {guarantee.refused}")
-    return Part("guarantee", shown, (f"where the confidence is at least {guarantee.threshold:.3g}, {promise}",))
+    least = Decimal(str(guarantee.threshold)).quantize(
+        _STEP, ROUND_FLOOR
+    )  # rounded up it would leave out its own verdicts
+    return Part("guarantee", shown, (f"where the confidence is at least {float(least):g}, {promise}",))
 
 
 def show_audit(audit: Audit, show: int, on: Console) -> None:

@@ -57,6 +57,10 @@ def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence
 
 def told(comparison: JudgeComparison) -> Iterator[str]:
     """What there is to say below the tables: a line each."""
+    for side in comparison.sides:
+        if side.fell_back:
+            models = ", ".join(f"{model} {times:,}" for model, times in side.answered.items())
+            yield f"{side.judge}: of {side.fell_back:,} samples, it is its fallback that is compared; answers by {models}"
     for pair in comparison.pairs:
         if pair.left_out:
             outcomes = ", ".join(_outcome(pair, one) for one in pair.left_out)

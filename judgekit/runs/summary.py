@@ -110,9 +110,12 @@ class Line:
     def _add_draws(self, score: Score) -> None:
         """Counts draws that stop where the lead is decisive."""
         details = details_of(score)
-        saved = details.get("requests_saved")
-        if isinstance(saved, int) and (draws := Draws.of(details)) is not None:
-            self._drawn.update(samples=1, made=len(draws.values), most=draws.most, saved=saved)
+        votes = details.get("votes")
+        for told in (details, *(votes.values() if isinstance(votes, dict) else ())):
+            if not isinstance(told, Mapping) or not isinstance(saved := told.get("requests_saved"), int):
+                continue
+            if (draws := Draws.of(told)) is not None:
+                self._drawn.update(samples=1, made=len(draws.values), most=draws.most, saved=saved)
 
     def _add_call(self, call: JudgeCall) -> None:
         if call.error is None:

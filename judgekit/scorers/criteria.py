@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import pairwise
 from math import fsum, inf, isclose
-from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 
@@ -142,6 +142,7 @@ class WeightedCriteria(Blocking):
     each: bool = False
     not_applicable: NotApplicable = "share"
     name: str = "weighted_criteria"
+    has_confidence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.not_applicable not in get_args(NotApplicable):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel
 
@@ -45,6 +45,7 @@ class AgentGoalAccuracyWithReference(Blocking):
     judge: Judge
     partial: bool = False
     name: str = "agent_goal_accuracy_with_reference"
+    has_confidence: ClassVar[bool] = False
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -80,6 +81,7 @@ class AgentGoalAccuracyWithoutReference(Blocking):
     judge: Judge
     partial: bool = False
     name: str = "agent_goal_accuracy_without_reference"
+    has_confidence: ClassVar[bool] = False
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:

@@ -43,7 +43,7 @@ class Panel(Blocking):
 
     Its confidence is the share of the votes that were cast for the verdict; a mean or a median has none. Details:
     ``votes`` (by member, each with the ``judge`` that was asked, its status, value, label and reason, of a `Repeat` also
-    the values of its ``draws``, and how many there are at the ``least`` and ``most``) and ``unasked`` (the members that were not needed). Members of one name are told apart by their judges. Source: panel of
+    the values of its ``draws``, and how many there are at the ``least`` and ``most``, and ``requests_saved``) and ``unasked`` (the members that were not needed). Members of one name are told apart by their judges. Source: panel of
     LLM evaluators (https://arxiv.org/abs/2404.18796).
 
     Args:
@@ -78,6 +78,11 @@ class Panel(Blocking):
             raise ConfigError(
                 f"every vote changes a {self.rule}, so it cannot escalate; the rules that can: {', '.join(_COUNTING)}"
             )
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether its scores say how sure the members are."""
+        return self.rule in _COUNTING
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -179,8 +184,9 @@ def _written(score: Score) -> JsonValue:
     judges = dict.fromkeys(call.judge for call in score.calls)
     said: dict[str, JsonValue] = score.model_dump(mode="json", include={"status", "value", "label", "reason"})
     written: dict[str, JsonValue] = {"judge": ", ".join(judges) or None, **said}
-    details = score.details
-    if isinstance(draws := details.get("draws"), list):
+    doubted = score.details.get("doubted")  # it was drawn all the same
+    details = doubted.get("details") if isinstance(doubted, dict) else score.details
+    if isinstance(details, dict) and isinstance(draws := details.get("draws"), list):
         written["draws"] = [draw.get("value") for draw in draws if isinstance(draw, dict)]
-        written |= {name: details[name] for name in ("least", "most") if name in details}
+        written |= {name: details[name] for name in ("least", "most", "requests_saved") if name in details}
     return written

@@ -71,6 +71,13 @@ class PromptScorer(Blocking):
             object.__setattr__(self, "name", prompt.name)
 
     @property
+    def has_confidence(self) -> bool:
+        """Whether its scores may say how sure the judge is; whoever answers in the place of a provider may always."""
+        judge = self.judge
+        is_lost = judge.cache_mode != "off" and not judge.store_text
+        return judge.client is not None or (bool(judge.params.get("logprobs")) and not is_lost)
+
+    @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The question that is asked."""
         return (cast("Prompt", self.prompt),)

@@ -69,6 +69,11 @@ class Repeat(Blocking):
             object.__setattr__(self, "name", f"{self.scorer.name}_{times}")
 
     @property
+    def has_confidence(self) -> bool:
+        """Whether its scores say how sure the judge is."""
+        return self.by == "majority"
+
+    @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The questions that are asked."""
         return prompts_of(self.scorer)
@@ -149,6 +154,11 @@ class Repeat(Blocking):
 def prompts_of(scorer: Scorer) -> tuple[Prompt, ...]:
     """The questions that a scorer asks a judge; none where it asks nobody."""
     return getattr(scorer, "prompts", ())
+
+
+def has_confidence(scorer: Scorer) -> bool:
+    """Whether its scores may say how sure the judge is, as far as that is known before it is asked."""
+    return getattr(scorer, "has_confidence", True)
 
 
 async def all_done(work: Iterable[Coroutine[object, object, Score]]) -> list[Score]:

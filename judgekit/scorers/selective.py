@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from judgekit.errors import ConfigError, PlannedError
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Score
-from judgekit.scorers.repeat import prompts_of, warnings_of
+from judgekit.scorers.repeat import has_confidence, prompts_of, warnings_of
 from judgekit.scoring import Blocking, Scorer, attempt
 from judgekit.traces.sample import Sample
 
@@ -18,8 +18,8 @@ class Selective(Blocking):
 
     Where the confidence of the score is below ``min_confidence`` it abstains, or asks the scorer to ``escalate`` to,
     whose score it gives, whatever that one's confidence is (another `Selective` there makes a cascade). A scorer that
-    abstains is escalated too. Skipped and failed where the scorer is. Fails where a score has no confidence: it comes
-    from several draws (`Repeat`), a `Panel`, `Pairwise`, or a judge with ``params = {logprobs = true}``.
+    abstains is escalated too. Skipped and failed where the scorer is. Fails where a score has no confidence, as where a
+    provider gives no logprobs.
 
     Costs the requests of the scorer, and where it escalates those of the other as well. Details: those of the score that
     it gives; of a verdict that was not sure enough, ``doubted``: its status, value, label, reason, confidence and details.
@@ -33,7 +33,8 @@ class Selective(Blocking):
         name: What the scores are called; the scorer's name if not given.
 
     Raises:
-        ConfigError: There is no such confidence.
+        ConfigError: There is no such confidence, or the scorer's scores never have one: it comes from several draws
+            (`Repeat`), a `Panel`, `Pairwise`, or a prompt asked of a judge with ``params = {logprobs = true}``.
     """
 
     scorer: Scorer
@@ -45,8 +46,15 @@ class Selective(Blocking):
         asked = self.min_confidence
         if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 < asked <= 1:  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
             raise ConfigError(f"min_confidence is above 0 and at most 1, found {asked!r}")
+        if not has_confidence(self.scorer):
+            raise ConfigError(self._unsure)
         if not self.name:
             object.__setattr__(self, "name", self.scorer.name)
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether its scores say how sure the judge is."""
+        return self.escalate is None or has_confidence(self.escalate)
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -58,11 +66,7 @@ class Selective(Blocking):
         """Asks, and asks on where the answer is not sure enough."""
         score = await attempt(self.scorer, sample)
         if score.value is not None and score.confidence is None:
-            reason = (
-                f"{self.scorer.name} does not say how sure it is: ask several times (draws), several judges (panel), or "
-                "a judge with params = {logprobs = true}"
-            )
-            return Score.failed(self.name, reason, error=ConfigError.__name__, calls=score.calls)
+            return Score.failed(self.name, self._unsure, error=ConfigError.__name__, calls=score.calls)
         doubted = score.confidence is not None and score.confidence < self.min_confidence
         planned = score.error == PlannedError.__name__  # nobody was asked yet: a plan has room for both
         if self.escalate is None or not (doubted or planned or score.status == "abstained"):
@@ -77,6 +81,13 @@ class Selective(Blocking):
                 "calls": (*score.calls, *other.calls),
                 "warnings": warnings_of((score, other)),
             }
+        )
+
+    @property
+    def _unsure(self) -> str:
+        return (
+            f"{self.scorer.name} does not say how sure it is: ask several times (draws), several judges (panel), or a "
+            "prompt of a judge with params = {logprobs = true} that keeps its words (store_text)"
         )
 
     def _abstained(self, score: Score) -> Score:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, JsonValue
 
@@ -54,6 +54,7 @@ class TopicAdherence(Blocking):
     judge: Judge
     mode: Mode = "f1"
     name: str = "topic_adherence"
+    has_confidence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.mode not in get_args(Mode):

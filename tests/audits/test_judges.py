@@ -145,6 +145,19 @@ def test_the_time_of_a_request_is_the_median_of_those_that_were_sent_and_answere
     assert compared([1], [1]).sides[0].seconds is None
 
 
+@pytest.mark.parametrize(
+    ("calls", "fell_back"),
+    [
+        ((JudgeCall(judge="openai/a", prompt="p", error="OverloadError"), JudgeCall(judge="openai/b", prompt="p")), 2),
+        ((JudgeCall(judge="openai/a", prompt="p", error="OverloadError"), JudgeCall(judge="openai/a", prompt="p")), 0),
+        ((JudgeCall(judge="openai/a", prompt="p"), JudgeCall(judge="openai/b", prompt="p")), 0),  # it escalates
+        ((JudgeCall(judge="openai/a", prompt="p", error="OverloadError"),), 0),
+    ],
+)
+def test_answers_of_another_judge_in_its_place_are_counted(calls, fell_back):
+    assert compared([1, 0], [1, 0], calls=calls).sides[0].fell_back == fell_back
+
+
 def test_a_scorer_that_the_run_has_not_is_named():
     made = run([Sample.of([AIMessage("Hi")], id="0")], [Says("tone", (1,))])
     with pytest.raises(ConfigError, match="no scorer of the run is called 'ton', did you mean 'tone'"):

@@ -144,13 +144,34 @@ def test_members_with_draws_of_their_own_are_weighed_against_more_draws_of_one()
     assert told.startswith("2 members x 4 draws beat 1 x 8 here: standard error of a verdict 0.")
 
 
+def test_members_that_are_alike_are_no_better_and_no_worse_than_one_that_is_asked_as_often():
+    samples = [sample(**dict.fromkeys("abc", values)) for values in ([1, 1, 0], [0, 0, 1], [1, 1, 1])]
+    found = noise(rows(Panel([Repeat(Told(name), draws=3) for name in "abc"]), samples))
+    assert found.components["member"] == found.components["item x member"] == 0
+    assert found.advice == ()  # 2 x 4 are worse than 1 x 9 for being 8
+
+
+def test_members_with_one_value_each_among_their_draws_say_nothing_of_further_draws():
+    samples = [sample(a=[1, None], b=[None, 0]), sample(a=[None, 1], b=[1, None])]
+    found = noise(rows(Panel([Repeat(Told(name), draws=2) for name in "ab"]), samples))
+    assert "draw" not in found.components
+    assert not any("beat" in line for line in found.advice)
+
+
+def test_of_members_that_stop_when_the_lead_is_plain_the_first_draws_are_looked_at():
+    samples = [sample(a=[1, 1, 1, 1], b=[1, 0, 1, 1, 1, 1, 1, 1, 1]), sample(a=[0] * 4, b=[0] * 4)]
+    found = noise(rows(Panel([Repeat(Told(name), draws="auto") for name in "ab"]), samples))
+    assert (found.draws, found.most) == (4 + 6 + 4 + 4, 4 * 9)
+    assert found.advice[0].startswith("Only the first 4 draws are looked at here")
+
+
 def test_members_that_are_asked_once_differ_from_each_other():
     samples = [sample(a=[1], b=[1], c=[0]), sample(a=[0], b=[0], c=[0]), sample(a=[1], b=[None], c=[1])]
     found = noise(rows(Panel([Told("a"), Told("b"), Told("c")]), samples))
     assert found.flip_rate.value == pytest.approx((2 / 3 + 0 + 2 / 3) / 3)
     assert found.near.value == pytest.approx(2 / 3)
     assert [*found.components] == ["item", "member", "item x member"]
-    assert "1 samples without a value of each member are left out of the components of variance." in found.advice
+    assert "Left out of the components of variance, without a value of each member: 1 of the samples." in found.advice
     assert any(line.startswith("Standard error of a verdict: 0.") for line in found.advice)
 
 
@@ -179,7 +200,7 @@ def test_draws_that_stop_when_the_lead_is_plain_are_counted_as_if_they_did_not()
     )
     assert found.draws < 3_000
     assert found.flip_rate.low < 2 * likely * (1 - likely) < found.flip_rate.high
-    assert found.advice[0].startswith("Only the first 4 draws of each sample are looked at here")
+    assert found.advice[0].startswith("Only the first 4 draws are looked at here")
     firsts = [sample(judged=one.fields["judged"][:4]) for one in samples]
     assert noise(rows(Repeat(Told(), draws=4), firsts)).flip_rate == found.flip_rate
 
@@ -188,7 +209,28 @@ def test_of_a_panel_that_escalates_those_are_looked_at_who_are_asked_in_any_case
     samples = [sample(a=[1], b=[1], c=[0]), sample(a=[1], b=[0], c=[1])]
     found = noise(rows(Panel([Told("a"), Told("b"), Told("c")], escalate=True), samples))
     assert (found.draws, found.most, found.flip_rate.value) == (5, 6, 1 / 2)
-    assert found.advice[0].startswith("Only the first 2 members of each sample are looked at here")
+    assert found.advice[0].startswith("Only the first 2 members are looked at here")
+
+
+def test_a_member_that_failed_says_nothing():
+    whole, broken = sample(a=[1], b=[1], c=[1]), sample(a=[1], b=[1])  # c has no field to read
+    found = noise(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=2), [whole, broken]))
+    assert (found.samples, found.draws, found.most) == (2, 5, 6)
+    assert (found.flip_rate.value, found.near.value) == (0, 0)
+    alone = sample(a=[1])
+    assert noise(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=1), [alone])) is None
+
+
+def test_too_few_samples_do_not_say_that_one_draw_is_enough():
+    (told, *_) = of_draws([1, 1, 1], [0, 0, 0]).advice
+    assert told.startswith("No two draws of a sample differ (at most 66% would")
+    assert told.endswith("more samples would tell whether any do.")
+
+
+def test_who_gave_the_verdict_in_the_end_says_nothing_of_how_the_first_one_came():
+    samples = [sample(judged=[0.5, 0.5, 0.5, 1], other=[1]), sample(judged=[1, 1, 0, 0], other=[1])]
+    repeated = Repeat(Told(), draws=4)
+    assert noise(rows(Selective(repeated, 0.8, Told("other")), samples)).near == noise(rows(repeated, samples)).near
 
 
 def test_what_was_not_sure_enough_to_be_a_verdict_is_noise_all_the_same():
@@ -196,6 +238,13 @@ def test_what_was_not_sure_enough_to_be_a_verdict_is_noise_all_the_same():
     plain = noise(rows(Repeat(Told(), draws=3), samples))
     for escalate in (None, Told("other")):
         assert noise(rows(Selective(Repeat(Told(), draws=3), 0.8, escalate), samples)) == plain
+
+
+def test_draws_of_a_member_that_was_not_sure_enough_are_noise_all_the_same():
+    samples = [sample(a=[1, 1, 0], b=[1, 1, 1]), sample(a=[0, 0, 0], b=[0, 0, 1])]
+    plain, sure = ([Repeat(Told(name), draws=3) for name in "ab"] for _ in range(2))
+    doubting = Panel([Selective(member, 0.8) for member in sure])
+    assert noise(rows(doubting, samples)).flip_rate == noise(rows(Panel(plain), samples)).flip_rate
 
 
 def test_what_is_kept_without_text_tells_as_much():

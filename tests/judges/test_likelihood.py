@@ -56,13 +56,26 @@ def test_other_tokens_for_the_same_label_count_for_it():
 
 def test_what_is_not_listed_counts_against_it():
     assert found(HEAD, token('"'), token("done", 0.7), token('"'), TAIL) == pytest.approx(0.7)
-    bare = [TokenLogprob(token=text, logprob=math.log(0.9)) for text in (HEAD.token, '"done', '"', "}")]
+    bare = [TokenLogprob(token=text, logprob=math.log(0.9)) for text in (HEAD.token.rstrip(), '"done', '"', "}")]
     assert found(*bare) == pytest.approx(0.81)
 
 
 def test_a_label_that_shares_its_tokens_with_what_stands_around_it_is_found():
     tokens = token('{"reason": "x", "verdict'), token('":"done', 0.7, **{'":"not': 0.3}), token('"}')
     assert found(*tokens) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        (token('{"verdict":'), token(" ", 0.6, **{' "not': 0.4}), token('"done"')),
+        (token('{"verdict":'), token(' "done', 0.6, **{'"not': 0.4}), token('"')),
+        (token('{"verdict'), token('": "done', 0.6, **{'":"not': 0.4}), token('"')),
+        (token('{"verdict":'), token(' "done"', 0.3, **{'"done"': 0.3, '\n"not': 0.4})),
+    ],
+)
+def test_a_label_is_the_same_one_with_and_without_a_blank_before_it(tokens):
+    assert found(*tokens, TAIL) == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(

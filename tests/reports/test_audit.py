@@ -67,6 +67,16 @@ def test_all_that_is_found_is_shown_whatever_the_width(width, audit_saying):
         assert line in words(text)
 
 
+@pytest.mark.parametrize(
+    ("threshold", "told"), [(2 / 3, "0.666666"), (0.57, "0.57"), (1 - 1e-10, "0.999999"), (1, "1")]
+)
+def test_the_confidence_that_is_told_keeps_the_verdicts_that_are_promised(threshold, told, audit_saying):
+    [found] = audit_saying("").scorers
+    guarantee = found.guarantee.model_copy(update={"threshold": threshold})
+    text = shown(audit_saying("").model_copy(update={"scorers": (found.model_copy(update={"guarantee": guarantee}),)}))
+    assert f"where the confidence is at least {told}, people" in words(text)
+
+
 def test_the_figures_of_all_parts_stand_below_each_other(audit_saying):
     figures = [line for line in shown(audit_saying("")).splitlines() if line.rstrip().endswith("Wilson")]
     assert len(figures) == 11

@@ -55,6 +55,13 @@ def test_numbers_flips_and_what_is_not_compared_are_shown_whatever_the_width(two
     assert "flipped" not in shown(comparison, 0, width)
 
 
+def test_who_was_compared_in_the_place_of_a_judge_is_told(two):
+    _, comparison = two()
+    side = comparison.sides[0].model_copy(update={"fell_back": 2, "answered": {"openai/c": 2, "openai/a": 1}})
+    text = shown(comparison.model_copy(update={"sides": (side, comparison.sides[1])}), 0, 140)
+    assert "a: of 2 samples, it is its fallback that is compared; answers by openai/c 2, openai/a 1" in text
+
+
 def test_what_stands_in_reasons_and_names_steers_no_terminal_and_no_page(two):
     scored, comparison = two(EVIL, EVIL)
     text = shown(comparison, 3)

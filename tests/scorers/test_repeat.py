@@ -17,6 +17,7 @@ from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.runner import run as run_samples
 from judgekit.score import Score, current_draw
+from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
 from judgekit.scoring import attempt, signature
@@ -265,6 +266,9 @@ def test_by_auto_a_run_says_what_was_saved():
     assert [*line.told()] == ["draws: 6.5 of at most 9 a sample; 5 requests saved"]
     fixed = run_samples(samples, [Repeat(PromptScorer(BOOKED, ScriptedJudge(say)), draws=3)]).summary["booked_x3"]
     assert [*fixed.told()] == []
+    members = [Repeat(PromptScorer(BOOKED, ScriptedJudge(say)), draws="auto", name=name) for name in "ab"]
+    line = run_samples(samples, [Panel(members)]).summary["panel"]
+    assert [*line.told()] == ["draws: 6.5 of at most 9 a sample; 10 requests saved"]
 
 
 def test_what_is_repeated_how_often_and_how_is_part_of_the_signature():

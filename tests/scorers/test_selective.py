@@ -13,10 +13,12 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import JudgeCall, Score, record
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
+from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import attempt, signature
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
@@ -111,6 +113,30 @@ def test_a_score_without_a_confidence_fails_and_says_where_one_comes_from():
     found = tried(sure(None), escalate=sure(1.0, name="dear"))
     assert (found.status, found.error, len(found.calls)) == ("failed", "ConfigError", 1)
     assert found.reason.startswith("cheap does not say how sure it is: ask several times (draws), several judges")
+
+
+def judged(**settings) -> PromptScorer:
+    return PromptScorer("tone", Judge("openai/a", **settings))
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        judged(),
+        judged(params={"logprobs": True}, store_text=False),  # from the cache, its tokens are not known
+        AgentGoalAccuracyWithoutReference(Judge("openai/a", params={"logprobs": True})),
+        TopicAdherence(Judge("openai/a")),
+        Repeat(judged(), draws=3, by="mean"),
+        Panel([judged(), judged(params={"seed": 1})], rule="median"),
+        Selective(Repeat(judged(), draws=3), 0.8, judged()),
+    ],
+    ids=lambda scorer: f"{type(scorer).__name__} {scorer.name}",
+)
+def test_a_scorer_that_never_says_how_sure_it_is_is_refused_before_anybody_is_asked(scorer):
+    with pytest.raises(ConfigError, match=f"{scorer.name} does not say how sure it is"):
+        Selective(scorer, 0.8)
+    assert Selective(Repeat(scorer, draws=3), 0.8).name == f"{scorer.name}_x3"
+    assert Selective(judged(params={"logprobs": True}), 0.8, scorer).name == "tone"
 
 
 def test_a_cascade_goes_on_until_somebody_is_sure():
