@@ -69,7 +69,7 @@ def draw(run: Run, scorer: str, n: int, *, by_verdict: bool = False, seed: int =
 def strata(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:
     """The scored rows of one scorer by what the judge says: by label, by value, or of many values by four parts of these.
 
-    Equal values stay together.
+    Equal values stay together. A part of a single sample, which has no variance, goes with the next one.
     """
     scored = [(row, row.score.value) for row in rows if row.score.value is not None]
     labels = {row.score.label for row, _ in scored}
@@ -82,7 +82,13 @@ def strata(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:
     for row, value in scored:
         verdict = str(row.score.label if is_labelled else bisect_right(bounds, value))
         parts.setdefault(verdict, []).append(row)
-    return [parts[verdict] for verdict in sorted(parts)]
+    found: list[list[Row]] = []
+    for _, part in sorted(parts.items(), key=lambda one: (one[1][0].score.value or 0.0, one[0])):
+        if found and min(len(part), len(found[-1])) < _LEAST:
+            found[-1] += part
+        else:
+            found.append(part)
+    return found
 
 
 def _shared(sizes: Sequence[int], n: int) -> Sequence[int]:

@@ -12,7 +12,7 @@ from judgekit.errors import ConfigError, TraceError, explain, listed, shortened
 from judgekit.runs.results import Run
 from judgekit.runs.rows import LabelValue, ScorerRecord
 from judgekit.traces.columns import Columns
-from judgekit.traces.files import File
+from judgekit.traces.files import NAME_ENCODING, File
 from judgekit.traces.message import Identity, Record
 from judgekit.traces.tables import csv_rows
 
@@ -56,6 +56,7 @@ _ESCAPED = re.compile(r"'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _YES = frozenset({"yes", "pass", "true"})
 _NO = frozenset({"no", "fail", "false"})
 _BENCHMARK = "benchmark"
+_SAVE_AGAIN = "save it again in UTF-8 (in Excel: CSV UTF-8)"
 
 
 def read_labels(path: Path | str) -> Sequence[HumanLabel]:
@@ -69,11 +70,11 @@ def read_labels(path: Path | str) -> Sequence[HumanLabel]:
     """
     file = File.at(path)
     if file.guessed:
-        raise TraceError("is not UTF-8; save it again as CSV in UTF-8", path=path)
+        raise TraceError(f"is not UTF-8; {_SAVE_AGAIN}", path=path)
     try:
         return _once(_lines(file))
     except TraceError as error:
-        raise TraceError(error.found, path=path, line=error.line) from error
+        raise TraceError(error.found.replace(NAME_ENCODING, _SAVE_AGAIN), path=path, line=error.line) from error
 
 
 def _lines(file: File) -> Iterator[tuple[int | None, HumanLabel]]:

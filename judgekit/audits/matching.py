@@ -122,6 +122,7 @@ class _Finding:
         self._touched: set[int] = set()
         self._unknown: list[str] = []
         self._ambiguous: list[str] = []
+        self._changed: list[str] = []
         self.opinions: dict[int, dict[str | None, Opinion]] = {}
         self._probabilities: set[float] = set()
         self.left_out = Counter[str]()
@@ -157,23 +158,30 @@ class _Finding:
         row = self._by_id.get(label.sample)
         if label.number is not None:
             row = self._rows.get(label.number)
-            row = row if row is not None and row.sample_id == label.sample else None
+            if row is not None and row.sample_id != label.sample:
+                self._changed.append(f"{shortened(label.sample)} is {shortened(row.sample_id)} there")
+                return None
         elif label.sample in self._repeated:
-            self._ambiguous.append(label.sample)
+            self._ambiguous.append(shortened(label.sample))
             return None
         if row is None:
-            self._unknown.append(label.sample)
+            self._unknown.append(shortened(label.sample))
         return row
 
     def unmatched(self) -> Counter[str]:
         """Labels without a sample, by why."""
         found = Counter[str]()
-        for why, ids in (
-            (f"run {self._run.number} has no score of such a sample", self._unknown),
+        run = f"run {self._run.number}"
+        for why, those in (
+            (f"{run} has no score of such a sample", self._unknown),
             ("several samples have this id", self._ambiguous),
+            (
+                f"by its number in {run} the sample has another id (spreadsheets change ids: restore them)",
+                self._changed,
+            ),
         ):
-            if ids:
-                found[f"{why}: {listed(map(shortened, dict.fromkeys(ids)), _NAMED, ', ')}"] = len(ids)
+            if those:
+                found[f"{why}: {listed(dict.fromkeys(those), _NAMED, ', ')}"] = len(those)
         return found
 
     def drawn(self, scored: int, labelled: int) -> tuple[Drawn, Sequence[str]]:

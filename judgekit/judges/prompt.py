@@ -174,6 +174,12 @@ class Prompt:
             raise PromptError(f"{self.name}: has the options {sorted(self.options)}, found {sorted(options)}")
         return replace(self, fillings=tuple(sorted(options.items())))
 
+    @property
+    def instructions(self) -> str:
+        """The whole question, in which the name of each input stands in its place."""
+        names = {name: f"[{name.replace('_', ' ')}]" for name in (*self.inputs, *self.optional)}
+        return _template(self.question).render(names | dict(self.fillings))
+
     def version(self, schema: JsonObject) -> str:
         """The name and the hash of all that is sent beside the recording, such as ``agent_goal@1a28c6d6``."""
         words = json.dumps([self.system, _REMINDER, self.question, self.fillings, schema])

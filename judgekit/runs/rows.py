@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -17,8 +16,6 @@ from judgekit.traces.message import JsonObject, Many, Record
 from judgekit.traces.sample import Sample
 
 LabelValue: TypeAlias = bool | int | float | str
-
-_HOLE = re.compile(r"\{\{ *(\w+) *\}\}")
 
 
 class Row(Record):
@@ -138,8 +135,8 @@ class ScorerRecord(Record):
         judged: Whether it asks a judge.
         question: What the judge is asked, in a sentence; empty where it is not.
         scale: What the labels are worth that the judge chooses from; empty where it chooses from none.
-        instructions: The whole question as the judge reads it, with a hole where each input stands.
-        inputs: What fills the holes.
+        instructions: All that the judge is asked, in whole, with the name of each input where it stands.
+        inputs: What stands there.
     """
 
     name: str
@@ -167,8 +164,8 @@ class ScorerRecord(Record):
             judged=bool(asked),
             question=asked[0].description if asked else "",
             scale=dict(asked[0].scale) if asked else {},
-            instructions=_instructions(asked[0]) if asked else "",
-            inputs=(*asked[0].inputs, *asked[0].optional) if asked else (),
+            instructions="\n\n".join(dict.fromkeys(one.instructions for one in asked)),
+            inputs=tuple(dict.fromkeys(name for one in asked for name in (*one.inputs, *one.optional))),
         )
 
 
@@ -186,35 +183,24 @@ class Question(Protocol):
         ...
 
     @property
-    def question(self) -> str:
-        """All of it, with named holes."""
+    def instructions(self) -> str:
+        """All of it, with the name of each input where it stands."""
         ...
 
     @property
     def inputs(self) -> Sequence[str]:
-        """The holes that a sample fills."""
+        """What a sample must have for it."""
         ...
 
     @property
     def optional(self) -> Sequence[str]:
-        """Those that it may leave empty."""
-        ...
-
-    @property
-    def fillings(self) -> Sequence[tuple[str, str]]:
-        """What fills the holes that a scorer fills."""
+        """What it may lack."""
         ...
 
 
 def questions_of(scorer: Scorer) -> Sequence[Question]:
     """What a scorer asks a judge; nothing where it asks none."""
     return getattr(scorer, "prompts", ())
-
-
-def _instructions(asked: Question) -> str:
-    """The question, in which the holes that are the scorer's are filled."""
-    filled = dict(asked.fillings)
-    return _HOLE.sub(lambda hole: filled.get(hole[1], hole[0]), asked.question)
 
 
 def differences(before: JsonValue, after: JsonValue, where: str = "") -> Iterator[str]:

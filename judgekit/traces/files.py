@@ -24,6 +24,7 @@ from judgekit.traces.packing import Archive, Packing, bounded, bounded_lines, pa
 
 Container: TypeAlias = Literal["lines", "document", "objects", "archive", "csv", "parquet"]
 
+NAME_ENCODING = "name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
 STREAM = Path("-")
 """Standard input, or output."""
 
@@ -381,9 +382,7 @@ def _is_chinese(text: bytes) -> bool:
 def undecodable(error: UnicodeDecodeError) -> str:
     """What is no text in its encoding, and what to do about it."""
     where = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
-    return (
-        f"not {error.encoding.upper()}: {where}; name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
-    )
+    return f"not {error.encoding.upper()}: {where}; {NAME_ENCODING}"
 
 
 def parse_json(text: bytes, encoding: str = "utf-8") -> JsonValue:

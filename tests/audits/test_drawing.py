@@ -71,7 +71,10 @@ def test_where_all_are_drawn_the_verdict_plays_no_part():
     ("verdicts", "sizes"),
     [
         ([YES] * 3 + [NO] * 2 + [NONE], [2, 3]),
-        ([(1.0, None)] * 3 + [(0.5, None)] * 2 + [(0.0, "no")], [1, 2, 3]),
+        ([(1.0, None)] * 3 + [(0.5, None)] * 2 + [(0.0, "no")] * 2, [2, 2, 3]),
+        ([YES] * 3 + [(0.5, "partly")] * 2 + [NO], [3, 3]),
+        ([YES] + [(0.5, "partly")] * 2 + [NO] * 2, [2, 3]),
+        ([YES], [1]),
         ([(place / 100, None) for place in range(100)], [25, 25, 25, 25]),
         ([(0.0, None)] * 90 + [(place / 10, None) for place in range(1, 11)], [100]),
         ([(place / 40, f"f1 {place}") for place in range(40)], [10, 10, 10, 10]),

@@ -106,7 +106,7 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
         ("sample,scorer,value,drawn\ns,goal,yes,by me\n", r"drawn: Input should be 'random' or 'stratified'"),
         ("sample,scorer,value\n,goal,yes\n", r"\(line 2\): sample: Field required"),
         ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): somebody without a name says 'no' of the sample 's' for 'goal', and 'yes' in line 2; keep one"),
-        (HAND.encode() + b"\xff\xfe,goal,yes,\n", "not UTF-8"),
+        (HAND.encode() + "s4,goal,yes,Zoë\n".encode("cp1252"), r"\(line 5\): not UTF-8: byte 0xeb at offset \d+; save it again in UTF-8"),
         ("sample,scorer,value\n好的测试样本一,目标,可以\n好的测试样本二,目标,不行\n".encode("gb18030"), "is not UTF-8; save it again"),
         ("sample,scorer,value\n", "holds no rows"),
         ("", "is empty"),

@@ -59,7 +59,10 @@ def test_the_number_of_a_sample_tells_those_of_one_id_apart_and_must_be_of_that_
     labels += [HumanLabel(sample="other", scorer="tone", value=1, run=1, number=0)]
     found = matched(run, labels)
     assert [(one.row.index, one.mean) for one in found.samples] == [(1, 1.0)]
-    assert found.unmatched.total() == 1
+    assert found.unmatched == {
+        "by its number in run 1 the sample has another id (spreadsheets change ids: restore them): "
+        "'other' is 'twice' there": 1
+    }
 
 
 def test_one_person_who_says_two_things_of_a_sample_is_refused(judged, said):

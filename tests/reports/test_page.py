@@ -662,6 +662,17 @@ def test_what_people_say_stays_text(tmp_path, audit_saying, opened):
             assert "<script>alert(1)</script>" in page.evaluate("document.querySelector('main').textContent")
 
 
+def test_a_long_reason_is_shown_when_asked_for_and_keeps_its_lines(tmp_path, audit_saying, opened):
+    audit = audit_saying("\nand so on" * 3_000, scorer="halves")
+    (tmp_path / "report.html").write_text("".join(html_report(run([sample(1)], [halves]), audit)), encoding="utf-8")
+    with opened(tmp_path / "report.html", "#/audit") as page:
+        reason = page.locator(".disagreement .prose", has_text="nothing came").first
+        assert len(reason.inner_text()) < 21_000
+        assert reason.inner_text().startswith("nothing came\nand so on\n")
+        reason.get_by_role("button", name="show all 30,012 characters").click()
+        assert len(reason.inner_text()) == 30_012
+
+
 def test_the_policy_stops_what_would_get_past(demo, browser):
     context = browser.new_context()
     page = context.new_page()

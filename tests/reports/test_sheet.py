@@ -9,12 +9,24 @@ from dataclasses import dataclass
 
 import pytest
 
-from judgekit import AIMessage, HumanMessage, Run, Sample, Score, ToolMessage, load_prompt, run
+from judgekit import (
+    AIMessage,
+    HumanMessage,
+    Run,
+    Sample,
+    Score,
+    ScriptedJudge,
+    ToolMessage,
+    WeightedCriteria,
+    load_prompt,
+    run,
+)
 from judgekit.audits.drawing import draw
 from judgekit.audits.labels import COLUMNS, read_labels
 from judgekit.errors import ConfigError
 from judgekit.reports.document import script_of
 from judgekit.reports.sheet import SCRIPTS, Sheet
+from judgekit.runs.rows import ScorerRecord
 from judgekit.score import Exchange, JudgeCall
 from judgekit.traces.trace import Label
 
@@ -116,6 +128,16 @@ def test_choices_are_of_the_scale_or_of_pairs_or_yes_and_no_or_any_number():
 def test_the_question_of_a_pair_is_the_one_that_the_scorer_asks():
     scored = judged([1], "pairwise")
     assert "Compare the two recordings. Who is kinder?" in scored.scorers[0].instructions
+
+
+def test_all_that_is_asked_is_on_the_sheet_without_the_language_of_prompts():
+    criteria = WeightedCriteria({"polite": 0.5, "brief": 0.5}, judge=ScriptedJudge([]), each=True)
+    record = ScorerRecord.of(criteria)
+    assert "polite: polite?" in record.instructions
+    assert "brief: brief?" in record.instructions
+    assert "What is known of the task, as JSON:\n\n[fields]\n\nWhich" in record.instructions
+    assert not re.search(r"[{}]|%", record.instructions)
+    assert list(record.inputs) == ["conversation", "fields"]
 
 
 def test_a_table_is_read_back_as_samples_that_nobody_labelled(tmp_path):

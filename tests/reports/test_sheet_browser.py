@@ -180,6 +180,14 @@ def test_keys_go_on_go_back_find_blanks_and_undo(labels, opened):
         expect(page.locator("#count")).to_have_text("0 of 4 labelled")
 
 
+def test_a_key_that_is_held_down_gives_one_label(labels, opened):
+    with opened(labels) as page:
+        for _ in range(3):
+            page.keyboard.down("1")
+        heading(page, 2)
+        expect(page.locator("#count")).to_have_text("1 of 4 labelled")
+
+
 def test_labels_are_given_by_hand_and_the_end_is_said(labels, opened):
     with opened(labels, viewport=PHONE, has_touch=True) as page:
         for _ in range(4):
@@ -203,6 +211,21 @@ def test_a_number_is_given_where_there_are_no_labels(numbers, opened, tmp_path):
         press(page, "Enter u j")
         heading(page, 3, 3)
         assert [one.value for one in downloaded(page, tmp_path)] == ["0.5", None, None]
+
+
+def test_labels_of_two_tabs_are_one_set(labels, opened):
+    with opened(labels) as page:
+        other = page.context.new_page()
+        other.goto(labels.as_uri())
+        press(page, "1 c")
+        page.keyboard.type("so")
+        expect(other.locator("#count")).to_have_text("1 of 4 labelled")
+        press(other, "n 2")
+        expect(page.locator("#count")).to_have_text("2 of 4 labelled")
+        heading(page, 2)
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.reload()
+        expect(page.locator("#count")).to_have_text("2 of 4 labelled")
 
 
 NO_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } });"

@@ -86,7 +86,7 @@ function opinion({ annotator, label, value, reason }) {
   const named = label !== null && label !== `${value}`;
   return el("p", { class: "opinion" }, recorded(annotator ?? "a person", { class: "of" }), " ",
     el("span", { class: "chip" }, named ? [recorded(label), " "] : null, el("strong", { class: "number" }, figure(value, 2))),
-    reason ? [" ", el("span", { dir: "auto" }, visible(reason))] : null);
+    reason ? [" ", prose(reason, [], "span")] : null);
 }
 
 /** What people say of a sample, beside what a scorer says. */

@@ -179,7 +179,7 @@ function key(event) {
     return;
   }
   const choice = /^[1-9]$/.test(event.key) ? sheet.choices[event.key - 1] : null;
-  if (choice) give(choice[1]);
+  if (choice) event.repeat || give(choice[1]);
   else if (!sheet.choices.length && /^[\d.,]$/.test(event.key)) return document.getElementById("number").select();
   else if (Object.hasOwn(KEYS, event.key)) KEYS[event.key]();
   else return;
@@ -234,6 +234,14 @@ function start() {
   document.getElementById("not-now").addEventListener("click", () => document.getElementById("saving").close());
   document.getElementById("naming").addEventListener("submit", save);
   addEventListener("keydown", key);
+  addEventListener("storage", (event) => {
+    if (event.key !== STORED) return;
+    const { at } = state;
+    // What was said in another tab with this sheet.
+    restore();
+    state.at = at;
+    draw();
+  });
   addEventListener("beforeunload", (event) => state.unsaved && event.preventDefault());
   draw();
   document.documentElement.dataset.ready = "usable";
