@@ -17,7 +17,7 @@ from judgekit.errors import ConfigError, listed, shortened
 from judgekit.runs.conduct import Conduct
 from judgekit.runs.receipts import Correction, Figure, Receipt, keep
 from judgekit.runs.results import Run
-from judgekit.runs.rows import ScorerRecord
+from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.store import now
 
 
@@ -25,8 +25,9 @@ def audit(run: Run, labels: Iterable[HumanLabel] = (), *, guarantee: float | Non
     """Holds the judges of a run against labels of people, and keeps a receipt of what was found beside the run.
 
     The mean is corrected by PPI++ where the labelled samples are a random sample of the run, or nothing speaks against
-    it; and where they are samples of another run of the very same judge, by Rogan and Gladen's estimator, if these are
-    like those of this run. Else it is refused, with the reason.
+    it: then within each verdict, as far as each has labels, so that it does no harm if they were chosen by the verdict by
+    less than shows. Where they are samples of another run of the very same judge, it is corrected by Rogan and Gladen's
+    estimator, if these are like those of this run. Else it is refused, with the reason.
 
     Where several people labelled a sample, it agrees with the judge where most of them do, and the mean is of what they
     say on average. Trials of one task, by their group, are drawn and tested together.
@@ -84,7 +85,9 @@ class _Auditing:
         self.kind: Kind
         self.kind, self.values = kind_of(record, self.rows, self.matched.samples)
         self.pairs = Pairs.of(self.matched, self.kind, self.values)
-        self.labelled = population_of([one.row for one in self.matched.samples], self.conducts)
+        # Those that were drawn by verdict are counted as all of the run.
+        stood_for = self.matched.rows if self.pairs.by_verdict else [one.row for one in self.matched.samples]
+        self.labelled = population_of(stood_for, self.conducts)
 
     def _matched(self, labels: Sequence[HumanLabel]) -> tuple[Matched, Counter[str]]:
         """The labels of this run, or where there are none, those of the run that has the most; the others are left out."""
@@ -129,7 +132,7 @@ class _Auditing:
             counts=pairs.counts(),
             raw=self._raw(),
             correction=correction,
-            people=people(matched.samples, self.kind),
+            people=people(matched.samples, self.kind, by_verdict=pairs.by_verdict),
             disagreements=pairs.disagreements() if self.is_here else (),
             opinions={one.row.index: one.opinions for one in matched.samples} if self.is_here else {},
             bias={**({"length": length} if length else {}), **position_bias(self.rows)},
@@ -138,7 +141,7 @@ class _Auditing:
             guarantee=None
             if guarantee is None
             else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
-            notes=self._notes(len(annotators)),
+            notes=self._notes(len(annotators), chosen),
         )
         self._keep(found, chosen)
         return found
@@ -212,39 +215,42 @@ class _Auditing:
         if len(samples) < LEAST_LABELS:
             return Correction(refused=f"labels of {len(samples)} samples are too few; it takes {LEAST_LABELS} or more")
         labelled = {one.row.index: one for one in samples}
-        parts: list[Stratum] = []
-        for part in strata(self.rows) if drawn == "stratified" else [self.rows]:
+        ways: list[Sequence[Sequence[Row]]] = [] if drawn == "random" else [strata(self.rows)]
+        if drawn != "stratified":
+            ways.append([self.rows])
+
+        def stratum(part: Sequence[Row]) -> Stratum:
             those = [labelled[row.index] for row in part if row.index in labelled]
             others = [row for row in part if row.index not in labelled]
-            if len(those) < 2:
+            return Stratum(
+                [one.mean for one in those],
+                [one.judged for one in those],
+                [row.score.value or 0.0 for row in others],
+                len(part) / len(self.rows),
+                [one.row.group for one in those],
+                [row.group for row in others],
+            )
+
+        for parts in ways:
+            found = stratified_ppi_mean([stratum(part) for part in parts])
+            if found is None:
+                continue
+            assumes = (
+                "samples that were left blank are like the others" if "drawn and left blank" in self.left_out else ""
+            )
+            return Correction(
+                method="stratified PPI++" if drawn == "stratified" or len(parts) > 1 else "PPI++",
+                corrected=Figure.of(found.value, found.interval),
+                assumes=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
+                worth=found.worth,
+            )
+        for part in ways[-1]:
+            if (those := sum(row.index in labelled for row in part)) < 2:
                 verdict = shortened(part[0].score.label or part[0].score.value)
                 return Correction(
-                    refused=f"people labelled {len(those)} of the samples with the verdict {verdict}; it takes 2 or more of each"
+                    refused=f"people labelled {those} of the samples with the verdict {verdict}; it takes 2 or more of each"
                 )
-            parts.append(
-                Stratum(
-                    [one.mean for one in those],
-                    [one.judged for one in those],
-                    [row.score.value or 0.0 for row in others],
-                    len(part) / len(self.rows),
-                    [one.row.group for one in those],
-                    [row.group for row in others],
-                )
-            )
-        found = stratified_ppi_mean(parts)
-        if found is None:
-            return Correction(refused="the labelled samples are of too few groups, which count once each")
-        blank = "drawn and left blank" in self.left_out
-        return Correction(
-            method="stratified PPI++" if drawn == "stratified" else "PPI++",
-            corrected=Figure.of(found.value, found.interval),
-            assumes=_ASSUMED
-            if drawn == "unknown"
-            else "samples that were left blank are like the others"
-            if blank
-            else "",
-            worth=found.worth,
-        )
+        return Correction(refused="the labelled samples are of too few groups, which count once each")
 
     def _no_promise(self, chosen: str) -> str:
         """Why no threshold can be promised by these labels; empty if one may."""
@@ -255,7 +261,7 @@ class _Auditing:
             return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
         return chosen
 
-    def _notes(self, annotators: int) -> Sequence[str]:
+    def _notes(self, annotators: int, chosen: str) -> Sequence[str]:
         matched = self.matched
         notes = list(matched.notes)
         if (without := len(self.every) - len(self.rows)) or self.run.record.unfinished:
@@ -275,6 +281,9 @@ class _Auditing:
             )
         if matched.drawn == "stratified":
             notes.append("agreement is that of all samples of the run: labelled ones count for all of their verdict")
+        if matched.drawn == "unknown" and matched.samples:
+            why = "which are not like the others" if chosen else "of which nobody says that they are a random sample"
+            notes.append(f"agreement, calibration and a guarantee are those of the labelled samples, {why}")
         if not self.is_here:
             number = matched.run.number
             notes.append(
@@ -317,7 +326,10 @@ class _Auditing:
         keep(receipt, folder)
 
 
-_ASSUMED = (
-    "the labelled samples are a random sample of the run, which nobody says; their verdicts, lengths and domains do not speak "
-    "against it"
-)
+def _assumed(*, by_verdict: bool) -> str:
+    """What nobody says of labelled samples, and is held to be so."""
+    what, seen = ("samples of each verdict", "") if by_verdict else ("samples", "verdicts, ")
+    return (
+        f"the labelled {what} are a random sample of those of the run, which nobody says; their {seen}lengths and domains do "
+        "not speak against it"
+    )

@@ -39,7 +39,7 @@ class People(Record):
         agreement: By name: how far two people agree, on average over pairs; the judge with one person stands beside it
             as ``judge with one person``.
         alternative: Whether the judge may stand in for one of them, by the alternative annotator test, in words; empty where
-            there are too few people or samples.
+            there are too few people or samples, or these were drawn by verdict.
         passed: Whether it may; ``None`` where there is no test.
     """
 

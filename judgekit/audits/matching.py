@@ -22,7 +22,7 @@ _NEAR = 0.05
 class Labelled(NamedTuple):
     """A sample that a judge gave a value, with what people say of it.
 
-    ``weight`` is how many samples of the run it stands for, up to a factor.
+    ``weight`` is how many samples of the run it stands for; 1 where they were not drawn by verdict.
     """
 
     row: Row

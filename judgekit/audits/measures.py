@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isclose
+from math import fsum, isclose
 from typing import TYPE_CHECKING, Literal, Self
 
 from judgekit.audits.correction import independence
@@ -89,7 +89,7 @@ class Pairs:
 
     @cached_property
     def weights(self) -> Sequence[float]:
-        """How many samples of the run each stands for, up to a factor."""
+        """How many samples of the run each stands for; 1 where they were not drawn by verdict."""
         return [one.weight for one in self.samples]
 
     def figure(
@@ -104,15 +104,23 @@ class Pairs:
         from judgekit.stats.agreement import redrawn  # noqa: PLC0415
 
         places = np.arange(len(self.samples)) if among is None else np.asarray(among, np.intp)
-        weights = np.asarray(self.weights)[places]
-        copies = _copies(weights) if self.by_verdict else None
+        of = self._counted(statistic, places)
+        groups = [self.groups[place] for place in places.tolist()]
+        return Figure.of(of(np.arange(len(places))), redrawn(of, len(places), groups))
+
+    def _counted(
+        self, statistic: "Callable[[NDArray[np.intp]], float | None]", places: "NDArray[np.intp]"
+    ) -> "Callable[[NDArray[np.intp]], float | None]":
+        """The statistic of some of the samples at ``places``, by their number there, each counted for its weight."""
+        import numpy as np  # noqa: PLC0415
+
+        copies = _copies(np.asarray(self.weights)[places]) if self.by_verdict else None
 
         def of(chosen: "NDArray[np.intp]") -> float | None:
             drawn = chosen if copies is None else np.repeat(chosen, copies[chosen])
             return statistic(places[drawn])
 
-        groups = [self.groups[place] for place in places.tolist()]
-        return Figure.of(of(np.arange(len(places))), redrawn(of, len(places), groups))
+        return of
 
     def share(self, among: Callable[[float], bool] = lambda _: True) -> Figure:
         """How often the judge is right where people say what is asked for."""
@@ -128,6 +136,24 @@ class Pairs:
             return self.figure(lambda drawn: float(right[drawn].mean()), places)
         interval = mean_interval(right[places], [self.groups[place] for place in places])
         return Figure.of(float(right[places].mean()), interval)
+
+    def share_of_run(self) -> Figure:
+        """How often the judge is right, of samples drawn by verdict: also where none of a verdict is seen to be wrong."""
+        from judgekit.stats.prediction_powered import Stratum, stratified_ppi_mean  # noqa: PLC0415
+
+        parts: dict[tuple[float, float], list[int]] = {}
+        for place, verdict in enumerate(zip(self.judged, self.weights, strict=True)):
+            parts.setdefault(verdict, []).append(place)
+        shares = {verdict: verdict[1] * len(places) / fsum(self.weights) for verdict, places in parts.items()}
+        right = {verdict: [float(self.right[place]) for place in places] for verdict, places in parts.items()}
+        found = stratified_ppi_mean(
+            [
+                Stratum(right[verdict], [0] * len(places), [], share, [self.groups[place] for place in places])
+                for (verdict, places), share in zip(parts.items(), shares.values(), strict=True)
+            ]
+        )
+        value = fsum(share * fsum(right[verdict]) / len(right[verdict]) for verdict, share in shares.items())
+        return Figure.of(value, found.interval._replace(method="stratified") if found else None)
 
     def agreement(self) -> dict[str, Figure]:
         """How far the judge and people agree, the first figure being the one to be named alone."""
@@ -152,7 +178,7 @@ class Pairs:
 
         found = {
             "weighted kappa" if ordinal else "kappa": self.figure(kappa),
-            "agreement": self.share(),
+            "agreement": self.share_of_run() if self.by_verdict else self.share(),
             "AC1": self.figure(lambda drawn: gwet_ac1(a[drawn], b[drawn], values=values)),
         }
         if self.kind == "binary":
@@ -184,8 +210,7 @@ class Pairs:
     def independent_counts(self) -> Counts | None:
         """As many as independent samples, drawn at random, would tell as much of sensitivity and specificity.
 
-        They are fewer where samples share their group, or were drawn with different probabilities (Kish 1965, "Survey
-        Sampling"), which also shifts the shares.
+        They are fewer where samples share their group, or were drawn by the judge's verdict, which also shifts the shares.
         """
         if self.kind != "binary" or not self.samples:
             return None
@@ -199,11 +224,31 @@ class Pairs:
             return 0, 0
         judged = [self.judged[place] for place in places]
         weights = [self.weights[place] for place in places]
-        worth = sum(weights) ** 2 / sum(weight**2 for weight in weights)
-        worth *= independence(judged, [self.groups[place] for place in places])
+        worth = self._worth(places) * independence(judged, [self.groups[place] for place in places])
         share = sum(weight * one for weight, one in zip(weights, judged, strict=True)) / sum(weights)
         yes = round(worth * share)
         return yes, max(0, round(worth) - yes)
+
+    def _worth(self, places: Sequence[int]) -> float:
+        """How many samples drawn at random would tell as much of how often the judge says 1 of those at ``places``.
+
+        By the delta method on the odds of 1, whose two sides are sums over the verdicts that samples were drawn by. To each
+        verdict half a sample of either kind is added (Haldane 1956, https://doi.org/10.1111/j.1469-1809.1956.tb01285.x): of
+        a frequent verdict that is never seen to be wrong, a few wrong ones that were not drawn would be most of the errors.
+        """
+        if not self.by_verdict or len({*self.judged}) < 2:
+            return len(places)
+        verdicts = list(zip(self.judged, self.weights, strict=True))
+        such = Counter(verdicts[place] for place in places)
+        every, these, variance = [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]
+        for (judged, weight), n in Counter(verdicts).items():
+            side, share = int(judged), (such[judged, weight] + 0.5) / (n + 1)
+            every[side] += weight * n
+            these[side] += weight * n * share
+            variance[side] += weight**2 * n * share * (1 - share)
+        share = these[1] / sum(these)
+        of_odds = sum(variance[side] / these[side] ** 2 + 1 / every[side] for side in (0, 1))
+        return 1 / (share * (1 - share) * of_odds)
 
     def disagreements(self) -> Sequence[Disagreement]:
         """Those on which the judge and people differ, the furthest apart and the surest first."""
@@ -245,7 +290,11 @@ class Pairs:
         return [place for place, one in enumerate(self.samples) if one.row.score.confidence is not None]
 
     def calibration(self) -> Figure | None:
-        """The expected calibration error of the judge's confidence; ``None`` without one."""
+        """The expected calibration error of the judge's confidence; ``None`` without one.
+
+        It has no interval: in samples drawn again it is higher by chance once more, so that the percentiles of these would
+        never hold the 0 of a judge that is perfectly calibrated.
+        """
         import numpy as np  # noqa: PLC0415
 
         from judgekit.stats.calibration import expected_calibration_error  # noqa: PLC0415
@@ -254,7 +303,10 @@ class Pairs:
             return None
         confidence = np.asarray([one.row.score.confidence or 0 for one in self.samples])
         right = np.asarray(self.right, np.float64)
-        return self.figure(lambda drawn: expected_calibration_error(confidence[drawn], right[drawn]), self.sure)
+        of = self._counted(
+            lambda drawn: expected_calibration_error(confidence[drawn], right[drawn]), np.asarray(self.sure, np.intp)
+        )
+        return Figure(value=of(np.arange(len(self.sure))))
 
     def guarantee(self, rows: Sequence[Row], alpha: float, delta: float, refused: str) -> Guarantee:
         """The confidence below which the judge must abstain; ``refused`` says why the labels cannot tell.
@@ -304,8 +356,11 @@ def _copies(weights: "NDArray[np.float64]") -> "NDArray[np.intp]":
     return np.asarray(np.rint(shares * least), np.intp)
 
 
-def people(samples: Sequence[Labelled], kind: Kind) -> People | None:
-    """What people who labelled the same samples say among themselves; ``None`` where nobody did."""
+def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool) -> People | None:
+    """What people who labelled the same samples say among themselves; ``None`` where nobody did.
+
+    Samples that were drawn by verdict count for all of theirs; the alternative annotator test takes a random sample.
+    """
     import numpy as np  # noqa: PLC0415
 
     from judgekit.stats.agreement import krippendorff_alpha  # noqa: PLC0415
@@ -320,7 +375,7 @@ def people(samples: Sequence[Labelled], kind: Kind) -> People | None:
         for opinion in one.opinions:
             ratings[names.index(opinion.annotator), place] = opinion.value
     judged = np.asarray([one.judged for one in several])
-    pairs = Pairs(kind, (), several, [one.mean for one in several], by_verdict=False)
+    pairs = Pairs(kind, (), several, [one.mean for one in several], by_verdict)
     agreement = {"alpha": pairs.figure(lambda drawn: krippendorff_alpha(ratings[:, drawn], metric=_METRICS[kind]))}
     if kind != "continuous":
         agreement = {
@@ -329,7 +384,7 @@ def people(samples: Sequence[Labelled], kind: Kind) -> People | None:
             **agreement,
         }
     test = None
-    if len(names) >= _LEAST_ANNOTATORS:
+    if len(names) >= _LEAST_ANNOTATORS and not by_verdict:
         test = alternative_test(
             ratings, judged, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=_EPSILON
         )
@@ -351,21 +406,20 @@ def position_bias(rows: Sequence[Row]) -> dict[str, Figure]:
 
     if not rows or "flipped" not in rows[0].score.details:
         return {}
-    flips: list[float] = []
-    first: list[float] = []
     asked = [row for row in rows if row.score.details.get("verdicts")]
-    for row in asked:
-        flipped = bool(row.score.details.get("flipped"))
-        flips.append(float(flipped))
+    if not asked:
+        return {}
+    flips = [float(bool(row.score.details.get("flipped"))) for row in asked]
+    first: list[float] = []
+    groups: list[str | None] = []
+    for row, flipped in zip(asked, flips, strict=True):
         match row.score.details.get("verdicts"):
             case [{"shown_first": shown, "preferred": preferred}, *_] if flipped:
                 first.append(float(shown == preferred))
+                groups.append(row.group)
             case _:
                 pass
-    if not flips:
-        return {}
-    groups = [row.group for row in asked]
-    found = {"position": Figure.of(sum(flips) / len(flips), mean_interval(flips, groups))}
+    found = {"position": Figure.of(sum(flips) / len(flips), mean_interval(flips, [row.group for row in asked]))}
     if first:
-        found["first place, where it flips"] = Figure.of(sum(first) / len(first), mean_interval(first))
+        found["first place, where it flips"] = Figure.of(sum(first) / len(first), mean_interval(first, groups))
     return found

@@ -116,7 +116,7 @@ class Receipt(Record):
             that were drawn at random would tell as much.
         raw: The judge's mean over the run.
         correction: The same, corrected.
-        labelled: The labelled samples.
+        labelled: The labelled samples; where these were drawn by verdict, the samples that they stand for.
         population: All samples of the run that the judge scored.
         at: When the audit was made, with judgekit ``version``.
     """

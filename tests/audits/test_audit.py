@@ -96,6 +96,31 @@ def test_labels_drawn_by_the_verdict_count_for_all_of_their_verdict(judged):
     assert abs(found.agreement["sensitivity"].value - sensitivity) < abs(in_sheet - sensitivity)
 
 
+def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_few_errors_are_ruled_out_for_other_runs(judged, tmp_path):
+    verdicts = [1.0] * 100 + [0.0] * 900
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    drawn = draw(run, "tone", 60, by_verdict=True)
+    passed = [one.id for one in drawn if verdicts[one.number]]
+    truth = [one and f"s{index}" not in passed[:3] for index, one in enumerate(verdicts)]
+    audit(run, drawn_from(run, truth, 60, by_verdict=True))
+    counts = run.receipts["tone"].receipt.confusion
+    # None of 30 is wrong, so that 1 in 10 of the 900 may be: people may pass 90 that the judge passes, and 90 that it fails.
+    assert wilson(counts.tp, counts.tp + counts.fn).low < 0.55
+    # 3 of 30 are wrong, so that 26 of the 100 may be: then the judge fails 900 of 926 that people fail.
+    assert wilson(counts.tn, counts.tn + counts.fp).low == pytest.approx(900 / 926, abs=0.005)
+
+
+def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_some_are_held_to_be(judged):
+    verdicts = [1.0] * 100 + [0.0] * 900
+    run = judged(verdicts)
+    drawn = draw(run, "tone", 60, by_verdict=True)
+    wrong = [one.number for one in drawn if verdicts[one.number]][:3]
+    truth = [float(one == 1 and index not in wrong) for index, one in enumerate(verdicts)]
+    agreement = tone(audit(run, drawn_from(run, truth, 60, by_verdict=True))).agreement["agreement"]
+    assert agreement.value == pytest.approx(0.1 * 0.9 + 0.9)
+    assert agreement.low < 0.1 * 0.9 + 0.9 * wilson(30, 30).low + 0.02  # the 900 alone may be as far off
+
+
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
@@ -119,6 +144,7 @@ def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged)
     assert said in found.correction.refused
     assert "judgekit label 1 draws them" in found.correction.refused
     assert found.guarantee.refused == found.correction.refused
+    assert any("those of the labelled samples, which are not like the others" in note for note in found.notes)
 
 
 def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_speaks_against_it(judged):
@@ -126,8 +152,26 @@ def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_sp
     run = judged(verdicts)
     labels = [HumanLabel(sample=f"s{index}", scorer="tone", value=truth[index]) for index in range(3, 400, 4)]
     correction = tone(audit(run, labels)).correction
-    assert correction.method == "PPI++"
-    assert "random sample of the run, which nobody says" in correction.assumes
+    assert correction.method == "stratified PPI++"
+    assert "samples of each verdict are a random sample of those of the run, which nobody says" in correction.assumes
+    assert any("of which nobody says that they are a random sample" in note for note in tone(audit(run, labels)).notes)
+
+
+def test_labels_that_were_chosen_by_the_verdict_by_less_than_shows_do_no_harm(judged, said):
+    verdicts = [1.0] * 130 + [0.0] * 70
+    truth = {index: float(index % 5 > 0) for index in range(15)} | {
+        index: float(index % 5 == 0) for index in range(130, 145)
+    }
+    found = tone(audit(judged(verdicts), said(truth)))
+    assert (found.drawn, found.correction.refused) == ("unknown", "")
+    assert found.correction.corrected.value == pytest.approx(0.65 * 12 / 15 + 0.35 * 3 / 15)
+
+
+def test_where_a_verdict_has_too_few_labels_these_are_held_for_a_random_sample_of_the_run(judged, said):
+    verdicts = [0.0] + [1.0] * 99
+    found = tone(audit(judged(verdicts), said({index: index % 5 > 0 for index in range(40, 70)})))
+    assert found.correction.method == "PPI++"
+    assert "the labelled samples are a random sample of those of the run, which nobody says" in found.correction.assumes
 
 
 def test_five_labels_are_refused(judged, said):
@@ -198,6 +242,18 @@ def test_several_people_are_held_against_each_other_too(judged, said):
     assert any("what most say" in note for note in found.notes)
 
 
+def test_people_who_differ_on_a_rare_verdict_alone_hardly_differ_on_the_run(judged):
+    verdicts = [1.0] * 180 + [0.0] * 20
+    run = judged(verdicts)
+    ann, bob, eve = (drawn_from(run, verdicts, 20, by_verdict=True, annotator=name) for name in ("ann", "bob", "eve"))
+    split = [one if one.value else one.model_copy(update={"value": float(at % 2)}) for at, one in enumerate(bob)]
+    found = tone(audit(run, [*ann, *split, *eve])).people
+    share = sum(one.value == 1 and not verdicts[one.number] for one in split) / 10
+    assert found.agreement["judge with one person"].value == pytest.approx(0.9 + 0.1 * (1 - share / 3))
+    assert found.agreement["two people"].value == pytest.approx(0.9 + 0.1 * (1 - share * 2 / 3))
+    assert (found.alternative, found.passed) == ("", None)
+
+
 def test_an_even_split_is_left_out_of_agreement_and_counted(judged, said):
     labels = [*said(dict.fromkeys(range(20), 1), annotator="ann"), *said({0: 0, 1: 1}, annotator="bob")]
     found = tone(audit(judged([1.0] * 20), labels))
@@ -250,6 +306,8 @@ def test_pairwise_flips_and_the_place_that_they_prefer_are_counted(judged, said)
     bias = tone(audit(judged(scores, scale={}), ())).bias
     assert bias["position"].value == pytest.approx(4 / 6)
     assert bias["first place, where it flips"].value == 0.75
+    trials = tone(audit(judged([pair("trace", "rival")] * 8, scale={}, groups=["a"] * 4 + ["b"] * 4), ())).bias
+    assert {figure.method for figure in trials.values()} == {"Wilson, all 2 groups alike"}
 
 
 def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, said):
@@ -260,6 +318,7 @@ def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, 
     assert 0.6 < found.guarantee.threshold <= 1
     assert (found.guarantee.kept.value, found.guarantee.risk.value) == (0.75, 0)
     assert found.calibration.value == pytest.approx(0.25 * 0.1)
+    assert found.calibration.low is None  # which is of draws that are further off than what was drawn from
     assert tone(audit(judged([1.0] * 200), said(human), guarantee=0.05)).guarantee.refused.startswith(
         "no labelled verdict says how sure the judge is"
     )

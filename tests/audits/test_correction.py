@@ -6,6 +6,8 @@ import pytest
 
 from judgekit.audits.audit import audit
 from judgekit.audits.correction import Errors, corrected, independence, rogan_gladen
+from judgekit.audits.drawing import draw
+from judgekit.audits.labels import HumanLabel
 from judgekit.audits.population import differences, population_of
 from judgekit.reports.gates import check_gates
 from judgekit.runs.receipts import Counts
@@ -47,6 +49,22 @@ def test_a_later_run_of_the_same_judge_is_corrected_by_its_errors_in_the_audit(a
     assert (found.corrected.value, found.corrected.low) == (expected.value, expected.interval.low)
     assert found.corrected.low < sum(truth) / 500 < found.corrected.high
     assert "errs here as often as on the labelled samples of run 1" in found.assumes
+
+
+def test_labels_drawn_by_verdict_are_of_the_population_of_their_run(judged, tmp_path):
+    path = tmp_path / "runs.sqlite"
+    truth, verdicts = verdicts_of(500, 0.9)
+    _, others = verdicts_of(500, 0.9, seed=1)
+    first, second = (
+        judged(one, store=path, messages=lambda at, one=one: 3 + at % 5 + 6 * int(not one[at]))
+        for one in (verdicts, others)
+    )
+    labels = [
+        HumanLabel(sample=one.id, scorer="tone", value=truth[one.number], drawn=one.drawn)
+        for one in draw(first, "tone", 100, by_verdict=True)
+    ]
+    audit(first, labels)
+    assert (corrected(second, "tone").refused, corrected(second, "tone").method) == ("", "Rogan-Gladen")
 
 
 def test_a_run_that_went_on_since_its_audit_is_to_be_audited_again(audited, judged):
