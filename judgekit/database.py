@@ -12,13 +12,13 @@ CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 def make_folder(path: Path) -> None:
-    """Makes the folder of a file that is to be made."""
-    if not path.parent.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)  # another process may be making it
-        if path.parent.name == ".judgekit":  # ours; a folder of the user's own is theirs to commit
-            (path.parent / ".gitignore").write_text(
-                "*\n!/receipts/\n!/receipts/*.json\n"
-            )  # receipts are for a team to share
+    """Makes the folder of a file that is to be made, where there is none. Of one of ours, only receipts are to be committed."""
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)  # another process may be making it
+    ignored = path.parent / ".gitignore"  # it lets itself through, so that a clone with receipts has it
+    if path.parent.name == ".judgekit" and not ignored.exists():  # a folder of the user's own is theirs to commit
+        ignored.write_text("*\n!/.gitignore\n!/receipts/\n!/receipts/*.json\n")
 
 
 def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:

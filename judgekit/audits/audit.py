@@ -8,7 +8,7 @@ from math import fsum
 from judgekit.audits.correction import Errors, rogan_gladen
 from judgekit.audits.drawing import strata
 from judgekit.audits.findings import Audit, Kind, ScorerAudit
-from judgekit.audits.labels import HumanLabel
+from judgekit.audits.labels import HumanLabel, recordings
 from judgekit.audits.matching import Matched, homes, match
 from judgekit.audits.measures import Pairs, kind_of, people, position_bias
 from judgekit.audits.noise import noise
@@ -19,6 +19,8 @@ from judgekit.runs.receipts import Correction, Figure, Receipt, keep
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.store import now
+
+_RECORDED_SHOWN = 3
 
 
 def audit(run: Run, labels: Iterable[HumanLabel] = (), *, guarantee: float | None = None, delta: float = 0.05) -> Audit:
@@ -111,6 +113,7 @@ class _Auditing:
         matched, pairs = self.matched, self.pairs
         chosen = self._chosen()
         correction = self._correction(chosen)
+        better = self._better(correction)
         ties = [one for one in matched.samples if one.together(self.kind) is None]
         if ties:
             self.left_out["people are evenly split (left out of agreement alone)"] += sum(
@@ -141,10 +144,19 @@ class _Auditing:
             guarantee=None
             if guarantee is None
             else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
-            notes=self._notes(len(annotators), chosen),
+            notes=self._notes(len(annotators), chosen, better),
         )
-        self._keep(found, chosen)
+        if better is None:
+            self._keep(found, chosen)
         return found
+
+    def _better(self, correction: Correction) -> Receipt | None:
+        """The judge's receipt, if it says more than this audit: by labels of its own run, or with a corrected mean alone."""
+        kept = self.run.receipts[self.record.name].receipt
+        if kept is None or not self.matched.samples:
+            return None
+        is_less = correction.corrected is None and kept.correction.corrected is not None
+        return kept if is_less or not self.is_here else None
 
     def _lengths(self) -> Mapping[int, float]:
         """How long what the judge read is, in characters, of a pair by how much longer the first is; else in messages."""
@@ -192,10 +204,16 @@ class _Auditing:
         matched = self.matched
         if not matched.samples:
             there = self.left_out or matched.unmatched
-            return Correction(refused=f"no label is of use: {listed(there)}" if there else "there are no labels")
+            return Correction(refused=f"no label is of use: {listed(there)}" if there else self._no_labels())
         if chosen:
             return Correction(refused=chosen)
         return self._by_labels() if self.is_here else rogan_gladen(self.rows, self.population, self._errors(chosen))
+
+    def _no_labels(self) -> str:
+        told = f"there are no labels; judgekit label {self.run.number} draws samples for people"
+        recorded = Counter(name for row in self.every for name in row.labels).most_common(_RECORDED_SHOWN)
+        names = ", ".join(shortened(name) for name, _ in recorded)
+        return f"{told}, and --label NAME={self.record.name} takes recorded ones: {names}" if names else told
 
     def _errors(self, chosen: str) -> Errors:
         counts = None if chosen else self.pairs.independent_counts()
@@ -239,10 +257,10 @@ class _Auditing:
                 "samples that were left blank are like the others" if "drawn and left blank" in self.left_out else ""
             )
             return Correction(
-                method="stratified PPI++" if drawn == "stratified" or len(parts) > 1 else "PPI++",
+                method="stratified PPI++" if len(parts) > 1 else "PPI++" if found.weight else "labels alone",
                 corrected=Figure.of(found.value, found.interval),
                 assumes=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
-                worth=found.worth,
+                worth=found.worth if found.weight or len(parts) > 1 else None,
             )
         for part in ways[-1]:
             if (those := sum(row.index in labelled for row in part)) < 2:
@@ -261,14 +279,13 @@ class _Auditing:
             return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
         return chosen
 
-    def _notes(self, annotators: int, chosen: str) -> Sequence[str]:
+    def _notes(self, annotators: int, chosen: str, better: Receipt | None) -> Sequence[str]:
         matched = self.matched
         notes = list(matched.notes)
         if (without := len(self.every) - len(self.rows)) or self.run.record.unfinished:
             stopped = f" The run is {self.run.record.unfinished}." if self.run.record.unfinished else ""
-            notes.append(
-                f"the means are of the {len(self.rows):,} samples that the judge scored; {without:,} others have no value.{stopped}"
-            )
+            others = f"; {without:,} others have no value" if without else ""
+            notes.append(f"the means are of the {len(self.rows):,} samples that the judge scored{others}.{stopped}")
         if annotators > 1 and self.kind != "continuous":
             notes.append(
                 "where several people labelled a sample, what most say is held against the judge; "
@@ -289,6 +306,9 @@ class _Auditing:
             notes.append(
                 f"agreement is that on samples of run {number}; judgekit audit {number} shows where judge and people differ"
             )
+        if better is not None:
+            why = "corrects nothing" if self.is_here else "is by labels of another run"
+            notes.append(f"the receipt of run {better.run}, n={better.n:,}, stays, since this audit {why}")
         if self.record.signature is None:
             notes.append(
                 f"there is no receipt, as nobody could tell whether the judge is the same: {self.record.identity}"
@@ -296,11 +316,9 @@ class _Auditing:
         return notes
 
     def _keep(self, found: ScorerAudit, chosen: str) -> None:
-        """Keeps a receipt, if there were labels. One of another run's labels takes the place of no other."""
+        """Keeps a receipt, if there were labels."""
         folder = self.run.receipts_folder
         if not found.n or folder is None or found.fingerprint is None:
-            return
-        if not self.is_here and self.run.receipts[found.scorer].receipt is not None:
             return
         calls = [call for row in self.every for call in row.score.calls if call.error is None]
         receipt = Receipt(
@@ -311,6 +329,7 @@ class _Auditing:
             prompts=sorted({call.prompt for call in calls}),
             run=self.run.number,
             began=self.run.started_at,
+            recordings=recordings(self.run),
             n=found.n,
             annotators=found.annotators,
             drawn=found.drawn,

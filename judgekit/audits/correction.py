@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from math import fsum, isclose
 from typing import Self
 
-from judgekit.audits.matching import same_recordings
+from judgekit.audits.labels import recordings
 from judgekit.audits.population import differences, population_of
-from judgekit.errors import StoreError, listed
+from judgekit.errors import listed
 from judgekit.runs.receipts import Correction, Counts, Figure, Population, Receipt
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
@@ -20,9 +20,6 @@ def corrected(run: Run, scorer: str) -> Correction:
 
     For the run that was audited, or one of the same recordings with the same scores, it is what the audit found; for
     another run of the very same judge `rogan_gladen`.
-
-    Raises:
-        StoreError: A receipt cannot be read.
     """
     found = run.receipts.get(scorer)
     if found is None:
@@ -30,7 +27,8 @@ def corrected(run: Run, scorer: str) -> Correction:
     receipt = found.receipt
     if receipt is None:
         return Correction(refused=f"{found}; judgekit audit {run.number} holds its judge against labels of people")
-    if not _is_audited(run, receipt):
+    is_audited = (receipt.run, receipt.began) == (run.number, run.started_at)
+    if not is_audited and (receipt.recordings is None or receipt.recordings != recordings(run)):
         rows = list(run.rows(scorer=scorer, statuses=["scored"]))
         return rogan_gladen(rows, population_of(rows, dict(run.store.conducts(run.number))), Errors.of(receipt))
     values, audited = run.summary[scorer].values, receipt.population
@@ -40,17 +38,6 @@ def corrected(run: Run, scorer: str) -> Correction:
             f"judgekit audit {run.number}"
         )
     return receipt.correction
-
-
-def _is_audited(run: Run, receipt: Receipt) -> bool:
-    """Whether a run is the one that was audited, or was made anew of the same recordings, so that its labels hold too."""
-    if (receipt.run, receipt.began) == (run.number, run.started_at):
-        return True
-    try:
-        audited = Run(run.store, run.store.record(receipt.run))
-    except StoreError:  # it was deleted since
-        return False
-    return audited.started_at == receipt.began and same_recordings(run, audited)
 
 
 @dataclass(frozen=True)
@@ -110,7 +97,7 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
             return Correction(
                 refused=f"people call all of {where} {kind}, so that the judge's {rate} is unknown; label more of them"
             )
-    differ = differences(errors.population, population)
+    differ = differences(population, errors.population)
     if differ is None:
         return Correction(refused=f"nothing is known of {where} by which this run could be told to be like them")
     if differ:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from math import nan
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -30,6 +31,7 @@ class HumanLabel(Record):
         annotator: Who says so; ``None``: one and the same person.
         reason: Why.
         run: The number of the run that the sample was drawn from, and ``number`` the sample's number in it.
+        recordings: What that run read, see `recordings`: other files of runs have a run of that number too.
         drawn: How it was drawn; ``None`` where nobody says.
         probability: How likely it was to be drawn; ``None`` also where it was drawn by its verdict, which this would tell.
     """
@@ -41,6 +43,7 @@ class HumanLabel(Record):
     reason: str = ""
     run: int | None = Field(default=None, ge=1)
     number: int | None = Field(default=None, ge=0)
+    recordings: str | None = None
     drawn: Way | None = None
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
 
@@ -57,6 +60,12 @@ _YES = frozenset({"yes", "pass", "true"})
 _NO = frozenset({"no", "fail", "false"})
 _BENCHMARK = "benchmark"
 _SAVE_AGAIN = "save it again in UTF-8 (in Excel: CSV UTF-8)"
+
+
+def recordings(run: Run) -> str | None:
+    """A hash of the files that a run read; ``None`` of samples in Python, which cannot be told from others."""
+    hashes = sorted({one.sha256 for one in run.inputs})
+    return f"sha256:{sha256(' '.join(hashes).encode()).hexdigest()[:16]}" if hashes else None
 
 
 def read_labels(path: Path | str) -> Sequence[HumanLabel]:
@@ -140,7 +149,7 @@ def once(labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
 def _once(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabel]:
     found: dict[tuple[object, ...], tuple[int | None, HumanLabel]] = {}
     for line, label in labels:
-        key = (label.sample, label.scorer, label.annotator, label.run, label.number)
+        key = (label.sample, label.scorer, label.annotator, label.run, label.number, label.recordings)
         before, first = found.get(key, (None, None))
         if first is None or first.value is None:
             found[key] = (line, label)

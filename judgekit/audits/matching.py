@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from judgekit.audits.drawing import strata
 from judgekit.audits.findings import Kind, Opinion
-from judgekit.audits.labels import HumanLabel, value_of
+from judgekit.audits.labels import HumanLabel, recordings, value_of
 from judgekit.errors import ConfigError, StoreError, listed, shortened
 from judgekit.runs.receipts import Drawn
 from judgekit.runs.results import Run
@@ -207,34 +207,35 @@ def homes(
     the very same judge.
     """
     here: list[HumanLabel] = []
-    elsewhere: dict[int, list[HumanLabel]] = {}
-    left_out = Counter[str]()
-    for label in labels:
-        if label.run is None or label.run == run.number:
-            here.append(label)
-        else:
-            elsewhere.setdefault(label.run, []).append(label)
     found: dict[Run, Sequence[HumanLabel]] = {run: here}
-    for number, those in elsewhere.items():
+    left_out = Counter[str]()
+    by_origin: dict[tuple[int | None, str | None], list[HumanLabel]] = {}
+    for label in labels:
+        by_origin.setdefault((label.run, label.recordings), []).append(label)
+    mine = recordings(run)
+    for (number, said), those in by_origin.items():
+        if number is None or (number == run.number and said in (None, mine)):
+            here += those
+            continue
         try:
             other = Run(run.store, run.store.record(number))
         except StoreError:
-            left_out[f"of run {number}, which is not kept"] += len(those)
-            continue
-        if same_recordings(run, other):
+            other = None
+        read = said or (recordings(other) if other else None)
+        if read is not None and read == mine:
             # What is a verdict there may be none here.
             here += [one.model_copy(update={"drawn": None}) if one.drawn == "stratified" else one for one in those]
-            continue
-        judged = next((one for one in other.scorers if one.name == record.name), None)
-        if judged is not None and judged.signature is not None and judged.signature == record.signature:
-            found[other] = those
+        elif other is None:
+            left_out[f"of run {number}, which is not kept"] += len(those)
+        elif read != recordings(other):
+            left_out[f"of another run {number}, of other recordings"] += len(those)
         else:
-            changed = listed(differences(judged.identity, record.identity), _NAMED) if judged else "it has none such"
-            left_out[f"of run {number}, whose judge is another: {changed}"] += len(those)
+            judged = next((one for one in other.scorers if one.name == record.name), None)
+            if judged is not None and judged.signature is not None and judged.signature == record.signature:
+                found[other] = those
+            else:
+                changed = (
+                    listed(differences(judged.identity, record.identity), _NAMED) if judged else "it has none such"
+                )
+                left_out[f"of run {number}, whose judge is another: {changed}"] += len(those)
     return found, left_out
-
-
-def same_recordings(run: Run, other: Run) -> bool:
-    """Whether two runs read files of the same content; samples in Python cannot be told from others."""
-    hashes, others = ({one.sha256 for one in each.inputs} for each in (run, other))
-    return bool(hashes) and hashes == others

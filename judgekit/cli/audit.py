@@ -20,7 +20,7 @@ from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
 from judgekit.traces.writing import replaced
 
-_RECORDED = "recorded with the conversations"
+_RECORDED = "labels that were recorded with the conversations"
 
 
 @app.command()

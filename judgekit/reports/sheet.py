@@ -11,7 +11,7 @@ from functools import cached_property
 from pydantic import JsonValue
 
 from judgekit.audits.drawing import DrawnSample
-from judgekit.audits.labels import COLUMNS, SHOWN
+from judgekit.audits.labels import COLUMNS, SHOWN, recordings
 from judgekit.errors import ConfigError
 from judgekit.reports.csv import csv_table
 from judgekit.reports.detail import detail
@@ -82,6 +82,7 @@ class Sheet:
         contents = [embedded(self._content(self.samples.get(one.number))) for one in self.drawn]
         about: dict[str, JsonValue] = {
             "run": self.run.number,
+            "recordings": recordings(self.run),
             "scorer": self.scorer.name,
             "columns": list(COLUMNS),
             "question": self.question,
@@ -130,6 +131,7 @@ class Sheet:
                     "scorer": self.scorer.name,
                     "run": self.run.number,
                     "number": one.number,
+                    "recordings": recordings(self.run),
                     "drawn": one.drawn,
                     "probability": one.probability,
                     **shown,

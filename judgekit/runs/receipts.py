@@ -49,8 +49,10 @@ class Figure(Record):
 
 
 def _short(number: float) -> str:
-    """Two decimals, without the zero before them: ``.71``."""
-    return f"{number:.2f}".replace("0.", ".", 1) if abs(number) < 0.995 else f"{number:.2f}"
+    """Two decimals, or as many more as tell it from 1, without the zero before them: ``.71``, ``.997``."""
+    texts = (f"{number:.{digits}f}" for digits in (2, 3, 4))
+    text = next((text for text in texts if abs(float(text)) != 1), f"{number:.2f}")
+    return text.replace("0.", ".", 1) if abs(number) < 1 else text
 
 
 class Correction(Record):
@@ -108,6 +110,7 @@ class Receipt(Record):
         judges: The models that answered.
         prompts: The prompts, with their versions.
         run: The number of the run that was audited, and ``began``, when it began.
+        recordings: A hash of the files that it read; ``None`` of samples in Python.
         n: Samples that both people and the judge decided.
         annotators: How many people labelled.
         drawn: How the labelled samples were chosen.
@@ -129,6 +132,7 @@ class Receipt(Record):
     prompts: Many[str] = ()
     run: int
     began: datetime
+    recordings: str | None = None
     n: int
     annotators: int
     drawn: Drawn
@@ -149,7 +153,7 @@ class Receipt(Record):
 
 
 class Audited(NamedTuple):
-    """Whether a judge was audited: its receipt, or else ``void``, why an older one says nothing of it; empty without any."""
+    """Whether a judge was audited: its receipt, or else ``void``, why one that is there says nothing of it; empty without any."""
 
     receipt: Receipt | None = None
     void: str = ""
@@ -179,16 +183,23 @@ def keep(receipt: Receipt, folder: Path) -> Path:
 def load(scorer: ScorerRecord, folder: Path) -> Audited:
     """What is known of a scorer's judge: by its fingerprint, or what has changed since its last audit.
 
-    Raises:
-        StoreError: A receipt cannot be read, or is of another judge than its name says.
+    A receipt that cannot be read, or is of another judge than its name says, is none, and it is said which one that is.
     """
     if scorer.signature is None:
         return Audited(void=f"{scorer.name} cannot be told from another of its name: {scorer.identity}")
-    path = folder / _file_name(scorer.name, scorer.signature)
+    try:
+        return _found(scorer, scorer.signature, folder)
+    except StoreError as error:
+        return Audited(void=str(error))
+
+
+def _found(scorer: ScorerRecord, signature: str, folder: Path) -> Audited:
+    path = folder / _file_name(scorer.name, signature)
     if path.exists():
-        return Audited(_read(path, scorer.name))
-    older = re.compile(re.escape(path.name.removesuffix(f"{scorer.signature}.json")) + r"[0-9a-f]{16}\.json")
-    found = [_read(one, scorer.name) for one in sorted(folder.glob("*.json")) if older.fullmatch(one.name)]
+        return Audited(_read(path))
+    older = re.compile(re.escape(path.name.removesuffix(f"{signature}.json")) + r"[0-9a-f]{16}\.json")
+    others = [_read(one) for one in sorted(folder.glob("*.json")) if older.fullmatch(one.name)]
+    found = [one for one in others if one.scorer == scorer.name]  # names of files leave out what some names differ in
     if not found:
         return Audited()
     last = max(found, key=lambda one: one.at)
@@ -196,14 +207,14 @@ def load(scorer: ScorerRecord, folder: Path) -> Audited:
     return Audited(void=f"the receipt of run {last.run} is void: {changed or 'the scorer is another one'}")
 
 
-def _read(path: Path, scorer: str) -> Receipt:
+def _read(path: Path) -> Receipt:
     try:
         receipt = Receipt.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise StoreError(f"{path}: no receipt that can be read: {explain(error)}; {_ADVICE}") from error
     except OSError as error:
         raise StoreError(f"{path}: the receipt cannot be read: {error}") from error
-    if receipt.scorer != scorer or path.name != _file_name(receipt.scorer, receipt.fingerprint):
+    if path.name != _file_name(receipt.scorer, receipt.fingerprint):
         whose = f"{receipt.scorer!r} with the fingerprint {receipt.fingerprint}"
         raise StoreError(f"{path}: its name says another judge than it is of, {whose}; {_ADVICE}")
     return receipt

@@ -77,11 +77,7 @@ class Run:
 
     @property
     def summary(self) -> Summary:
-        """A line a scorer.
-
-        Raises:
-            StoreError: A receipt of an audit cannot be read.
-        """
+        """A line a scorer."""
         audited = self.audited
         for line in self._counted:
             line.audited = audited.get(line.scorer, "")
@@ -115,11 +111,7 @@ class Run:
 
     @property
     def receipts(self) -> Mapping[str, Audited]:
-        """Of each scorer that asks a judge, whether this very judge was audited.
-
-        Raises:
-            StoreError: A receipt cannot be read.
-        """
+        """Of each scorer that asks a judge, whether this very judge was audited."""
         folder = self.receipts_folder
         return {one.name: Audited() if folder is None else load(one, folder) for one in self.scorers if one.judged}
 

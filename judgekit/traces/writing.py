@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext
 from itertools import chain, islice
 from pathlib import Path
+from secrets import token_hex
 from typing import IO
 
 from judgekit.errors import ConfigError
@@ -54,7 +55,7 @@ def replaced(path: Path) -> Generator[IO[bytes]]:
             yield file
         return
     path = path.resolve()
-    part = path.with_name(f".part-{path.name}")
+    part = path.with_name(f".part-{token_hex(4)}-{path.name}")  # two may write at once: the last one stays
     try:
         with packed(part) as file:
             yield file

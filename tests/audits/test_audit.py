@@ -170,7 +170,7 @@ def test_labels_that_were_chosen_by_the_verdict_by_less_than_shows_do_no_harm(ju
 def test_where_a_verdict_has_too_few_labels_these_are_held_for_a_random_sample_of_the_run(judged, said):
     verdicts = [0.0] + [1.0] * 99
     found = tone(audit(judged(verdicts), said({index: index % 5 > 0 for index in range(40, 70)})))
-    assert found.correction.method == "PPI++"
+    assert (found.correction.method, found.correction.worth) == ("labels alone", None)  # the judge says the same of all
     assert "the labelled samples are a random sample of those of the run, which nobody says" in found.correction.assumes
 
 
@@ -286,7 +286,8 @@ def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
 
 def test_without_labels_nothing_is_corrected(judged):
     found = tone(audit(judged([1.0] * 20)))
-    assert (found.correction.refused, found.agreement, found.raw.value) == ("there are no labels", {}, 1)
+    assert (found.agreement, found.raw.value) == ({}, 1)
+    assert found.correction.refused == "there are no labels; judgekit label 1 draws samples for people"
 
 
 def test_a_judge_that_favours_long_conversations_is_found_out(judged, said):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgekit.audits.labels import HumanLabel
+from judgekit.audits.labels import HumanLabel, recordings
 from judgekit.audits.matching import homes, match
 from judgekit.errors import ConfigError
 from judgekit.runs.rows import Input
@@ -102,6 +102,15 @@ def test_labels_of_another_run_are_of_use_where_it_asked_the_very_same_judge(jud
         f"of run {other.number}, whose judge is another: judge.model was 'm-2' and is 'm-1'": 1,
         "of run 9, which is not kept": 1,
     }
+
+
+def test_labels_say_which_recordings_they_are_of_whatever_the_number_of_the_run(judged, said, tmp_path):
+    run, other = (with_inputs(judged([1.0] * 4, store=tmp_path / f"{sha}.sqlite"), sha) for sha in ("ab", "cd"))
+    found, left_out = homes(run, run.scorers[0], said({0: 1}, run=1, recordings=recordings(other)))
+    assert (list(found.values()), left_out) == ([[]], {"of another run 1, of other recordings": 1})
+    for number in (1, 9):
+        found, left_out = homes(run, run.scorers[0], said({0: 1}, run=number, recordings=recordings(run)))
+        assert ([len(those) for those in found.values()], left_out) == ([1], {})
 
 
 def test_labels_of_the_same_recordings_hold_for_another_judge(judged, said, tmp_path):

@@ -5,7 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import HumanMessage, PromptScorer, Sample, ScriptedJudge, ToolCallF1, load_prompt, run
+from judgekit import (
+    HumanMessage,
+    PromptScorer,
+    Run,
+    Sample,
+    ScriptedJudge,
+    ToolCallF1,
+    check_gates,
+    load_prompt,
+    run,
+)
 from judgekit.runs.store import RUNS
 from judgekit.traces.trace import Label
 
@@ -75,10 +85,15 @@ def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
     code, out, _ = cli("audit", 1, "--label", "was_kind=tone", "-o", "found.json")
     assert code == 0
     found = json.loads(Path("found.json").read_text(encoding="utf-8"))
-    assert (found["sources"], found["scorers"][0]["n"]) == (["recorded with the conversations"], 24)
+    assert (found["sources"], found["scorers"][0]["n"]) == (["labels that were recorded with the conversations"], 24)
     assert found["unmatched"] == {"tool_call_f1 asks no judge": 24}
     code, out, _ = cli("audit", 1)
-    assert "there are no labels" in out
+    said = " ".join(out.split())
+    assert (
+        "there are no labels; judgekit label 1 draws samples for people, and --label NAME=tone takes recorded ones: "
+        in said
+    )
+    assert "'was_kind', 'tool_call_f1'" in said
 
 
 @pytest.mark.parametrize(
@@ -101,12 +116,17 @@ def test_what_cannot_be_audited_says_why(words, said, cli):
     assert said in err.replace("\n", " ")
 
 
-def test_a_broken_receipt_is_named_and_not_passed_over(cli):
+def test_a_broken_receipt_is_named_and_costs_no_report_and_an_audit_writes_it_anew(cli):
     kept()
     written(["fitting"] * 24)
     cli("audit", 1, "--labels", "labels.csv")
     (receipt,) = Path(".judgekit/receipts").iterdir()
-    receipt.write_text("{}", encoding="utf-8")
-    code, _, err = cli("runs", 1)
-    assert code == 2
-    assert receipt.name in err.replace("\n", "")
+    receipt.write_text("{", encoding="utf-8")
+    assert cli("runs", 1, "-o", "run.csv", "-o", "run.md").code == 0
+    assert Path("run.csv").exists()
+    assert f"not audited ({receipt}: no receipt that can be read" in Path("run.md").read_text(encoding="utf-8")
+    (gate,) = check_gates(Run.stored(1), ["tone.corrected >= 0"]).gates
+    assert not gate.met
+    assert receipt.name in gate.found
+    cli("audit", 1, "--labels", "labels.csv")
+    assert Run.stored(1).audited["tone"].startswith("audited: kappa")

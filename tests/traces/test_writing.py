@@ -13,7 +13,7 @@ from judgekit.traces.pairing import pair_results
 from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
-from judgekit.traces.writing import write
+from judgekit.traces.writing import replaced, write
 
 SAMPLE = Sample(
     id="a",
@@ -353,3 +353,14 @@ def test_what_stops_the_writing_leaves_the_file_that_was_there(tmp_path):
         write(broken(), path)
     assert path.read_text() == "kept"
     assert [one.name for one in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_of_two_that_write_a_file_at_once_the_last_one_stays_whole(tmp_path):
+    path = tmp_path / "a.json"
+    with replaced(path) as first:
+        first.write(b"first")
+        with replaced(path) as second:
+            second.write(b"second")
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first"
+    assert [one.name for one in tmp_path.iterdir()] == ["a.json"]

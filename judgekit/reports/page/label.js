@@ -202,7 +202,7 @@ function cell(value) {
 function csv() {
   const rows = sheet.drawn.map(([number, sample, drawn, probability], at) => {
     const { value, reason } = state.labels[at];
-    const row = { sample, scorer: sheet.scorer, value, annotator: state.annotator.trim(), reason, run: sheet.run, number, drawn, probability };
+    const row = { sample, scorer: sheet.scorer, value, annotator: state.annotator.trim(), reason, run: sheet.run, number, recordings: sheet.recordings, drawn, probability };
     return sheet.columns.map((name) => row[name]);
   });
   return `\ufeff${[sheet.columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("")}`;
