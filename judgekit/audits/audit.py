@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
-from math import fsum
 
 from judgekit.audits.correction import Errors, rogan_gladen
 from judgekit.audits.drawing import strata
@@ -23,7 +22,14 @@ from judgekit.runs.store import now
 _RECORDED_SHOWN = 3
 
 
-def audit(run: Run, labels: Iterable[HumanLabel] = (), *, guarantee: float | None = None, delta: float = 0.05) -> Audit:
+def audit(
+    run: Run,
+    labels: Iterable[HumanLabel] = (),
+    *,
+    sources: Sequence[str] = (),
+    guarantee: float | None = None,
+    delta: float = 0.05,
+) -> Audit:
     """Holds the judges of a run against labels of people, and keeps a receipt of what was found beside the run.
 
     The mean is corrected by PPI++ where the labelled samples are a random sample of the run, or nothing speaks against
@@ -37,6 +43,7 @@ def audit(run: Run, labels: Iterable[HumanLabel] = (), *, guarantee: float | Non
     Args:
         run: The run. One in memory gets no receipt.
         labels: What people say; without any, only the judge's noise is measured.
+        sources: Where the labels are from, such as files, for the audit and its receipts to say.
         guarantee: The share of verdicts, in (0, 1), on which people may say otherwise: looks for the confidence below
             which the judge must abstain for that.
         delta: How likely that promise may be broken, in (0, 1).
@@ -65,19 +72,24 @@ def audit(run: Run, labels: Iterable[HumanLabel] = (), *, guarantee: float | Non
     conducts = dict(run.store.conducts(run.number))
     found: list[ScorerAudit] = []
     for name, record in judged.items():
-        auditing = _Auditing(run, record, conducts, given[name])
+        auditing = _Auditing(run, record, conducts, given[name], sources)
         found.append(auditing.audit(guarantee, delta))
         unmatched += auditing.matched.unmatched
-    return Audit(run=run.number, scorers=found, unmatched=dict(unmatched))
+    return Audit(run=run.number, sources=sources, scorers=found, unmatched=dict(unmatched))
 
 
 class _Auditing:
     """The audit of one scorer."""
 
     def __init__(
-        self, run: Run, record: ScorerRecord, conducts: Mapping[int, Conduct], labels: Sequence[HumanLabel]
+        self,
+        run: Run,
+        record: ScorerRecord,
+        conducts: Mapping[int, Conduct],
+        labels: Sequence[HumanLabel],
+        sources: Sequence[str],
     ) -> None:
-        self.run, self.record = run, record
+        self.run, self.record, self.sources = run, record, sources
         self.every = list(run.rows(scorer=record.name))
         self.rows = [row for row in self.every if row.score.value is not None]
         self.population = population_of(self.rows, conducts)
@@ -133,7 +145,7 @@ class _Auditing:
             agreement=pairs.agreement(),
             confusion=pairs.confusion(self.record) if pairs.samples else {},
             counts=pairs.counts(),
-            raw=self._raw(),
+            raw=Figure.mean([row.score.value or 0.0 for row in self.rows], [row.group for row in self.rows]),
             correction=correction,
             people=people(matched.samples, self.kind, by_verdict=pairs.by_verdict),
             disagreements=pairs.disagreements() if self.is_here else (),
@@ -167,14 +179,6 @@ class _Auditing:
             for number, sample in read
         }
         return found if wanted <= found.keys() else {number: one.messages for number, one in self.conducts.items()}
-
-    def _raw(self) -> Figure:
-        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while, as does all of stats
-
-        values = [row.score.value for row in self.rows if row.score.value is not None]
-        if not values:
-            return Figure(value=None)
-        return Figure.of(fsum(values) / len(values), mean_interval(values, [row.group for row in self.rows]))
 
     def _chosen(self) -> str:
         """By what labelled samples, of which nobody says how they were chosen, differ from the others; empty if by nothing."""
@@ -222,14 +226,16 @@ class _Auditing:
 
     def _by_labels(self) -> Correction:
         """Of labels of this run."""
-        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415
-        from judgekit.stats.prediction_powered import LEAST_LABELS, Stratum, stratified_ppi_mean  # noqa: PLC0415
+        from judgekit.stats.prediction_powered import (  # noqa: PLC0415 - numpy takes a while, as does all of stats
+            LEAST_LABELS,
+            Stratum,
+            stratified_ppi_mean,
+        )
 
         samples, drawn = self.matched.samples, self.matched.drawn
         if drawn == "all":
-            said = [one.mean for one in samples]
-            interval = mean_interval(said, [one.row.group for one in samples])
-            return Correction(method="labels alone", corrected=Figure.of(fsum(said) / len(said), interval))
+            mean = Figure.mean([one.mean for one in samples], [one.row.group for one in samples])
+            return Correction(method="labels alone", corrected=mean)
         if len(samples) < LEAST_LABELS:
             return Correction(refused=f"labels of {len(samples)} samples are too few; it takes {LEAST_LABELS} or more")
         labelled = {one.row.index: one for one in samples}
@@ -332,6 +338,7 @@ class _Auditing:
             recordings=recordings(self.run),
             n=found.n,
             annotators=found.annotators,
+            sources=self.sources,
             drawn=found.drawn,
             agreement=found.agreement,
             confusion=self._errors(chosen).counts,

@@ -139,7 +139,14 @@ class ScorerAudit(Record):
 
 
 class Audit(Record):
-    """What an audit of a run finds, for each of its judged scorers."""
+    """What an audit of a run finds, for each of its judged scorers.
+
+    Attributes:
+        run: The number of the run.
+        sources: Where the labels are from.
+        scorers: What is found of each.
+        unmatched: Labels that are of no sample or of no judge, by why.
+    """
 
     run: int
     sources: Many[str] = ()

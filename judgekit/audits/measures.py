@@ -126,16 +126,11 @@ class Pairs:
         """How often the judge is right where people say what is asked for."""
         import numpy as np  # noqa: PLC0415
 
-        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415
-
         places = [place for place, human in enumerate(self.human) if among(human)]
-        if not places:
-            return Figure(value=None)
-        right = np.asarray(self.right, np.float64)
-        if self.by_verdict:
+        if places and self.by_verdict:
+            right = np.asarray(self.right, np.float64)
             return self.figure(lambda drawn: float(right[drawn].mean()), places)
-        interval = mean_interval(right[places], [self.groups[place] for place in places])
-        return Figure.of(float(right[places].mean()), interval)
+        return Figure.mean([float(self.right[place]) for place in places], [self.groups[place] for place in places])
 
     def share_of_run(self) -> Figure:
         """How often the judge is right, of samples drawn by verdict: also where none of a verdict is seen to be wrong."""
@@ -190,12 +185,17 @@ class Pairs:
 
     def confusion(self, record: ScorerRecord) -> dict[str, dict[str, int]]:
         """How often people say what names a row, and the judge what names a column."""
-        names = {value: f"{value:g}" for value in self.values}
-        for sample in self.samples:
-            names |= (
-                {sample.judged: sample.row.score.label} if sample.judged in names and sample.row.score.label else {}
-            )
-        names |= {float(grade): label for label, grade in reversed(record.scale.items()) if not isinstance(grade, str)}
+        labels = [(one.judged, one.row.score.label) for one in self.samples]
+        labels += [(grade, label) for label, grade in record.scale.items() if not isinstance(grade, str)]
+        found = {
+            value: " or ".join(dict.fromkeys(label for grade, label in labels if label and grade == value))
+            for value in self.values
+        }
+        used = Counter(found.values())  # a label may stand for several values, such as a share of what was asked for
+        names = {
+            value: f"{value:g}" if not name else name if used[name] == 1 else f"{name} ({value:g})"
+            for value, name in found.items()
+        }
         times = Counter(zip(self.human, self.judged, strict=True))
         return {names[row]: {names[column]: times[row, column] for column in self.values} for row in self.values}
 
@@ -313,7 +313,6 @@ class Pairs:
 
         Of each group one sample counts, since the promise is for independent ones.
         """
-        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415
         from judgekit.stats.selection import least_confidence  # noqa: PLC0415
 
         if not refused and self.kind == "continuous":
@@ -338,8 +337,8 @@ class Pairs:
             alpha=alpha,
             delta=delta,
             threshold=threshold,
-            kept=Figure.of(sum(kept) / len(kept), mean_interval(kept, [row.group for row in rows])),
-            risk=Figure.of(sum(missed) / len(missed), mean_interval(missed)),
+            kept=Figure.mean(kept, [row.group for row in rows]),
+            risk=Figure.mean(missed),
         )
 
 
@@ -402,8 +401,6 @@ def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool) -> Peop
 
 def position_bias(rows: Sequence[Row]) -> dict[str, Figure]:
     """Of pairwise verdicts: how often the judge prefers the same place in both orders, and then, how often the first."""
-    from judgekit.stats.intervals import mean_interval  # noqa: PLC0415
-
     if not rows or "flipped" not in rows[0].score.details:
         return {}
     asked = [row for row in rows if row.score.details.get("verdicts")]
@@ -419,7 +416,7 @@ def position_bias(rows: Sequence[Row]) -> dict[str, Figure]:
                 groups.append(row.group)
             case _:
                 pass
-    found = {"position": Figure.of(sum(flips) / len(flips), mean_interval(flips, [row.group for row in asked]))}
+    found = {"position": Figure.mean(flips, [row.group for row in asked])}
     if first:
-        found["first place, where it flips"] = Figure.of(sum(first) / len(first), mean_interval(first, groups))
+        found["first place, where it flips"] = Figure.mean(first, groups)
     return found

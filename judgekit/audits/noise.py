@@ -98,19 +98,17 @@ def noise(rows: Iterable[Row]) -> Noise | None:
     if not asked:
         return None
     from judgekit.stats.components import variance_components  # noqa: PLC0415 - numpy takes a while
-    from judgekit.stats.intervals import mean_interval  # noqa: PLC0415
 
     groups = [one.group for one in asked]
-    flips, near = [one.flips for one in asked], [float(one.is_near) for one in asked]
     components = variance_components(_table(asked))
-    rate = Figure.of(fsum(flips) / len(flips), mean_interval(flips, groups))
+    rate = Figure.mean([one.flips for one in asked], groups)
     side = asked[0].side
     return Noise(
         samples=len(asked),
         draws=sum(one.made for one in asked),
         most=sum(one.most for one in asked),
         flip_rate=rate,
-        near=Figure.of(fsum(near) / len(near), mean_interval(near, groups)),
+        near=Figure.mean([float(one.is_near) for one in asked], groups),
         components=_named(components, side) if components else {},
         advice=tuple(_advice(asked, rate, components)),
     )

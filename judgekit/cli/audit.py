@@ -13,12 +13,11 @@ from judgekit.cli.app import app
 from judgekit.cli.kept import Kept, Number, numbered
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
-from judgekit.reports.export import must_be_writable
+from judgekit.reports.export import must_be_writable, write_text
 from judgekit.reports.html import html_report
 from judgekit.reports.terminal import console
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
-from judgekit.traces.writing import replaced
 
 _RECORDED = "labels that were recorded with the conversations"
 
@@ -65,19 +64,15 @@ def audit(
         must_be_writable(output, _KINDS)
     found = Run.stored(numbered(run), store)
     given: list[HumanLabel] = [one for path in labels or () for one in read_labels(path)]
-    sources = [str(path) for path in labels or ()]
+    sources = [path.name for path in labels or ()]  # a receipt may be shared: it names no folder
     if label or not labels:
         recorded = recorded_labels(found, dict(map(_named, label or ())))
         given += recorded
         sources += [_RECORDED] if recorded else []
-    made = audited(found, once(given), guarantee=guarantee, delta=delta).model_copy(update={"sources": tuple(sources)})
+    made = audited(found, once(given), sources=sources, guarantee=guarantee, delta=delta)
     show_audit(made, show, console())
     if output is not None:
-        try:
-            with replaced(output) as file:
-                file.writelines(map(str.encode, _KINDS[output.suffix.lower()](found, made)))
-        except OSError as error:
-            raise ConfigError(f"--output {output}: cannot be written: {error}") from error
+        write_text(_KINDS[output.suffix.lower()](found, made), output)
 
 
 def _named(text: str) -> tuple[str, str]:

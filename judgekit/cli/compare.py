@@ -9,15 +9,13 @@ import typer
 
 from judgekit.cli.app import app
 from judgekit.cli.kept import Kept, numbered
-from judgekit.errors import ConfigError
 from judgekit.reports.compare import Comparison, show_changes
 from judgekit.reports.compare import compare as compared
-from judgekit.reports.export import must_be_writable
+from judgekit.reports.export import must_be_writable, write_text
 from judgekit.reports.html import html_report
 from judgekit.reports.terminal import console
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
-from judgekit.traces.writing import replaced
 
 
 @app.command()
@@ -42,11 +40,7 @@ def compare(
     console().print(comparison)
     show_changes(comparison, show, console())
     if output is not None:
-        try:
-            with replaced(output) as file:
-                file.writelines(map(str.encode, _KINDS[output.suffix.lower()](comparison, show)))
-        except OSError as error:
-            raise ConfigError(f"--output {output}: cannot be written: {error}") from error
+        write_text(_KINDS[output.suffix.lower()](comparison, show), output)
 
 
 def _json(comparison: Comparison, show: int) -> Iterable[str]:

@@ -29,7 +29,7 @@ from judgekit.cli.run import (
 )
 from judgekit.config import Config, ScorerSpec
 from judgekit.errors import ConfigError, listed
-from judgekit.reports.export import must_be_writable
+from judgekit.reports.export import must_be_writable, write_text
 from judgekit.reports.html import html_report
 from judgekit.reports.judges import show_judges
 from judgekit.reports.terminal import console
@@ -37,7 +37,6 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord, questions_of
 from judgekit.runs.store import RUNS
 from judgekit.traces.files import must_not_be_read
-from judgekit.traces.writing import replaced
 
 _LEAST = 2
 
@@ -128,8 +127,7 @@ def compare(
     comparison = compare_judges(ended.run, sides, given)
     show_judges(comparison, show, console())
     if output is not None and len(ended.run):
-        with replaced(output) as written:
-            written.writelines(map(str.encode, _KINDS[output.suffix.lower()](ended.run, comparison)))
+        write_text(_KINDS[output.suffix.lower()](ended.run, comparison), output)
     raise typer.Exit(code)
 
 

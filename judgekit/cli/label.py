@@ -10,13 +10,12 @@ from judgekit.audits.drawing import draw
 from judgekit.cli.app import app
 from judgekit.cli.kept import Kept, Number, numbered
 from judgekit.errors import ConfigError, listed
-from judgekit.reports.export import must_be_writable
+from judgekit.reports.export import must_be_writable, write_text
 from judgekit.reports.sheet import Sheet
 from judgekit.reports.terminal import console, printable
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import RUNS
-from judgekit.traces.writing import replaced
 
 
 @app.command()
@@ -45,11 +44,7 @@ def label(
     found = Run.stored(numbered(run), store)
     asked = _asked(found, scorer)
     sheet = Sheet(found, asked, draw(found, asked.name, n, by_verdict=by_verdict, seed=seed))
-    try:
-        with replaced(output) as file:
-            file.writelines(map(str.encode, _KINDS[output.suffix.lower()](sheet)))
-    except OSError as error:
-        raise ConfigError(f"--output {output}: cannot be written: {error}") from error
+    write_text(_KINDS[output.suffix.lower()](sheet), output)
     for line in _told(sheet, output):
         console().print(printable(line), soft_wrap=True)
 

@@ -206,19 +206,30 @@ def _cut(name: str) -> str:
 
 
 def _disagreements(disagreements: Iterable[Disagreement]) -> RenderableType:
+    return by_sample(
+        (
+            f"#{one.index} {one.sample_id}",
+            [said("the judge", one.label, one.judged, one.reason), *map(_opinion, one.opinions)],
+        )
+        for one in disagreements
+    )
+
+
+def by_sample(told: Iterable[tuple[str, Iterable[str]]]) -> RenderableType:
+    """Samples below each other, with lines on the right of each."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(ratio=1)
     grid.add_column(ratio=3)
-    for one in disagreements:
-        said = [_said("the judge", one.label, one.judged, one.reason), *map(_opinion, one.opinions)]
-        grid.add_row(harmless(f"#{one.index} {one.sample_id}"), Group(*map(harmless, said)))
+    for sample, lines in told:
+        grid.add_row(harmless(sample), Group(*map(harmless, lines)))
     return grid
 
 
 def _opinion(one: Opinion) -> str:
-    return _said(one.annotator or "a person", one.label, one.value, one.reason)
+    return said(one.annotator or "a person", one.label, one.value, one.reason)
 
 
-def _said(who: str, label: str | None, value: float, reason: str) -> str:
+def said(who: str, label: str | None, value: float, reason: str = "") -> str:
+    """What a judge or a person says of a sample, and why, in a line."""
     verdict = f"{value:.2f}" if label is None or label == f"{value:g}" else f"{label} ({value:.2f})"
     return f"{who}: {verdict}{': ' if reason else ''}{reason}"

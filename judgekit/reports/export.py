@@ -2,7 +2,8 @@
 
 import io
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TypeAlias
@@ -37,9 +38,25 @@ def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None
     """
     path = Path(path)
     must_be_writable(path, KINDS)
+    with _written(path) as file:
+        KINDS[path.suffix.lower()](run, gates or GateResults(), file)
+
+
+def write_text(pieces: Iterable[str], path: Path) -> None:
+    """Writes text piece by piece to a file, which is replaced when all of the new one is there.
+
+    Raises:
+        ConfigError: It cannot be written.
+    """
+    with _written(path) as file:
+        file.writelines(map(str.encode, pieces))
+
+
+@contextmanager
+def _written(path: Path) -> Generator[IO[bytes]]:
     try:
         with replaced(path) as file:
-            KINDS[path.suffix.lower()](run, gates or GateResults(), file)
+            yield file
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error}") from error
 

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
-from rich.console import Console, Group
+from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 
-from judgekit.audits.judges import Closer, Flip, JudgeComparison, LeftOut, Pair, Verdict
-from judgekit.reports.audit import left_out
+from judgekit.audits.judges import Closer, Flip, JudgeComparison, LeftOut, Pair
+from judgekit.reports.audit import by_sample, left_out, said
 from judgekit.reports.terminal import harmless, table
 from judgekit.runs.receipts import Figure
 
@@ -28,7 +27,7 @@ def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
             shown = f", {show:,} of them shown" if show < len(pair.flips) else ""
             on.print()
             on.print(harmless(f"{_names(pair)}, {len(pair.flips):,} flipped{shown}:"))
-            on.print(Padding(_flips(pair, pair.flips[:show]), (0, 0, 0, 2)))
+            on.print(Padding(by_sample(_flip(pair, one) for one in pair.flips[:show]), (0, 0, 0, 2)))
 
 
 def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
@@ -123,17 +122,8 @@ def _closer(pair: Pair, found: Closer) -> str:
     )
 
 
-def _flips(pair: Pair, shown: Sequence[Flip]) -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(ratio=1)
-    grid.add_column(ratio=4)
-    for one in shown:
-        said = [_said(pair.a, one.a), _said(pair.b, one.b)]
-        said += [] if one.human is None else [f"people: {one.human:.2f}"]
-        grid.add_row(harmless(f"#{one.index} {one.sample_id}"), Group(*map(harmless, said)))
-    return grid
-
-
-def _said(judge: str, one: Verdict) -> str:
-    verdict = f"{one.value:.2f}" if one.label is None else f"{one.label} ({one.value:.2f})"
-    return f"{judge}: {verdict}: {one.reason or 'no reason given'}"
+def _flip(pair: Pair, one: Flip) -> tuple[str, Sequence[str]]:
+    lines = [said(judge, side.label, side.value, side.reason) for judge, side in ((pair.a, one.a), (pair.b, one.b))]
+    if one.human is not None:
+        lines.append(said("people", None, one.human))
+    return f"#{one.index} {one.sample_id}", lines

@@ -1,8 +1,9 @@
 """Receipts: what an audit found of a judge, kept beside the runs, for as long as the judge stays what it was."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -40,6 +41,13 @@ class Figure(Record):
         if value is None or interval is None:
             return cls(value=value)
         return cls(value=value, low=interval.low, high=interval.high, method=interval.method)
+
+    @classmethod
+    def mean(cls, values: Sequence[float], groups: Sequence[str | None] | None = None) -> "Figure":
+        """The mean of values in [0, 1], with its interval; undefined where there are none."""
+        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
+
+        return cls.of(fsum(values) / len(values), mean_interval(values, groups)) if values else cls(value=None)
 
     def __str__(self) -> str:
         if self.value is None:
@@ -113,6 +121,7 @@ class Receipt(Record):
         recordings: A hash of the files that it read; ``None`` of samples in Python.
         n: Samples that both people and the judge decided.
         annotators: How many people labelled.
+        sources: Where the labels are from.
         drawn: How the labelled samples were chosen.
         agreement: By name, such as ``kappa``.
         confusion: Where both say 0 or 1, and the labels may be carried over to other runs: as many as independent samples
@@ -135,6 +144,7 @@ class Receipt(Record):
     recordings: str | None = None
     n: int
     annotators: int
+    sources: Many[str] = ()
     drawn: Drawn
     agreement: Mapping[str, Figure]
     confusion: Counts | None = None

@@ -212,6 +212,19 @@ def test_ordinal_values_are_held_together_by_weighted_kappa(judged, said):
     assert found.counts is None
 
 
+def test_values_of_one_label_and_labels_of_one_value_are_told_apart_in_the_confusion(judged, said):
+    told = [(0.25, "partly"), (0.75, "partly"), (1.0, "done"), (1.0, "more than done")] * 5
+    verdicts = [Score.scored("tone", value, label=label) for value, label in told]
+    found = tone(audit(judged(verdicts, scale={}), said({index: value for index, (value, _) in enumerate(told)})))
+    names = ["partly (0.25)", "partly (0.75)", "done or more than done"]
+    assert [{name: n for name, n in row.items() if n} for row in found.confusion.values()] == [
+        {names[0]: 5},
+        {names[1]: 5},
+        {names[2]: 10},
+    ]
+    assert [*found.confusion] == names
+
+
 def test_continuous_values_are_held_together_by_alpha_and_a_rank_correlation(judged, said):
     verdicts = [index / 20 for index in range(20)]
     human = {index: min(1, verdict + 0.04) for index, verdict in enumerate(verdicts)}
@@ -404,3 +417,33 @@ def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
     assert (receipt.n, receipt.drawn, receipt.run, receipt.fingerprint) == (60, "random", 1, run.scorers[0].signature)
     assert (receipt.population.samples, receipt.labelled.samples) == (200, 60)
     assert receipt.confusion == tone(found).counts
+
+
+def test_of_each_group_one_sample_counts_for_a_guarantee(judged, said):
+    scores, labels = [Score.scored("tone", 1.0, confidence=0.9)] * 60, said(dict.fromkeys(range(60), 1))
+    groups = [f"task {index % 10}" for index in range(60)]
+    alone, grouped = (judged(scores), judged(scores, groups=groups))
+    assert tone(audit(alone, labels, guarantee=0.1)).guarantee.threshold == 0.9
+    refused = tone(audit(grouped, labels, guarantee=0.1)).guarantee.refused
+    assert refused.startswith("10 labelled verdicts cannot show it")
+
+
+def test_of_equal_disagreements_that_comes_first_of_which_the_judge_was_surest(judged, said):
+    scores = [Score.scored("tone", 1.0, confidence=confidence) for confidence in (0.6, 1.0, 0.8)]
+    found = tone(audit(judged(scores), said(dict.fromkeys(range(3), 0))))
+    assert [one.index for one in found.disagreements] == [1, 2, 0]
+
+
+def test_two_people_are_too_few_for_the_alternative_annotator_test(judged, said):
+    truth, verdicts = imperfect(60)
+    labels = [one for name in ("ann", "bob") for one in said(dict(enumerate(truth)), annotator=name)]
+    people = tone(audit(judged(verdicts), labels)).people
+    assert (people.samples, people.passed, people.alternative) == (60, None, "")
+
+
+def test_a_receipt_counts_no_more_than_independent_samples_would_tell(judged, said, tmp_path):
+    truth, verdicts = imperfect(40)
+    run = judged(verdicts * 4, store=tmp_path / "runs.sqlite", groups=[f"task {index % 40}" for index in range(160)])
+    found = tone(audit(run, said(dict(enumerate(truth * 4)))))
+    assert sum(found.counts.model_dump().values()) == 160
+    assert sum(run.receipts["tone"].receipt.confusion.model_dump().values()) == pytest.approx(40, abs=4)  # 4 alike each

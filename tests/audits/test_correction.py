@@ -213,3 +213,18 @@ def test_gates_ask_for_corrected_means_and_say_why_there_is_none(audited, judged
     assert str(alone).startswith(
         "not met: tone.corrected >= 0: tone has no corrected value: not audited; judgekit audit"
     )
+
+
+def test_trials_of_one_task_count_once_in_a_population_and_as_their_spread_says_in_its_correction(judged):
+    _, verdicts = verdicts_of(50, 0.5)
+    found = []
+    for groups in ((), [f"task {index % 50}" for index in range(200)]):
+        run = judged(verdicts * 4, groups=groups)
+        rows, conducts = list(run.rows(scorer="tone")), dict(run.store.conducts(run.number))
+        population = population_of(rows, conducts)
+        assert (population.samples, len(population.traits["messages"])) == (200, 50 if groups else 200)
+        errors = Errors("elsewhere", 400, Counts(tp=190, fp=20, fn=10, tn=180), "", population)
+        found.append(rogan_gladen(rows, population, errors).corrected)
+    alone, grouped = found
+    assert grouped.value == pytest.approx(alone.value, abs=0.02)
+    assert grouped.high - grouped.low > 1.5 * (alone.high - alone.low)  # 50 verdicts, each four times

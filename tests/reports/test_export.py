@@ -2,11 +2,12 @@
 
 import csv
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 from judgekit.errors import ConfigError
-from judgekit.reports.export import KINDS, must_be_writable, report
+from judgekit.reports.export import KINDS, must_be_writable, report, write_text
 from judgekit.reports.gates import check_gates
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score
@@ -94,3 +95,18 @@ def test_an_error_of_the_disk_names_the_file(run, monkeypatch, tmp_path):
     monkeypatch.setattr(csv, "writer", full)
     with pytest.raises(ConfigError, match=r"scores\.csv: cannot be written: no space left"):
         report(run, tmp_path / "scores.csv")
+
+
+def test_text_takes_the_place_of_a_file_when_all_of_it_is_there_and_an_error_names_the_file(tmp_path):
+    def pieces(problem: OSError | None = None) -> Iterator[str]:
+        yield "some "
+        if problem:
+            raise problem
+        yield "more"
+
+    path = tmp_path / "found.json"
+    write_text(pieces(), path)
+    with pytest.raises(ConfigError, match=r"found\.json: cannot be written: no space left"):
+        write_text(pieces(OSError("no space left on device")), path)
+    assert path.read_text() == "some more"
+    assert list(tmp_path.iterdir()) == [path]

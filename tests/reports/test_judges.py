@@ -49,7 +49,7 @@ def test_numbers_flips_and_what_is_not_compared_are_shown_whatever_the_width(two
         "of n=2, a is right on 100.0%, b on 50.0%; on 1 a alone is right, on 0 b alone; p 1 by exact McNemar: no evidence",
         "b: 1 label left out: failed by the judge",
         "a and b, 1 flipped:",
-        "a: 0 (0.00): as message 2 shows b: 1.00: as message 2 shows people: 0.00",
+        "a: 0.00: as message 2 shows b: 1.00: as message 2 shows people: 0.00",
     ):
         assert line in words
     assert "flipped" not in shown(comparison, 0, width)

@@ -7,6 +7,7 @@ import pytest
 from judgekit.errors import StoreError
 from judgekit.runs.receipts import Correction, Figure, Population, Receipt, keep, load
 from judgekit.runs.rows import ScorerRecord
+from judgekit.stats.intervals import wilson
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 HERE, OTHER = "0123456789abcdef", "fedcba9876543210"
@@ -35,6 +36,12 @@ def receipt(**fields):
 
 def scorer(name="tone", signature=HERE, model="m-1"):
     return ScorerRecord(name=name, signature=signature, identity={"judge": {"model": model}}, judged=True)
+
+
+def test_a_mean_has_its_interval_and_that_of_nothing_is_undefined():
+    assert Figure.mean([1, 0, 1, 1]) == Figure.of(0.75, wilson(3, 4))
+    assert Figure.mean([1, 0, 1, 1], ["a", "a", "b", "b"]).method == "cluster-robust t, 2 groups"
+    assert Figure.mean([]) == Figure(value=None)
 
 
 def test_a_receipt_is_kept_under_the_judges_fingerprint_and_found_again(tmp_path):

@@ -67,17 +67,20 @@ function confusionCard(counts) {
         el("tbody", {}, names.map((row) => el("tr", {}, el("th", { scope: "row" }, recorded(row)), names.map((column) => square(row, column))))))));
 }
 
-function differencesOf({ name, disagreements }) {
+const differencesOf = ({ name, disagreements }) =>
+  inHalves([plural(disagreements.length, "disagreement"), disagreements.length > 1 ? ", the worst first" : ""], name, disagreements, (one) =>
+    [[{ annotator: "the judge", label: one.label, value: one.judged, reason: one.reason }], one.opinions]);
+
+/** Samples of which two say different things, with what each half says: some, and the others where they are asked for. */
+function inHalves(title, scorer, found, halves) {
   const item = (one) => el("li", { class: "disagreement" },
-    el("h4", {}, report.b.places.has(one.index) ? el("a", { href: address(["sample", `${one.index}`, name]) }, `#${one.index} `, recorded(one.sample_id || "(no id)")) : [`#${one.index} `, recorded(one.sample_id)]),
-    el("div", { class: "halves" },
-      el("div", { class: "half" }, opinion({ annotator: "the judge", label: one.label, value: one.judged, reason: one.reason })),
-      el("div", { class: "half" }, one.opinions.map(opinion))));
+    el("h4", {}, report.b.places.has(one.index) ? el("a", { href: address(["sample", `${one.index}`, scorer]) }, `#${one.index} `, recorded(one.sample_id || "(no id)")) : [`#${one.index} `, recorded(one.sample_id)]),
+    el("div", { class: "halves" }, halves(one).map((opinions) => el("div", { class: "half" }, opinions.map(opinion)))));
   const list = (some) => el("ol", { class: "disagreements" }, some.map(item));
-  const rest = disagreements.slice(DIFFERENCES);
+  const rest = found.slice(DIFFERENCES);
   return el("section", {},
-    el("h3", {}, plural(disagreements.length, "disagreement"), disagreements.length > 1 ? ", the worst first" : ""),
-    list(disagreements.slice(0, DIFFERENCES)),
+    el("h3", {}, title),
+    list(found.slice(0, DIFFERENCES)),
     rest.length ? fold(`${count(rest.length)} more`, () => list(rest), { class: "made-of" }) : null);
 }
 

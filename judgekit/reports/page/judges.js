@@ -1,7 +1,5 @@
 // Judges held against each other: what each takes, how far each two agree, and where they say different things.
 
-const FLIPS = 20;
-
 function judgesOf({ tables, told, pairs }) {
   return section("Judges",
     tables.map(judgesTable),
@@ -21,15 +19,7 @@ function judgesTable({ title, heads, rows }) {
 }
 
 function flipsOf({ a, b, scorer, flips }) {
-  const half = (...opinions) => el("div", { class: "half" }, opinions.map(opinion));
-  const human = (value) => (value === null ? [] : [{ annotator: "people", label: null, value, reason: "" }]);
-  const item = (one) => el("li", { class: "disagreement" },
-    el("h4", {}, report.b.places.has(one.index) ? el("a", { href: address(["sample", `${one.index}`, scorer]) }, `#${one.index} `, recorded(one.sample_id || "(no id)")) : [`#${one.index} `, recorded(one.sample_id)]),
-    el("div", { class: "halves" }, half({ annotator: a, ...one.a }), half({ annotator: b, ...one.b }, ...human(one.human))));
-  const list = (some) => el("ol", { class: "disagreements" }, some.map(item));
-  const rest = flips.slice(FLIPS);
-  return el("section", {},
-    el("h3", {}, recorded(a), " and ", recorded(b), `: ${plural(flips.length, "flip")}`),
-    list(flips.slice(0, FLIPS)),
-    rest.length ? fold(`${count(rest.length)} more`, () => list(rest), { class: "made-of" }) : null);
+  const people = ({ human }) => (human === null ? [] : [{ annotator: "people", label: null, value: human, reason: "" }]);
+  return inHalves([recorded(a), " and ", recorded(b), `: ${plural(flips.length, "flip")}`], scorer, flips, (one) =>
+    [[{ annotator: a, ...one.a }], [{ annotator: b, ...one.b }, ...people(one)]]);
 }
