@@ -12,7 +12,7 @@ as = "topic_recall"
 mode = "recall"
 draws = 5                       # asks five times, for the majority; "auto": until that is plain
 min_confidence = 0.8            # abstains where fewer than four of the five agree, or asks the scorer to escalate to:
-escalate = {name = "topic_adherence", mode = "recall", judge = "large"}
+escalate = {name = "topic_adherence", mode = "recall", judge = "large"}  # the same judge, if it names none
 """
 
 import json
@@ -155,6 +155,11 @@ def _items(text: str) -> Iterator[tuple[str, JsonValue]]:
             found, text = _value(text if is_bare else value.strip())
         except ValueError as error:
             raise ValueError(f"{name or 'what is behind the colon'} begins like JSON and is none: {error}") from error
+        if name == "escalate" and text and isinstance(found, str) and not value.lstrip().startswith(_JSON):
+            raise ValueError(
+                f"what stands behind escalate={found} may be meant for either scorer: put escalate in quotes, such as "
+                f'escalate="{found},{text}", or last'
+            )
         if name or found != "":
             yield name, found
 
@@ -169,7 +174,7 @@ def _value(text: str) -> tuple[JsonValue, str]:
         return value, behind[1:]
     word, _, behind = text.partition(",")
     try:
-        return cast("JsonValue", json.loads(word)), behind
+        return cast("JsonValue", json.loads(f"0{word}" if word.startswith(".") else word)), behind
     except ValueError:
         return word.strip(), behind
 
@@ -248,8 +253,8 @@ class Config:
         linked_judges = {name: linked(name, ()) for name in judges}
         self.judges = linked_judges | self.judges  # in the order of the file
 
-    def build(self, spec: ScorerSpec) -> Scorer:
-        """The scorer that a spec asks for.
+    def build(self, spec: ScorerSpec, judge: str | None = None) -> Scorer:
+        """The scorer that a spec asks for, of this judge if it names none.
 
         Raises:
             ConfigError: There is no such scorer, option or judge.
@@ -266,13 +271,13 @@ class Config:
         around: tuple[str, ...] = ()
         if not {"judge", "scorers"}.isdisjoint(known):
             around = _AROUND
-            if (wrapped := self._wrapped(spec, options, known)) is not None:
+            if (wrapped := self._wrapped(spec, options, known, judge)) is not None:
                 return wrapped
         for option in options:
             if option not in known:
                 raise ConfigError.unknown(f"option of {spec.name}", option, dict.fromkeys((*known, *around)))
         if "judge" in known:
-            options["judge"] = self._judge_for(spec)
+            options["judge"] = self._judge_for(spec, judge)
         if "scorers" in known:
             options["scorers"] = [self.build(member) for member in _members(spec.name, options.get("scorers"))]
         if (inner := options.get("scorer")) is not None:
@@ -288,29 +293,41 @@ class Config:
             said = explain(error) if isinstance(error, ValidationError) else error
             raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
 
-    def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str]) -> Scorer | None:
+    def _wrapped(
+        self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str], judge: str | None
+    ) -> Scorer | None:
         """The scorer asked several times, or heard only where it is sure enough; ``None`` where nobody wants that."""
         own = {name: value for name, value in options.items() if name not in _AROUND}
         draws, least, escalate = (options.get(name) for name in _AROUND)
+        for option in _AROUND:
+            if option in options and options[option] is None:
+                raise ConfigError(f"{spec.name}: {option} is null: give it a value, or leave it out")
         if "escalate" in known and isinstance(escalate, bool):  # a panel's own
             own["escalate"], escalate = escalate, None
         if draws is None and least is None and escalate is None:
             return None
         once = spec.model_copy(update={"options": own, "argument": None, "alias": None if draws else spec.alias})
-        scorer = self.build(once)
+        scorer = self.build(once, judge)
         if draws is not None:
             if draws != "auto" and not isinstance(draws, int):
                 raise ConfigError(f"{spec.name}: draws is a number, or auto, found {draws!r}")
-            scorer = Repeat(scorer, draws if isinstance(draws, int) else "auto", name=spec.alias or "")
+            try:
+                scorer = Repeat(scorer, draws if isinstance(draws, int) else "auto", name=spec.alias or "")
+            except ConfigError as error:
+                raise ConfigError(f"{spec.name}: {error}") from error
         if least is None and escalate is None:
             return scorer
         if least is None:
             raise ConfigError(f"{spec.name}: escalate needs min_confidence=..., below which another scorer is asked")
-        other = None if escalate is None else self.build(_member(spec.name, escalate))
-        return Selective(scorer, cast("float", least), other)
+        own_judge = cast("str | None", options.get("judge")) or judge
+        other = None if escalate is None else self.build(_member(spec.name, escalate), own_judge)
+        try:
+            return Selective(scorer, cast("float", least), other)
+        except ConfigError as error:
+            raise ConfigError(f"{spec.name}: {error}") from error
 
-    def _judge_for(self, spec: ScorerSpec) -> Judge:
-        asked = spec.options.get("judge") or self._judge or "default"
+    def _judge_for(self, spec: ScorerSpec, judge: str | None) -> Judge:
+        asked = spec.options.get("judge") or judge or self._judge or "default"
         if not isinstance(asked, str):
             raise ConfigError(f"{spec.name}: judge is a name or a model, found {asked!r}")
         if asked == "default" and asked not in self.judges:
@@ -318,8 +335,8 @@ class Config:
                 f"{spec.name} asks a judge: name one with --judge (such as --judge openai/gpt-4.1-mini), "
                 f"in {JUDGE_VARIABLE}, or as [judges.default] in {FILE}"
             )
-        judge = self.judges_used[asked] = self.judge(asked)
-        return judge
+        found = self.judges_used[asked] = self.judge(asked)
+        return found
 
 
 def _members(name: str, tables: object) -> Iterable[ScorerSpec]:

@@ -35,6 +35,8 @@ from typing import Any, final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+_KNOWN_SHOWN = 10
+
 
 class JudgekitError(Exception):
     """The root: catch it to catch everything that judgekit raises on purpose."""
@@ -81,7 +83,7 @@ class ConfigError(JudgekitError):
         names = list(choices)
         near = get_close_matches(str(name), names, 1)
         hint = f", did you mean {near[0]!r}?" if near else ""
-        return cls(f"no {kind} is called {name!r}{hint or '.'} Known: {', '.join(names) or 'none'}")
+        return cls(f"no {kind} is called {name!r}{hint or '.'} Known: {listed(names, _KNOWN_SHOWN, ', ') or 'none'}")
 
 
 @final
@@ -242,6 +244,11 @@ def listed(items: Iterable[str], most: int = 20, between: str = "; ") -> str:
     shown = list(items)
     more = [f"and {len(shown) - most} more"] if len(shown) > most else []
     return between.join(shown[:most] + more)
+
+
+def number_of(times: int, thing: str) -> str:
+    """How many things there are, such as ``1 record`` or ``2,000 records``."""
+    return f"{times:,} {thing}{'' if times == 1 else 's'}"
 
 
 def shortened(value: object) -> str:

@@ -1,5 +1,6 @@
 """From TOML, the environment and the command line to judges and scorers."""
 
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -76,6 +77,7 @@ NAMES = [
     "panel",
     "prompt",
 ]
+KNOWN = f"{', '.join(NAMES[:10])}, and {len(NAMES) - 10} more"
 NEEDED = {
     "tool_call_match": 'match="exact"',
     "tool_constraints": 'constraints=[{"type":"max_steps","n":3}]',
@@ -258,7 +260,7 @@ BAD_FILES = {
     "a name that is no text": ('[[scorers]]\nname = "tool_call_f1"\nas = 5', "a [[scorers]] table: as: Input should be a valid string, found 5"),
     "an unknown scorer": (
         '[[scorers]]\nname = "tool_cal_f1"',
-        f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {', '.join(NAMES)}",
+        f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {KNOWN}",
     ),
     "an unknown option": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\nmod = "f1"',
@@ -441,10 +443,10 @@ def test_tables_and_lists_are_options_like_others():
         ("prompt:topic_adherence", "prompt: the prompt topic_adherence has no scale: its answer is read by a scorer of its own"),
         ("panel:scorers=tone", 'panel: scorers is a list of scorers, such as [{name = "prompt", prompt = "tone", judge = "a"}]'),
         ("adaptability:scorer=5", "adaptability: a scorer is a table or a text, found 5"),
-        ("adaptability:scorer=tool_cal_f1", f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {', '.join(NAMES)}"),
+        ("adaptability:scorer=tool_cal_f1", f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {KNOWN}"),
         ("panel:scorers=[5]", "panel: a scorer is a table or a text, found 5"),
-        ("topic", f"no scorer is called 'topic'. Known: {', '.join(NAMES)}"),
-        ("", f"no scorer is called ''. Known: {', '.join(NAMES)}"),
+        ("topic", f"no scorer is called 'topic'. Known: {KNOWN}"),
+        ("", f"no scorer is called ''. Known: {KNOWN}"),
     ],
 )  # fmt: skip
 def test_a_scorer_that_cannot_be_is_an_error_that_says_what_can(text, message):
@@ -689,6 +691,18 @@ def test_below_that_another_scorer_is_asked_which_is_one_like_any_other():
     assert (told.scorer.scorer.judge.model, told.escalate.judge.model) == ("openai/small", "openai/large")
 
 
+def test_who_is_escalated_to_asks_the_same_judge_unless_it_names_another():
+    within = 'prompt:tone,draws=3,min_confidence=.8,escalate="prompt:tone"'
+    told = asked(f"{within},judge=openai/small", "openai/large")
+    assert (told.min_confidence, told.escalate.judge.model) == (0.8, "openai/small")
+    assert asked(within, "openai/large").escalate.judge.model == "openai/large"
+    cascade = {"name": "prompt", "prompt": "tone", "draws": 3, "min_confidence": 0.9, "escalate": "prompt:tone"}
+    told = asked(
+        f"prompt:tone,draws=3,min_confidence=0.8,escalate={json.dumps(cascade)},judge=openai/small", "openai/a"
+    )
+    assert told.escalate.escalate.judge.model == told.escalate.scorer.scorer.judge.model == "openai/small"
+
+
 def test_a_panel_has_an_escalate_of_its_own():
     members = 'scorers=["prompt:tone","prompt:faithfulness"]'
     panel = asked(f"panel:{members},escalate=true,min_confidence=0.6", "openai/a")
@@ -715,7 +729,19 @@ def test_a_panel_has_an_escalate_of_its_own():
         ("topic_adherence:min_confidence=sure", "min_confidence is above 0 and at most 1, found 'sure'"),
         ("topic_adherence:min_confidense=0.8", "is called 'min_confidense', did you mean 'min_confidence'?"),
         ("tool_call_f1:min_confidence=0.8", "no option of tool_call_f1 is called 'min_confidence'"),
-        ("topic_adherence:draws=1", "to repeat a scorer takes two draws or more, or 'auto', found draws=1"),
+        ("topic_adherence:draws=null", "topic_adherence: draws is null: give it a value, or leave it out"),
+        (
+            "prompt:tone,draws=3,min_confidence=0.8,escalate=prompt:tone,judge=openai/b",
+            'either scorer: put escalate in quotes, such as escalate="prompt:tone,judge=openai/b", or last',
+        ),
+        (
+            "topic_adherence:min_confidence=7,draws=3",
+            "topic_adherence: min_confidence is above 0 and at most 1, found 7",
+        ),
+        (
+            "topic_adherence:draws=1",
+            "topic_adherence: to repeat a scorer takes two draws or more, or 'auto', found draws=1",
+        ),
         ("topic_adherence:draws=many", "topic_adherence: draws is a number, or auto, found 'many'"),
         ("tool_call_f1:draws=3", "no option of tool_call_f1 is called 'draws'"),
     ],

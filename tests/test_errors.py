@@ -84,6 +84,7 @@ def test_a_trace_error_says_where(where, message):
     [
         ("tool_cal_f1", ["tool_call_f1", "bleu"], "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: tool_call_f1, bleu"),
         ("x", ["tool_call_f1", "bleu"], "no scorer is called 'x'. Known: tool_call_f1, bleu"),
+        ("x", map(str, range(12)), "no scorer is called 'x'. Known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more"),
         ("x", [], "no scorer is called 'x'. Known: none"),
         ("x", iter(["xy"]), "no scorer is called 'x', did you mean 'xy'? Known: xy"),
         (5, ["f1"], "no scorer is called 5. Known: f1"),
@@ -91,7 +92,7 @@ def test_a_trace_error_says_where(where, message):
         ("f1\x1b[2J", ["f1"], "no scorer is called 'f1\\x1b[2J'. Known: f1"),
     ],
 )  # fmt: skip
-def test_an_unknown_name_is_answered_with_the_nearest_and_with_all(name, choices, message):
+def test_an_unknown_name_is_answered_with_the_nearest_and_with_what_there_is(name, choices, message):
     assert str(ConfigError.unknown("scorer", name, choices)) == message
 
 

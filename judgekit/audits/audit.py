@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 
-from judgekit.audits.correction import Errors, rogan_gladen
+from judgekit.audits.bias import length_bias, position_bias
+from judgekit.audits.correction import Errors, rogan_gladen, too_few
 from judgekit.audits.drawing import strata
 from judgekit.audits.findings import Audit, Kind, ScorerAudit
 from judgekit.audits.labels import HumanLabel, recordings
-from judgekit.audits.matching import Matched, homes, match
-from judgekit.audits.measures import Pairs, kind_of, people, position_bias
+from judgekit.audits.matching import BLANK, Matched, homes, match
+from judgekit.audits.measures import Pairs, kind_of
 from judgekit.audits.noise import noise
+from judgekit.audits.people import people
 from judgekit.audits.population import differences, independent, population_of
 from judgekit.errors import ConfigError, listed, shortened
 from judgekit.runs.conduct import Conduct
@@ -126,13 +128,9 @@ class _Auditing:
         chosen = self._chosen()
         correction = self._correction(chosen)
         better = self._better(correction)
-        ties = [one for one in matched.samples if one.together(self.kind) is None]
-        if ties:
-            self.left_out["people are evenly split (left out of agreement alone)"] += sum(
-                len(one.opinions) for one in ties
-            )
+        self.left_out += pairs.split
         annotators = {opinion.annotator for one in matched.samples for opinion in one.opinions}
-        length = pairs.length_bias(self._lengths())
+        length = length_bias(pairs, self._lengths())
         found = ScorerAudit(
             scorer=self.record.name,
             fingerprint=self.record.signature,
@@ -156,7 +154,7 @@ class _Auditing:
             guarantee=None
             if guarantee is None
             else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
-            notes=self._notes(len(annotators), chosen, better),
+            notes=self._notes(len(annotators), chosen, better, is_promised=guarantee is not None),
         )
         if better is None:
             self._keep(found, chosen)
@@ -181,9 +179,13 @@ class _Auditing:
         return found if wanted <= found.keys() else {number: one.messages for number, one in self.conducts.items()}
 
     def _chosen(self) -> str:
-        """By what labelled samples, of which nobody says how they were chosen, differ from the others; empty if by nothing."""
+        """By what labelled samples differ from the others; empty if by nothing.
+
+        Asked where nobody says how they were chosen, or some of those that were drawn at random were left blank.
+        """
         matched = self.matched
-        if matched.drawn != "unknown" or not matched.samples or not matched.rest:
+        has_blanks = matched.drawn == "random" and BLANK in matched.left_out
+        if not (has_blanks or matched.drawn == "unknown") or not matched.samples or not matched.rest:
             return ""
         rest = population_of(matched.rest, self.conducts)
         sides = ([one.row for one in matched.samples], matched.rest)
@@ -199,9 +201,12 @@ class _Auditing:
             differ = differences(self.labelled, rest, (a, b))
         if not differ:
             return ""
+        told = f"the labelled samples are not like the others: {listed(differ)}"
+        if has_blanks:
+            return f"{told}. Samples were left blank by that, or by what goes with it: label these too"
         return (
-            f"the labelled samples are not like the others: {listed(differ)}. They were chosen by that, or by what goes with "
-            f"it, and not drawn at random, as judgekit label {matched.run.number} draws them"
+            f"{told}. They were chosen by that, or by what goes with it, and not drawn at random, as "
+            f"judgekit label {matched.run.number} draws them"
         )
 
     def _correction(self, chosen: str) -> Correction:
@@ -237,7 +242,7 @@ class _Auditing:
             mean = Figure.mean([one.mean for one in samples], [one.row.group for one in samples])
             return Correction(method="labels alone", corrected=mean)
         if len(samples) < LEAST_LABELS:
-            return Correction(refused=f"labels of {len(samples)} samples are too few; it takes {LEAST_LABELS} or more")
+            return Correction(refused=too_few(len(samples), LEAST_LABELS))
         labelled = {one.row.index: one for one in samples}
         ways: list[Sequence[Sequence[Row]]] = [] if drawn == "random" else [strata(self.rows)]
         if drawn != "stratified":
@@ -259,9 +264,7 @@ class _Auditing:
             found = stratified_ppi_mean([stratum(part) for part in parts])
             if found is None:
                 continue
-            assumes = (
-                "samples that were left blank are like the others" if "drawn and left blank" in self.left_out else ""
-            )
+            assumes = "samples that were left blank are like the others" if BLANK in self.left_out else ""
             return Correction(
                 method="stratified PPI++" if len(parts) > 1 else "PPI++" if found.weight else "labels alone",
                 corrected=Figure.of(found.value, found.interval),
@@ -285,17 +288,21 @@ class _Auditing:
             return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
         return chosen
 
-    def _notes(self, annotators: int, chosen: str, better: Receipt | None) -> Sequence[str]:
+    def _notes(self, annotators: int, chosen: str, better: Receipt | None, *, is_promised: bool) -> Sequence[str]:
         matched = self.matched
         notes = list(matched.notes)
-        if (without := len(self.every) - len(self.rows)) or self.run.record.unfinished:
+        if len(self.rows) < len(self.every) or self.run.record.unfinished:
             stopped = f" The run is {self.run.record.unfinished}." if self.run.record.unfinished else ""
-            others = f"; {without:,} others have no value" if without else ""
-            notes.append(f"the means are of the {len(self.rows):,} samples that the judge scored{others}.{stopped}")
+            scored = f"{len(self.rows):,} of {len(self.every):,}"
+            notes.append(f"the means are of the samples that the judge scored: {scored}.{stopped}")
         if annotators > 1 and self.kind != "continuous":
             notes.append(
                 "where several people labelled a sample, what most say is held against the judge; "
                 "the corrected mean is of what they say on average"
+            )
+        if is_promised and self.pairs.split:
+            notes.append(
+                "the guarantee is not for samples on which people are evenly split: it cannot be told who is right"
             )
         said = {*self.pairs.human}
         if self.kind == "binary" and len(said) == 1:
@@ -304,7 +311,7 @@ class _Auditing:
             )
         if matched.drawn == "stratified":
             notes.append("agreement is that of all samples of the run: labelled ones count for all of their verdict")
-        if matched.drawn == "unknown" and matched.samples:
+        if (chosen or matched.drawn == "unknown") and matched.samples:
             why = "which are not like the others" if chosen else "of which nobody says that they are a random sample"
             notes.append(f"agreement, calibration and a guarantee are those of the labelled samples, {why}")
         if not self.is_here:
@@ -341,7 +348,7 @@ class _Auditing:
             sources=self.sources,
             drawn=found.drawn,
             agreement=found.agreement,
-            confusion=self._errors(chosen).counts,
+            counts=self._errors(chosen).counts,
             raw=found.raw,
             correction=found.correction,
             labelled=self.labelled,

@@ -62,7 +62,7 @@ class Errors:
     def of(cls, receipt: Receipt) -> Self:
         """What a receipt says of them."""
         where = f"the labelled samples of run {receipt.run}"
-        return cls(where, receipt.n, receipt.confusion, receipt.correction.refused, receipt.labelled)
+        return cls(where, receipt.n, receipt.counts, receipt.correction.refused, receipt.labelled)
 
 
 def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) -> Correction:
@@ -70,7 +70,8 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
 
     Refused where labels are too few or of one kind, where the judge is hardly better than chance, and where what can be
     seen without labels says that the samples are another population: see `differences`. That the judge then errs as often
-    on both is an assumption all the same. Verdicts of one group count for as many as its spread says that they are worth.
+    on both is an assumption all the same. Verdicts of one group count for as many as its spread says that they are worth,
+    in the interval alone.
 
     Args:
         rows: The scored rows of the run.
@@ -90,7 +91,7 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
     if not {*values} <= {*_YES_OR_NO}:
         return Correction(refused="its values are not all 0 or 1: only a share can be corrected by errors elsewhere")
     if errors.n < LEAST_LABELS:
-        return Correction(refused=f"{errors.n} labelled samples are too few; it takes {LEAST_LABELS} or more")
+        return Correction(refused=too_few(errors.n, LEAST_LABELS))
     for right, wrong, rate in ((counts.tp, counts.fn, "sensitivity"), (counts.tn, counts.fp, "specificity")):
         if not right + wrong:
             kind = "failures" if rate == "sensitivity" else "successes"
@@ -102,26 +103,33 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
         return Correction(refused=f"nothing is known of {where} by which this run could be told to be like them")
     if differ:
         return Correction(refused=f"this run is of another kind than {where}: {listed(differ)}; label a sample of it")
+    share = fsum(values) / len(values)
     independent = round(len(values) * independence(values, [row.group for row in rows]))
-    positives = round(fsum(values) / len(values) * independent)
+    positives = round(share * independent)
     found = estimated(positives, independent, counts.tp, counts.fp, counts.fn, counts.tn)
     if found is None or found.youden_interval.low <= 0:
         youden = Figure.of(found.youden, found.youden_interval) if found else "undefined"
         return Correction(
             refused=f"the judge is hardly better than chance on {where}: sensitivity + specificity - 1 is {youden}, and 0 is chance"
         )
-    if found.value is None:
-        share = Figure.of(positives / independent, wilson(positives, independent))
-        hits, alarms = counts.tp / (counts.tp + counts.fn), counts.fp / (counts.fp + counts.tn)
+    sensitivity, specificity = counts.tp / (counts.tp + counts.fn), counts.tn / (counts.tn + counts.fp)
+    if found.interval is None:
+        passed = Figure.of(share, wilson(positives, independent))
         return Correction(
-            refused=f"the judge passes {share} of this run, which cannot be if it errs as on {where}: there it passes "
-            f"{Figure(value=hits)} of what people pass, and {Figure(value=alarms)} of what they do not"
+            refused=f"the judge passes {passed} of this run, which cannot be if it errs as on {where}: there it passes "
+            f"{Figure(value=sensitivity)} of what people pass, and {Figure(value=1 - specificity)} of what they do not"
         )
+    value, (low, high, method) = min(1.0, max(0.0, (share + specificity - 1) / found.youden)), found.interval
     return Correction(
         method="Rogan-Gladen",
-        corrected=Figure.of(found.value, found.interval),
+        corrected=Figure(value=value, low=min(low, value), high=max(high, value), method=method),
         assumes=f"the judge errs here as often as on {where}; nothing that shows without labels speaks against it",
     )
+
+
+def too_few(n: int, least: int) -> str:
+    """That so many labelled samples carry no mean."""
+    return f"labels of {n} sample{'' if n == 1 else 's'} are too few; it takes {least} or more"
 
 
 def independence(values: Sequence[float], groups: Sequence[str | None]) -> float:

@@ -32,6 +32,8 @@ class DrawnSample(NamedTuple):
 def draw(run: Run, scorer: str, n: int, *, by_verdict: bool = False, seed: int = 0) -> Sequence[DrawnSample]:
     """Draws samples that a scorer scored, without replacement, in an order that says nothing of them.
 
+    A larger draw with the same seed holds a smaller one, so that labels may be added to.
+
     Args:
         run: The run.
         scorer: The name of the scorer.
@@ -53,7 +55,7 @@ def draw(run: Run, scorer: str, n: int, *, by_verdict: bool = False, seed: int =
     dice = random.Random(seed)  # noqa: S311 - a draw, not a secret
     if n >= len(rows) or not by_verdict:
         n = min(n, len(rows))
-        return [DrawnSample(row.index, row.sample_id, "random", n / len(rows)) for row in dice.sample(rows, n)]
+        return [DrawnSample(row.index, row.sample_id, "random", n / len(rows)) for row in _ordered(rows, dice)[:n]]
     parts = strata(rows)
     if n < _LEAST * len(parts):
         raise ConfigError(
@@ -61,9 +63,13 @@ def draw(run: Run, scorer: str, n: int, *, by_verdict: bool = False, seed: int =
             f"{_LEAST * len(parts)} or more"
         )
     shares = zip(parts, _shared([len(part) for part in parts], n), strict=True)
-    found = [row for part, share in shares for row in dice.sample(part, share)]
+    found = [row for part, share in shares for row in _ordered(part, dice)[:share]]
     dice.shuffle(found)
     return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in found]
+
+
+def _ordered(rows: Sequence[Row], dice: random.Random) -> Sequence[Row]:
+    return dice.sample(rows, len(rows))
 
 
 def strata(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:

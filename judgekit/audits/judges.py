@@ -163,14 +163,12 @@ class _Answers:
         every = list(run.rows(scorer=record.name))
         runs, left_out = homes(run, record, labels)
         matched = match(run, record, every, runs[run])
-        left_out += matched.left_out + matched.unmatched
+        pairs = Pairs.of(matched, *kind_of(record, matched.rows, matched.samples))
+        left_out += matched.left_out + matched.unmatched + pairs.split
         for other, theirs in runs.items():
             if other is not run:
                 left_out[f"of samples of run {other.number}"] += len(theirs)
-        pairs = Pairs.of(matched, *kind_of(record, matched.rows, matched.samples))
         people = {one.row.index: human for one, human in zip(pairs.samples, pairs.human, strict=True)}
-        if divided := sum(len(one.opinions) for one in matched.samples if one.row.index not in people):
-            left_out["people are divided"] += divided
         return cls(
             judge,
             record,

@@ -14,6 +14,7 @@ from judgekit.runs.receipts import Drawn
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord, differences
 
+BLANK = "drawn and left blank"
 _NAMED = 3
 _NEAR = 0.05
 """How far the number of drawn samples may be from what their probability says, as a share of it."""
@@ -136,7 +137,7 @@ class _Finding:
         if label.probability is not None:
             self._probabilities.add(label.probability)
         if label.value is None:
-            self.left_out["drawn and left blank"] += 1
+            self.left_out[BLANK] += 1
             return
         value = value_of(label, self._record)
         if value is None:
@@ -192,9 +193,9 @@ class _Finding:
             return "unknown", ()
         if self._ways == {"stratified"}:
             return "stratified", ()
-        expected = max(self._probabilities, default=0) * scored
-        if self._probabilities and abs(expected - len(self._touched)) > max(1, _NEAR * len(self._touched)):
-            return "unknown", ("other samples have scores now than when those to be labelled were drawn",)
+        missing = max(self._probabilities, default=0) * scored - len(self._touched)  # several sheets may have more
+        if missing > max(1, _NEAR * len(self._touched)):
+            return "unknown", ("samples that were drawn are not there, or others have scores since then",)
         return "random", ()
 
 

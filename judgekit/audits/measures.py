@@ -1,14 +1,14 @@
-"""What labelled samples say of a judge: how far it agrees with people, what its errors go with, what its confidence is worth."""
+"""What labelled samples say of a judge: how far it agrees with people, and what its confidence is worth."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from math import fsum, isclose
-from typing import TYPE_CHECKING, Literal, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from math import isclose
+from typing import TYPE_CHECKING, Self
 
 from judgekit.audits.correction import independence
-from judgekit.audits.findings import Disagreement, Guarantee, Kind, People
+from judgekit.audits.findings import Disagreement, Guarantee, Kind
 from judgekit.audits.matching import Labelled, Matched
 from judgekit.audits.population import independent
 from judgekit.runs.receipts import Counts, Figure
@@ -20,15 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_COPIES = 50
 _ROUNDING = 0.01
-_EPSILON = 0.2
-"""By how much a judge, being cheaper, may be worse than a person: what the authors of the alt-test take for experts."""
-_LEAST_ANNOTATORS = 3
 _MOST_VALUES = 7
-_METRICS: Mapping[Kind, Literal["nominal", "ordinal", "interval"]] = {
-    "binary": "nominal",
-    "ordinal": "ordinal",
-    "continuous": "interval",
-}
 
 
 def kind_of(record: ScorerRecord, rows: Sequence[Row], samples: Sequence[Labelled]) -> tuple[Kind, Sequence[float]]:
@@ -58,6 +50,8 @@ class Pairs:
         values: All that it can be.
         samples: The samples.
         human: What people say together.
+        by_verdict: Whether they were drawn by what the judge says.
+        split: Labels of samples on which people are evenly split, by why they are left out.
     """
 
     kind: Kind
@@ -65,12 +59,18 @@ class Pairs:
     samples: Sequence[Labelled]
     human: Sequence[float]
     by_verdict: bool
+    split: Counter[str] = field(default_factory=Counter[str])
 
     @classmethod
     def of(cls, matched: Matched, kind: Kind, values: Sequence[float]) -> Self:
         """Those on which people are not evenly split."""
         said = [(one, human) for one in matched.samples if (human := one.together(kind)) is not None]
-        return cls(kind, values, [one for one, _ in said], [human for _, human in said], matched.drawn == "stratified")
+        split = Counter[str]()
+        for one in matched.samples:
+            if one.together(kind) is None:
+                split["people are evenly split (left out of all but the mean)"] += len(one.opinions)
+        by_verdict = matched.drawn == "stratified"
+        return cls(kind, values, [one for one, _ in said], [human for _, human in said], by_verdict, split)
 
     @cached_property
     def judged(self) -> Sequence[float]:
@@ -92,10 +92,8 @@ class Pairs:
         """How many samples of the run each stands for; 1 where they were not drawn by verdict."""
         return [one.weight for one in self.samples]
 
-    def figure(
-        self, statistic: "Callable[[NDArray[np.intp]], float | None]", among: Sequence[int] | None = None
-    ) -> Figure:
-        """A statistic of the samples, or of some of them, by their places, with its bootstrap interval.
+    def figure(self, statistic: "Callable[[NDArray[np.intp]], float | None]") -> Figure:
+        """A statistic of the samples by their places, with its bootstrap interval.
 
         Where they were drawn with different probabilities, each is there as often as its weight asks for.
         """
@@ -103,10 +101,9 @@ class Pairs:
 
         from judgekit.stats.agreement import redrawn  # noqa: PLC0415
 
-        places = np.arange(len(self.samples)) if among is None else np.asarray(among, np.intp)
+        places = np.arange(len(self.samples))
         of = self._counted(statistic, places)
-        groups = [self.groups[place] for place in places.tolist()]
-        return Figure.of(of(np.arange(len(places))), redrawn(of, len(places), groups))
+        return Figure.of(of(places), redrawn(of, len(places), self.groups))
 
     def _counted(
         self, statistic: "Callable[[NDArray[np.intp]], float | None]", places: "NDArray[np.intp]"
@@ -122,39 +119,16 @@ class Pairs:
 
         return of
 
-    def share(self, among: Callable[[float], bool] = lambda _: True) -> Figure:
-        """How often the judge is right where people say what is asked for."""
-        import numpy as np  # noqa: PLC0415
-
-        places = [place for place, human in enumerate(self.human) if among(human)]
-        if places and self.by_verdict:
-            right = np.asarray(self.right, np.float64)
-            return self.figure(lambda drawn: float(right[drawn].mean()), places)
+    def share(self, among: Sequence[int] | None = None) -> Figure:
+        """How often the judge is right, of all samples or of some of them, by their places."""
+        places = range(len(self.samples)) if among is None else among
         return Figure.mean([float(self.right[place]) for place in places], [self.groups[place] for place in places])
-
-    def share_of_run(self) -> Figure:
-        """How often the judge is right, of samples drawn by verdict: also where none of a verdict is seen to be wrong."""
-        from judgekit.stats.prediction_powered import Stratum, stratified_ppi_mean  # noqa: PLC0415
-
-        parts: dict[tuple[float, float], list[int]] = {}
-        for place, verdict in enumerate(zip(self.judged, self.weights, strict=True)):
-            parts.setdefault(verdict, []).append(place)
-        shares = {verdict: verdict[1] * len(places) / fsum(self.weights) for verdict, places in parts.items()}
-        right = {verdict: [float(self.right[place]) for place in places] for verdict, places in parts.items()}
-        found = stratified_ppi_mean(
-            [
-                Stratum(right[verdict], [0] * len(places), [], share, [self.groups[place] for place in places])
-                for (verdict, places), share in zip(parts.items(), shares.values(), strict=True)
-            ]
-        )
-        value = fsum(share * fsum(right[verdict]) / len(right[verdict]) for verdict, share in shares.items())
-        return Figure.of(value, found.interval._replace(method="stratified") if found else None)
 
     def agreement(self) -> dict[str, Figure]:
         """How far the judge and people agree, the first figure being the one to be named alone."""
         import numpy as np  # noqa: PLC0415
 
-        from judgekit.stats.agreement import cohen_kappa, gwet_ac1, krippendorff_alpha  # noqa: PLC0415
+        from judgekit.stats import agreement  # noqa: PLC0415
         from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415
 
         if not self.samples:
@@ -163,24 +137,26 @@ class Pairs:
         if self.kind == "continuous":
             both = np.stack([a, b])
             return {
-                "alpha": self.figure(lambda drawn: krippendorff_alpha(both[:, drawn], metric="interval")),
+                "alpha": self.figure(lambda drawn: agreement.krippendorff_alpha(both[:, drawn], metric="interval")),
                 "rank correlation": self.figure(lambda drawn: rank_correlation(a[drawn], b[drawn])),
             }
-        values, ordinal = self.values, self.kind == "ordinal"
+        weights = self.weights if self.by_verdict else None
+        tables = agreement.Tables.of(a, b, values=self.values, groups=self.groups, weights=weights)
+        weighted: agreement.Weights = "quadratic" if self.kind == "ordinal" else "none"
 
-        def kappa(drawn: "NDArray[np.intp]") -> float | None:
-            return cohen_kappa(a[drawn], b[drawn], weights="quadratic" if ordinal else "none", values=values)
+        def kappa(table: "NDArray[np.float64]") -> "NDArray[np.float64]":
+            return agreement.kappa_of(table, weighted)
 
         found = {
-            "weighted kappa" if ordinal else "kappa": self.figure(kappa),
-            "agreement": self.share_of_run() if self.by_verdict else self.share(),
-            "AC1": self.figure(lambda drawn: gwet_ac1(a[drawn], b[drawn], values=values)),
+            "weighted kappa" if self.kind == "ordinal" else "kappa": Figure.of(*tables.figure(kappa)),
+            "agreement": Figure.of(*tables.figure(agreement.share_of)) if self.by_verdict else self.share(),
+            "AC1": Figure.of(*tables.figure(agreement.ac1_of)),
         }
         if self.kind == "binary":
-            found |= {
-                "sensitivity": self.share(lambda human: human == 1),
-                "specificity": self.share(lambda human: not human),
-            }
+            for name, human in (("sensitivity", 1), ("specificity", 0)):
+                of = tables.figure(partial(agreement.share_of, row=human))
+                places = [place for place, said in enumerate(self.human) if said == human]
+                found[name] = Figure.of(*of) if self.by_verdict else self.share(places)
         return found
 
     def confusion(self, record: ScorerRecord) -> dict[str, dict[str, int]]:
@@ -269,19 +245,6 @@ class Pairs:
             for one, human in found
         ]
 
-    def length_bias(self, lengths: Mapping[int, float]) -> Figure | None:
-        """The rank correlation of the judge's error with the length of what it read: above 0, it favours what is long."""
-        import numpy as np  # noqa: PLC0415
-
-        from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415
-
-        if not self.samples or any(one.row.index not in lengths for one in self.samples):
-            return None
-        error = np.asarray(self.judged) - np.asarray(self.human)
-        length = np.asarray([lengths[one.row.index] for one in self.samples])
-        found = self.figure(lambda drawn: rank_correlation(error[drawn], length[drawn]))
-        return None if found.value is None else found
-
     @cached_property
     def sure(self) -> Sequence[int]:
         """The places of the samples whose verdict has a confidence and is right or wrong."""
@@ -353,70 +316,3 @@ def _copies(weights: "NDArray[np.float64]") -> "NDArray[np.intp]":
     else:
         least = _MOST_COPIES
     return np.asarray(np.rint(shares * least), np.intp)
-
-
-def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool) -> People | None:
-    """What people who labelled the same samples say among themselves; ``None`` where nobody did.
-
-    Samples that were drawn by verdict count for all of theirs; the alternative annotator test takes a random sample.
-    """
-    import numpy as np  # noqa: PLC0415
-
-    from judgekit.stats.agreement import krippendorff_alpha  # noqa: PLC0415
-    from judgekit.stats.annotators import alternative_test, human_ceiling  # noqa: PLC0415
-
-    several = [one for one in samples if len(one.opinions) > 1]
-    if not several:
-        return None
-    names = sorted({opinion.annotator for one in several for opinion in one.opinions}, key=lambda name: name or "")
-    ratings = np.full((len(names), len(several)), np.nan)
-    for place, one in enumerate(several):
-        for opinion in one.opinions:
-            ratings[names.index(opinion.annotator), place] = opinion.value
-    judged = np.asarray([one.judged for one in several])
-    pairs = Pairs(kind, (), several, [one.mean for one in several], by_verdict)
-    agreement = {"alpha": pairs.figure(lambda drawn: krippendorff_alpha(ratings[:, drawn], metric=_METRICS[kind]))}
-    if kind != "continuous":
-        agreement = {
-            "two people": pairs.figure(lambda drawn: human_ceiling(ratings[:, drawn])),
-            "judge with one person": pairs.figure(lambda drawn: human_ceiling(ratings[:, drawn], judged[drawn])),
-            **agreement,
-        }
-    test = None
-    if len(names) >= _LEAST_ANNOTATORS and not by_verdict:
-        test = alternative_test(
-            ratings, judged, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=_EPSILON
-        )
-    if test is None:
-        return People(samples=len(several), agreement=agreement)
-    may = "may" if test.passed else "may not"
-    return People(
-        samples=len(several),
-        agreement=agreement,
-        alternative=f"the judge {may} stand in for one of them: it does for {test.winning_rate:.0%} of those tested, and is as "
-        f"near to the others as they are on {test.advantage:.0%} of samples (alternative annotator test, epsilon {_EPSILON:g})",
-        passed=test.passed,
-    )
-
-
-def position_bias(rows: Sequence[Row]) -> dict[str, Figure]:
-    """Of pairwise verdicts: how often the judge prefers the same place in both orders, and then, how often the first."""
-    if not rows or "flipped" not in rows[0].score.details:
-        return {}
-    asked = [row for row in rows if row.score.details.get("verdicts")]
-    if not asked:
-        return {}
-    flips = [float(bool(row.score.details.get("flipped"))) for row in asked]
-    first: list[float] = []
-    groups: list[str | None] = []
-    for row, flipped in zip(asked, flips, strict=True):
-        match row.score.details.get("verdicts"):
-            case [{"shown_first": shown, "preferred": preferred}, *_] if flipped:
-                first.append(float(shown == preferred))
-                groups.append(row.group)
-            case _:
-                pass
-    found = {"position": Figure.mean(flips, [row.group for row in asked])}
-    if first:
-        found["first place, where it flips"] = Figure.mean(first, groups)
-    return found

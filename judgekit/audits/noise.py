@@ -1,7 +1,7 @@
 """How far a judge's verdicts repeat, from the draws, votes and orders that its scores were made of."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, nan
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -182,13 +182,19 @@ def _table(asked: Sequence[_Asked]) -> "NDArray[np.float64]":
 
 
 def _named(components: "Components", side: Side) -> dict[str, float]:
-    named = {
+    values = {
         "item": components.item,
-        side: components.prompt,
-        f"item x {side}": components.interaction,
+        "prompt": components.prompt,
+        "interaction": components.interaction,
         "draw": components.draw,
     }
-    return {name: value for name, value in named.items() if value is not None}
+    names = _names(side)
+    return {names[name]: value for name, value in values.items() if value is not None}
+
+
+def _names(side: Side) -> Mapping[str, str]:
+    """What the components of variance are called."""
+    return {"item": "item", "prompt": side, "interaction": f"item x {side}", "draw": "draw"}
 
 
 def _advice(asked: Sequence[_Asked], rate: Figure, components: "Components | None") -> Iterator[str]:
@@ -208,6 +214,9 @@ def _advice(asked: Sequence[_Asked], rate: Figure, components: "Components | Non
         yield from _splits(components, side, draws)
     elif rate.value:
         yield from _further_draws(components, draws)
+    if components.negative:
+        unseen = ", ".join(_names(side)[name] for name in components.negative)
+        yield f"Too small to be seen here, and taken as 0: the variance of {unseen}."
     if components.left_out:
         yield f"Left out of the components of variance, without a value of each {side}: {components.left_out:,} of the samples."
     if side == "draw":

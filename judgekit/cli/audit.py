@@ -1,6 +1,6 @@
 """``judgekit audit``: hold the judges of a run against labels of people."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
 from judgekit.reports.export import must_be_writable, write_text
 from judgekit.reports.html import html_report
-from judgekit.reports.terminal import console
+from judgekit.reports.terminal import console, printable
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
 
@@ -71,6 +71,8 @@ def audit(
         sources += [_RECORDED] if recorded else []
     made = audited(found, once(given), sources=sources, guarantee=guarantee, delta=delta)
     show_audit(made, show, console())
+    for line in _receipts(found):
+        console().print(printable(line), soft_wrap=True)
     if output is not None:
         write_text(_KINDS[output.suffix.lower()](found, made), output)
 
@@ -82,6 +84,15 @@ def _named(text: str) -> tuple[str, str]:
             f"--label {text}: name a recorded label and a scorer, such as --label success=task_completion"
         )
     return recorded, scorer
+
+
+def _receipts(run: Run) -> Iterator[str]:
+    """Where the receipt of each judge is, if there is one, and of which audit."""
+    folder = run.receipts_folder
+    for name, known in run.receipts.items():
+        if folder is not None and (receipt := known.receipt) is not None:
+            (path,) = folder.glob(f"*-{receipt.fingerprint}.json")
+            yield f"the receipt of {name}, by the audit of run {receipt.run}: {path}"
 
 
 def _json(_: Run, made: Audit) -> Iterable[str]:

@@ -32,7 +32,7 @@ from judgekit.errors import ConfigError, listed
 from judgekit.reports.export import must_be_writable, write_text
 from judgekit.reports.html import html_report
 from judgekit.reports.judges import show_judges
-from judgekit.reports.terminal import console
+from judgekit.reports.terminal import console, printable
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord, questions_of
 from judgekit.runs.store import RUNS
@@ -128,6 +128,9 @@ def compare(
     show_judges(comparison, show, console())
     if output is not None and len(ended.run):
         write_text(_KINDS[output.suffix.lower()](ended.run, comparison), output)
+    elif output is not None:
+        said = f"{output}: not written, since nothing was scored"
+        console(stderr=True).print(printable(said), soft_wrap=True)
     raise typer.Exit(code)
 
 

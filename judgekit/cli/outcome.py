@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judgekit.cli.asked import Problems
+from judgekit.errors import number_of
 from judgekit.reports.export import report
 from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.markdown import append_summary
@@ -56,11 +57,11 @@ def show_problems(problems: Problems, repeated: Sequence[str]) -> None:
     """What could not be read, and ids that are not one sample's."""
     err = console(stderr=True)
     if problems.unread:
-        err.print(f"\n{len(problems.unread)} records could not be read:")
+        err.print(f"\n{number_of(len(problems.unread), 'record')} could not be read:")
     for problem in problems[:_SHOWN]:
         err.print(f"  {printable_lines(str(problem))}", soft_wrap=True)
     if len(problems) > _SHOWN:
         err.print(f"  and {len(problems) - _SHOWN} more")
     if repeated:
         shown = ", ".join(map(repr, repeated[:_SHOWN]))
-        err.print(f"\n{len(repeated)} ids belong to more than one sample: {printable(shown)}", soft_wrap=True)
+        err.print(f"\n{number_of(len(repeated), 'id')} of more than one sample: {printable(shown)}", soft_wrap=True)

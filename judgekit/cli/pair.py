@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.app import app
-from judgekit.errors import ConfigError, TraceError, listed
+from judgekit.errors import ConfigError, TraceError, listed, number_of
 from judgekit.reports.terminal import console, printable, printable_lines
 from judgekit.traces.files import STREAM, must_not_be_read
 from judgekit.traces.reading import read
@@ -84,4 +84,6 @@ def _show(left_over: dict[str, list[str]], problems: list[TraceError]) -> None:
             err.print(printable(found), soft_wrap=True)
     if problems:
         found = listed(map(str, problems), _SHOWN, "\n  ")
-        err.print(printable_lines(f"{len(problems):,} records could not be read:\n  {found}"), soft_wrap=True)
+        err.print(
+            printable_lines(f"{number_of(len(problems), 'record')} could not be read:\n  {found}"), soft_wrap=True
+        )

@@ -21,7 +21,7 @@ from judgekit.cli.outcome import conclude, show_problems, show_run
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.work import Errand, Processes
 from judgekit.config import JUDGE_VARIABLE, Config, ScorerSpec
-from judgekit.errors import BudgetError, ConfigError, TraceError, listed
+from judgekit.errors import BudgetError, ConfigError, TraceError, listed, number_of
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.reports.gates import Gate
@@ -345,7 +345,7 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
     if problems.unread and not store.count(record.number) and not stopped:
         raise TraceError(f"none of the {len(problems.unread)} records could be read; the first: {problems.unread[0]}")
     changed = [one.path for one in record.inputs if one.is_changed] if not errand.kept else []
-    notes = [f"{len(problems.unread)} records could not be read"] if problems.unread else []
+    notes = [f"{number_of(len(problems.unread), 'record')} could not be read"] if problems.unread else []
     notes += ["files, or columns of them, could not be read"] if problems.failed else []
     notes += [f"{path} was written while it was read" for path in changed]
     ended = {

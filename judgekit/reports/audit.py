@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from judgekit.audits.findings import Audit, Disagreement, Guarantee, Noise, Opinion, People, ScorerAudit
-from judgekit.reports.terminal import harmless, printable
+from judgekit.errors import number_of
+from judgekit.reports.terminal import Unpadded, cut, harmless, printable
 from judgekit.runs.receipts import Drawn, Figure
 
 _DRAWN: Mapping[Drawn, str] = {
@@ -30,6 +31,7 @@ _STEP = Decimal("0.000001")
 """Of a confidence."""
 _CLASSES_SHOWN = 12
 _CLASS_SHOWN = 24
+_REASON_SHOWN = 300
 
 
 class Part(NamedTuple):
@@ -68,19 +70,15 @@ def parts(found: ScorerAudit) -> list[Part]:
 
 def _labels(found: ScorerAudit) -> Iterator[str]:
     if found.n:
-        both = f"{_counted(found.n, 'sample')} on which people and the judge both decide"
-        yield f"{_counted(found.labels, 'label')}, {both}; {_DRAWN[found.drawn]}"
+        both = f"{number_of(found.n, 'sample')} on which people and the judge both decide"
+        yield f"{number_of(found.labels, 'label')}, {both}; {_DRAWN[found.drawn]}"
     yield from left_out(found.left_out)
 
 
 def left_out(counts: Mapping[str, int]) -> Iterator[str]:
     """Labels that could not be used, a line for each reason."""
     for why, times in counts.items():
-        yield f"{_counted(times, 'label')} left out: {why}"
-
-
-def _counted(times: int, thing: str) -> str:
-    return f"{times:,} {thing}{'' if times == 1 else 's'}"
+        yield f"{number_of(times, 'label')} left out: {why}"
 
 
 def _mean(found: ScorerAudit) -> Part:
@@ -97,13 +95,13 @@ def _mean(found: ScorerAudit) -> Part:
 
 
 def _people(people: People) -> Part:
-    among = f"of {_counted(people.samples, 'sample')} with labels of two people or more"
+    among = f"of {number_of(people.samples, 'sample')} with labels of two people or more"
     return Part("among people", people.agreement, tuple(filter(None, (among, people.alternative))))
 
 
 def _noise(noise: Noise) -> Part:
     most = f" of at most {noise.most:,}" if noise.most > noise.draws else ""
-    told = [f"of {_counted(noise.samples, 'sample')} with several draws, {noise.draws:,} draws{most} in all"]
+    told = [f"of {number_of(noise.samples, 'sample')} with several draws, {noise.draws:,} draws{most} in all"]
     if total := sum(noise.components.values()):
         shares = ", ".join(f"{name} {part / total:.0%}" for name, part in noise.components.items())
         told.append(f"variance of a single verdict {total:.3f}: {shares}")
@@ -137,7 +135,7 @@ def show_audit(audit: Audit, show: int, on: Console) -> None:
         on.print()
         on.print(Text.assemble((printable(found.scorer), "bold"), "  ", printable(headline(found)), overflow="fold"))
         on.print()
-        on.print(_grid(found, show, on.width))
+        on.print(Unpadded(_grid(found, show, on.width)))
 
 
 def _grid(found: ScorerAudit, show: int, room: int) -> RenderableType:
@@ -191,18 +189,18 @@ def _confusion(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
     shown = names[:_CLASSES_SHOWN]
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column()
-    grid.add_row(Text("people down, the judge across", "dim"), *(Text(_cut(name), "dim") for name in shown))
+    grid.add_row(
+        Text("people down, the judge across", "dim"),
+        *(Text(cut(printable(name), _CLASS_SHOWN), "dim") for name in shown),
+    )
     for name in shown:
-        grid.add_row(_cut(name), *(f"{counts.get(name, {}).get(other, 0):,}" for other in shown))
+        grid.add_row(
+            cut(printable(name), _CLASS_SHOWN), *(f"{counts.get(name, {}).get(other, 0):,}" for other in shown)
+        )
     for column in grid.columns[1:]:
         column.justify = "right"
     more = len(names) - len(shown)
     return Group(grid, f"and {more} more labels") if more else grid
-
-
-def _cut(name: str) -> str:
-    name = printable(name)
-    return name if len(name) <= _CLASS_SHOWN else f"{name[: _CLASS_SHOWN - 3]}..."
 
 
 def _disagreements(disagreements: Iterable[Disagreement]) -> RenderableType:
@@ -232,4 +230,4 @@ def _opinion(one: Opinion) -> str:
 def said(who: str, label: str | None, value: float, reason: str = "") -> str:
     """What a judge or a person says of a sample, and why, in a line."""
     verdict = f"{value:.2f}" if label is None or label == f"{value:g}" else f"{label} ({value:.2f})"
-    return f"{who}: {verdict}{': ' if reason else ''}{reason}"
+    return f"{who}: {verdict}{': ' if reason else ''}{cut(reason, _REASON_SHOWN)}"

@@ -170,7 +170,8 @@ class Gate:
         number = {"corrected.lower": figure.low, "corrected.upper": figure.high}.get(self.field, figure.value)
         if number is None:
             return None, f"{self.scorer} has a corrected value without an interval"
-        return number, f"found {self._shown(number)} ({correction.method})"
+        assumes = f"; assumes: {correction.assumes}" if correction.assumes else ""
+        return number, f"found {self._shown(number)} ({correction.method}{assumes})"
 
     def _of_counts(self, summary: Summary) -> tuple[float | None, str]:
         """A number of scores or dollars, if it is known, and what is to be said of it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from judgekit.errors import ConfigError
 from judgekit.reports.gates import GateResults
-from judgekit.reports.terminal import Highlights, printable
+from judgekit.reports.terminal import Highlights, cut, printable
 from judgekit.runs.results import Run
 from judgekit.runs.summary import OTHERS, Line
 
@@ -97,8 +97,7 @@ def _row(cells: Sequence[str]) -> str:
 
 def _code(text: str) -> str:
     """Text in which nothing is markup, a link or a mention, on one line: between more backticks than it has in a row."""
-    text = printable(text).strip() or " "
-    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    text = cut(printable(text).strip() or " ", _LONGEST)
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{text}{space}{fence}"

@@ -30,6 +30,8 @@ _LONGEST_CELL = 32_000
 """Characters; spreadsheets cut off what is longer than 32,767."""
 _YES_OR_NO = {0.0, 1.0}
 _OF_PAIRS = {0.0, 0.5, 1.0}
+_PAIR = {"better": "the first is better", "tie": "a tie", "worse": "the second is better"}
+"""The labels of `Pairwise`, in words for whoever sees the two."""
 _MARK = "\ufeff"
 """By it spreadsheets know UTF-8."""
 
@@ -66,10 +68,11 @@ class Sheet:
     def choices(self) -> Sequence[Choice]:
         """The labels to choose from; none where any number in [0, 1] may be given."""
         if self.scorer.scale:
-            return [(name, name) for name in self.scorer.scale]
+            names: Mapping[str, str] = _PAIR if self.scorer.scale.keys() == _PAIR.keys() else {}
+            return [(names.get(name, name), name) for name in self.scorer.scale]
         values = {row.score.value for row in self.run.rows(scorer=self.scorer.name, statuses=["scored"])}
         if values <= _OF_PAIRS and any(sample.rival for sample in self.samples.values()):
-            return [("the first is better", "1"), ("a tie", "0.5"), ("the second is better", "0")]
+            return [(_PAIR["better"], "1"), (_PAIR["tie"], "0.5"), (_PAIR["worse"], "0")]
         return [("yes", "yes"), ("no", "no")] if values <= _YES_OR_NO else []
 
     @property

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.measure import Measurement
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -47,6 +48,11 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """The text, its lines kept, with all else that would steer a terminal made visible."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def cut(text: str, most: int) -> str:
+    """The text, of which so many characters are shown at most."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 @dataclass
@@ -119,7 +125,7 @@ def show_summary(
         for told in (*line.told(), *_trials(line)):
             on.print(_hanging(f"{line.scorer}: ", told))
         if (overall := line.overall) and overall.table:
-            on.print(Padding(_counts(overall.table), (0, 0, 0, 2)))
+            on.print(Unpadded(Padding(_counts(overall.table), (0, 0, 0, 2))))
         for status in OTHERS:
             if status == "failed" and len(line.errors) > 1:
                 on.print(harmless(f"{line.scorer}: {line.counts[status]} failed: {counted(line.errors)}"))
@@ -141,7 +147,7 @@ def show_summary(
                 )
                 if calls := _side_by_side(row.score.diff()):
                     grid.add_row("", "", calls)
-            on.print(Padding(grid, (0, 0, 0, 2)))
+            on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
 
 
 def show_plan(summary: Summary, on: Console) -> None:
@@ -153,6 +159,24 @@ def show_plan(summary: Summary, on: Console) -> None:
         if others := Counter({name: times for name, times in line.errors.items() if name != "PlannedError"}):
             on.print(harmless(f"{line.scorer}: would fail: {counted(others)}"))
     on.print("dry run: nothing was sent. A reply that has to be mended takes one more request.")
+
+
+class Unpadded:
+    """What is laid out in columns, without the blanks behind its lines."""
+
+    def __init__(self, held: RenderableType) -> None:
+        self._held = held
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, self._held)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for line in console.render_lines(self._held, options, pad=False):
+            while line and not line[-1].text.rstrip(" "):
+                line.pop()
+            yield from line[:-1]
+            yield from (Segment(last.text.rstrip(" "), last.style) for last in line[-1:])
+            yield Segment.line()
 
 
 class _Words:
@@ -184,7 +208,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int =
             made.add_column(column, justify="right", no_wrap=True)
     for row in rows:
         made.add_row(*map(_Words, row[:words]), *map(printable, row[words:]))
-    return made
+    return Unpadded(made)
 
 
 def _numbers(summary: Summary, intervals: "Mapping[str, Interval | None]", thin: Mapping[str, str]) -> RenderableType:
@@ -261,7 +285,7 @@ def _show_slices(summary: Summary, on: Console) -> None:
                 grid.add_column(_Words(scorer), justify="right", vertical="bottom", max_width=width)
             for row, (value, _) in enumerate(shown):
                 grid.add_row(_Words(*_cut([value])), *(made[scorer][row] for scorer in some))
-            on.print(grid)
+            on.print(Unpadded(grid))
         if more := len(by_size) - len(shown):
             on.print(harmless(f"and {more} more {by}"))
     if others := list(slicings)[_SLICINGS_SHOWN:]:
@@ -303,7 +327,7 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
 
 
 def _cut(texts: Sequence[str]) -> list[str]:
-    return [text if len(text) <= _LABEL_SHOWN else f"{text[: _LABEL_SHOWN - 3]}..." for text in texts]
+    return [cut(text, _LABEL_SHOWN) for text in texts]
 
 
 def _asked(line: Line) -> tuple[str, str, str, str]:
@@ -332,7 +356,7 @@ def _side_by_side(diff: Diff) -> RenderableType | None:
 def _hanging(head: str, text: str) -> RenderableType:
     grid = Table.grid()
     grid.add_row(_Words(head), harmless(text))
-    return grid
+    return Unpadded(grid)
 
 
 def harmless(text: str) -> Text:

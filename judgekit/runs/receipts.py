@@ -124,7 +124,7 @@ class Receipt(Record):
         sources: Where the labels are from.
         drawn: How the labelled samples were chosen.
         agreement: By name, such as ``kappa``.
-        confusion: Where both say 0 or 1, and the labels may be carried over to other runs: as many as independent samples
+        counts: Where both say 0 or 1, and the labels may be carried over to other runs: as many as independent samples
             that were drawn at random would tell as much.
         raw: The judge's mean over the run.
         correction: The same, corrected.
@@ -147,7 +147,7 @@ class Receipt(Record):
     sources: Many[str] = ()
     drawn: Drawn
     agreement: Mapping[str, Figure]
-    confusion: Counts | None = None
+    counts: Counts | None = None
     raw: Figure
     correction: Correction
     labelled: Population
@@ -221,6 +221,8 @@ def _read(path: Path) -> Receipt:
     try:
         receipt = Receipt.model_validate_json(path.read_bytes())
     except ValidationError as error:
+        if any(one["loc"] == ("schema_version",) and str(one["input"]).isdecimal() for one in error.errors()):
+            raise StoreError(f"{path}: a receipt of a newer judgekit: update judgekit, or {_ADVICE}") from error
         raise StoreError(f"{path}: no receipt that can be read: {explain(error)}; {_ADVICE}") from error
     except OSError as error:
         raise StoreError(f"{path}: the receipt cannot be read: {error}") from error

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judgekit.errors import number_of
 from judgekit.runs import frames
 from judgekit.runs.conduct import Efforts
 from judgekit.runs.notebook import summary_html
@@ -175,4 +176,4 @@ class Run:
             yield f"{unfinished}: only what was scored until then is counted"
         if self.duplicate_ids:
             shown = ", ".join(map(repr, islice(self.duplicate_ids, _IDS_SHOWN)))
-            yield f"{len(self.duplicate_ids)} ids belong to more than one sample: {shown}"
+            yield f"{number_of(len(self.duplicate_ids), 'id')} of more than one sample: {shown}"

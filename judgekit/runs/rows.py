@@ -163,7 +163,7 @@ class ScorerRecord(Record):
             identity=known,
             judged=bool(asked),
             question=asked[0].description if asked else "",
-            scale=dict(asked[0].scale) if asked else {},
+            scale=_scale(scorer),
             instructions="\n\n".join(dict.fromkeys(one.instructions for one in asked)),
             inputs=tuple(dict.fromkeys(name for one in asked for name in (*one.inputs, *one.optional))),
         )
@@ -201,6 +201,12 @@ class Question(Protocol):
 def questions_of(scorer: Scorer) -> Sequence[Question]:
     """What a scorer asks a judge; nothing where it asks none."""
     return getattr(scorer, "prompts", ())
+
+
+def _scale(scorer: Scorer) -> dict[str, Grade]:
+    """What the labels of a judged scorer are worth: as it says itself, or else as its question does."""
+    asked = questions_of(scorer)
+    return dict(getattr(scorer, "label_values", ()) or asked[0].scale) if asked else {}
 
 
 def differences(before: JsonValue, after: JsonValue, where: str = "") -> Iterator[str]:

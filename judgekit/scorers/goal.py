@@ -1,6 +1,6 @@
 """Agent goal accuracy: did the user get what they came for?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -9,11 +9,13 @@ from pydantic import BaseModel
 from judgekit.errors import shortened
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
-from judgekit.score import Score
+from judgekit.score import Grade, Score
 from judgekit.scorers.evidence import must_exist
 from judgekit.scoring import Blocking
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
+
+_VALUES: Mapping[str, Grade] = {"achieved": 1.0, "not_achieved": 0.0}
 
 
 class Goal(BaseModel):
@@ -46,6 +48,11 @@ class AgentGoalAccuracyWithReference(Blocking):
     partial: bool = False
     name: str = "agent_goal_accuracy_with_reference"
     has_confidence: ClassVar[bool] = False
+
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """What its labels are worth; none where it is a share."""
+        return {} if self.partial else _VALUES
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -82,6 +89,11 @@ class AgentGoalAccuracyWithoutReference(Blocking):
     partial: bool = False
     name: str = "agent_goal_accuracy_without_reference"
     has_confidence: ClassVar[bool] = False
+
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """What its labels are worth; none where it is a share."""
+        return {} if self.partial else _VALUES
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:

@@ -2,15 +2,16 @@
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import ConfigError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
-from judgekit.score import Score
+from judgekit.score import Grade, Score
 from judgekit.scorers.evidence import must_exist
 from judgekit.scoring import Blocking
 from judgekit.traces.sample import Sample
@@ -19,7 +20,7 @@ _IN_ORDER = {"first": "trace", "second": "rival", "tie": "tie"}
 _TURNED = {"first": "rival", "second": "trace", "tie": "tie"}
 _LABELS = {"trace": "better", "rival": "worse", "tie": "tie"}
 _IN_WORDS = {"trace": "the trace is better", "rival": "the rival is better", "tie": "a tie"}
-_VALUES = {"better": 1.0, "worse": 0.0}
+_VALUES = {"better": 1.0, "tie": 0.5, "worse": 0.0}
 
 
 class PairAnswer(BaseModel):
@@ -64,6 +65,7 @@ class Pairwise(Blocking):
     question: str
     judge: Judge
     name: str = "pairwise"
+    label_values: ClassVar[Mapping[str, Grade]] = {**_VALUES}
 
     def __post_init__(self) -> None:
         if not isinstance(self.question, str) or not self.question.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything

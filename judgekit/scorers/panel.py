@@ -1,7 +1,7 @@
 """A panel: several scorers, usually one question asked of several judges, give one verdict."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from math import fsum
@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from judgekit.errors import ConfigError, PlannedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
-from judgekit.score import Score
-from judgekit.scorers.repeat import Repeat, Vote, all_done, prompts_of, tally, votes_of, warnings_of
+from judgekit.score import Grade, Score
+from judgekit.scorers.repeat import Repeat, Vote, all_done, label_values_of, prompts_of, tally, votes_of, warnings_of
 from judgekit.scoring import Blocking, Scorer, attempt
 from judgekit.traces.sample import Sample
 
@@ -83,6 +83,11 @@ class Panel(Blocking):
     def has_confidence(self) -> bool:
         """Whether its scores say how sure the members are."""
         return self.rule in _COUNTING
+
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """What its labels are worth, where the prompts do not say."""
+        return label_values_of(self.scorers[0])
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, isclose
 from statistics import pstdev
@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, PlannedError
 from judgekit.judges.prompt import Prompt
-from judgekit.score import Score, Status, drawing
+from judgekit.score import Grade, Score, Status, drawing
 from judgekit.scoring import Blocking, Scorer, attempt
 from judgekit.traces.sample import Sample
 
@@ -72,6 +72,11 @@ class Repeat(Blocking):
     def has_confidence(self) -> bool:
         """Whether its scores say how sure the judge is."""
         return self.by == "majority"
+
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """What its labels are worth, where the prompts do not say."""
+        return label_values_of(self.scorer)
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -154,6 +159,11 @@ class Repeat(Blocking):
 def prompts_of(scorer: Scorer) -> tuple[Prompt, ...]:
     """The questions that a scorer asks a judge; none where it asks nobody."""
     return getattr(scorer, "prompts", ())
+
+
+def label_values_of(scorer: Scorer) -> Mapping[str, Grade]:
+    """What the labels of a scorer are worth, where its prompts do not say."""
+    return getattr(scorer, "label_values", {})
 
 
 def has_confidence(scorer: Scorer) -> bool:

@@ -1,13 +1,14 @@
 """Selective evaluation: a verdict that the judge is not sure enough of is none, or another scorer's to give."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, PlannedError
 from judgekit.judges.prompt import Prompt
-from judgekit.score import Score
-from judgekit.scorers.repeat import has_confidence, prompts_of, warnings_of
+from judgekit.score import Grade, Score
+from judgekit.scorers.repeat import has_confidence, label_values_of, prompts_of, warnings_of
 from judgekit.scoring import Blocking, Scorer, attempt
 from judgekit.traces.sample import Sample
 
@@ -55,6 +56,11 @@ class Selective(Blocking):
     def has_confidence(self) -> bool:
         """Whether its scores say how sure the judge is."""
         return self.escalate is None or has_confidence(self.escalate)
+
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """What its labels are worth, where the prompts do not say."""
+        return label_values_of(self.scorer)
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:

@@ -11,6 +11,9 @@ from judgekit.stats.units import Groups, Units
 
 Categories: TypeAlias = Sequence[float] | Sequence[str]
 """All that a rater can say, in its order, each once, also what nobody said of these items."""
+Weights: TypeAlias = Literal["none", "linear", "quadratic"]
+_PSEUDO = 2
+"""Pseudo-observations in all: of two categories 1/2 in each cell, as Jeffreys has it."""
 
 
 def agreement(a: ArrayLike, b: ArrayLike) -> float | None:
@@ -27,7 +30,7 @@ def cohen_kappa(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    weights: Literal["none", "linear", "quadratic"] = "none",
+    weights: Weights = "none",
     values: Categories | None = None,
 ) -> float | None:
     """Cohen's kappa of two raters: 1 where they always agree, 0 where no more than by chance, at least -1.
@@ -49,20 +52,7 @@ def cohen_kappa(
     Raises:
         ValueError: The two are no lists of one length, of finite numbers or of strings, or an answer is not in ``values``.
     """
-    first, second, count = _codes(a, b, values)
-    apart = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
-    match weights:
-        case "none":
-            apart = np.minimum(apart, 1)
-        case "linear":
-            pass
-        case "quadratic":
-            apart = apart**2
-        case _:
-            raise ValueError(f"expected weights that are none, linear or quadratic, found {weights!r}")
-    counts = np.bincount(first * count + second, minlength=count**2).reshape(count, count)
-    by_chance = int((apart * np.outer(counts.sum(1), counts.sum(0))).sum())
-    return 1 - int((apart * counts).sum()) * len(first) / by_chance if by_chance else None
+    return _number(kappa_of(_table(a, b, values), weights))
 
 
 def gwet_ac1(a: ArrayLike, b: ArrayLike, *, values: Categories | None = None) -> float | None:
@@ -83,12 +73,7 @@ def gwet_ac1(a: ArrayLike, b: ArrayLike, *, values: Categories | None = None) ->
     Raises:
         ValueError: As `cohen_kappa`.
     """
-    first, second, count = _codes(a, b, values)
-    if not len(first):
-        return None
-    shares = np.bincount(np.concatenate([first, second])) / (2 * len(first))
-    by_chance = float((shares * (1 - shares)).sum()) / max(count - 1, 1)
-    return (float(np.equal(first, second).mean()) - by_chance) / (1 - by_chance)
+    return _number(ac1_of(_table(a, b, values)))
 
 
 def krippendorff_alpha(ratings: ArrayLike, *, metric: Literal["nominal", "ordinal", "interval"]) -> float | None:
@@ -186,8 +171,10 @@ def redrawn(
     (1 - level) / 2 of them, there is no interval. A draw may also lack a category: what depends on all of them, as
     weighted kappa and AC1 do, must be given them as ``values``.
 
+    It cannot see errors of a kind that happens not to be among the items: of kappa and AC1 `Tables` has intervals that do.
+
     Example:
-        ``redrawn(lambda at: cohen_kappa(human[at], judged[at]), len(human), groups)``
+        ``redrawn(lambda at: krippendorff_alpha(ratings[:, at], metric="nominal"), ratings.shape[1], groups)``
 
     Args:
         statistic: What is computed from items, given by their indices, each as often as it was drawn.
@@ -221,6 +208,128 @@ def redrawn(
     return Interval(float(low), float(high), "bootstrap" if units.codes is None else f"bootstrap, {count:,} groups")
 
 
+def kappa_of(tables: NDArray[np.float64], weights: Weights = "none") -> NDArray[np.float64]:
+    """`cohen_kappa` of tables of counts or shares, (..., K, K), by what the one rater and the other say; NaN if undefined.
+
+    Raises:
+        ValueError: There are no such weights.
+    """
+    ranks = range(tables.shape[-1])
+    apart = np.asarray([[abs(one - other) for other in ranks] for one in ranks], np.float64).reshape(tables.shape[-2:])
+    match weights:
+        case "none":
+            apart = np.minimum(apart, 1)
+        case "linear":
+            pass
+        case "quadratic":
+            apart = apart**2
+        case _:
+            raise ValueError(f"expected weights that are none, linear or quadratic, found {weights!r}")
+    rows, columns = tables.sum(-1), tables.sum(-2)
+    by_chance = (apart * rows[..., :, np.newaxis] * columns[..., np.newaxis, :]).sum((-2, -1))
+    return 1 - _divided((apart * tables).sum((-2, -1)) * rows.sum(-1), by_chance)
+
+
+def ac1_of(tables: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`gwet_ac1` of such tables."""
+    every, count = tables.sum((-2, -1)), tables.shape[-1]
+    shares = _divided(tables.sum(-1) + tables.sum(-2), 2 * every[..., np.newaxis])
+    by_chance = (shares * (1 - shares)).sum(-1) / max(count - 1, 1)
+    equal = share_of(tables)
+    return np.asarray((equal - by_chance) / (1 - by_chance), np.float64)
+
+
+def share_of(tables: NDArray[np.float64], row: int | None = None) -> NDArray[np.float64]:
+    """The share of equal answers in such tables; of ``row``, of what the one rater gives that answer to."""
+    equal = np.diagonal(tables, axis1=-2, axis2=-1)
+    if row is None:
+        return _divided(equal.sum(-1), tables.sum((-2, -1)))
+    return _divided(equal[..., row], tables[..., row, :].sum(-1))
+
+
+class Tables(NamedTuple):
+    """How often two raters say the one thing and the other, K x K, and what that could be of other items: draws x K x K.
+
+    ``method`` says how these were drawn; they are ``None`` where there are fewer than two units.
+    """
+
+    counted: NDArray[np.float64]
+    drawn: NDArray[np.float64] | None
+    method: str
+
+    @classmethod
+    def of(
+        cls,
+        a: ArrayLike,
+        b: ArrayLike,
+        *,
+        values: Categories,
+        groups: Groups | None = None,
+        weights: ArrayLike | None = None,
+        draws: int = 2_000,
+        seed: int = 0,
+    ) -> Self:
+        """Counts items, and draws such tables by the Bayesian bootstrap, with pseudo-observations.
+
+        Each unit, an item or a group, gets a weight from an exponential distribution (Rubin 1981,
+        https://doi.org/10.1214/aos/1176345338), and each of the K**2 cells 2 / K**2 of a unit more: of two categories the
+        1/2 of Jeffreys, so that without groups tables come from Dirichlet(counts + 1/2). Cells that happened to be empty
+        are then not held to be impossible, as they are in resamples of items: there is an interval where nobody differs.
+
+        In simulations of 20 to 150 items of two categories, 5 to 50 % in the rarer one, with 1 to 30 % of errors, 95 %
+        intervals of kappa, AC1 and the share of equal answers covered them .94 of the time on average, those of items
+        drawn by what ``b`` says .96. From 40 items on .89 is the least. Of 20 with 1 % of errors it is .81: one that is seen
+        puts the interval below what is so. Assumes independent units; with 15 groups kappa was covered .87 to .96 of the
+        time.
+
+        Args:
+            a: What one rater says of each item: numbers or strings.
+            b: What the other says.
+            values: All possible answers in order.
+            groups: The group of each item.
+            weights: How many items each stands for, where they were drawn by what ``b`` says: those of one answer and one
+                weight stand for as many in all draws.
+            draws: How many tables are drawn.
+            seed: Equal seeds draw equal tables.
+
+        Raises:
+            ValueError: As `cohen_kappa`.
+        """
+        first, second, count = _codes(a, b, values)
+        each = np.ones(len(first)) if weights is None else np.asarray(weights, np.float64)
+        parts = np.zeros((len(first), 2)) if weights is None else np.column_stack([second, each])
+        known, part = np.unique(parts, axis=0, return_inverse=True)
+        part = part.reshape(-1)
+        cells = np.ravel_multi_index((part, first, second), (len(known), count, count))
+        shape = (len(known), count, count)
+        sizes = np.bincount(part, weights=each, minlength=len(known))
+        counted = np.bincount(cells, weights=each, minlength=int(np.prod(shape))).reshape(shape).sum(0)
+        units = Units.of(np.arange(len(first)), groups)
+        if len(units) < 2:
+            return cls(counted, None, "")
+        of_units = np.zeros((len(units), int(np.prod(shape))))
+        np.add.at(of_units, (np.arange(len(first)) if units.codes is None else units.codes, cells), 1)
+        kinds, times = np.unique(of_units, axis=0, return_counts=True)
+        random = np.random.default_rng(seed)
+        drawn = random.standard_gamma(times, (draws, len(times))) @ kinds
+        possible = np.ones(shape) if weights is None else np.arange(count) == known[:, :1, np.newaxis]
+        pseudo = random.standard_gamma(_PSEUDO / count**2, drawn.shape) * len(first) / len(units)
+        tables = (drawn + pseudo).reshape(-1, *shape) * possible
+        tables *= (sizes / tables.sum((2, 3)))[..., np.newaxis, np.newaxis]
+        method = "smoothed bootstrap" if units.codes is None else f"smoothed bootstrap, {len(units):,} groups"
+        return cls(counted, tables.sum(1), method)
+
+    def figure(
+        self, statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]], *, level: float = 0.95
+    ) -> tuple[float | None, Interval | None]:
+        """A statistic of tables, such as `kappa_of`, and its interval by percentiles, which reaches to it."""
+        value = _number(statistic(self.counted))
+        if value is None or self.drawn is None:
+            return value, None
+        low, high = np.quantile(statistic(self.drawn), [(1 - level) / 2, (1 + level) / 2])
+        return value, Interval(min(float(low), value), max(float(high), value), self.method)
+
+
 def ratings_of(ratings: ArrayLike) -> NDArray[np.float64]:
     """A table of numbers, raters x items; NaN where a rater has none.
 
@@ -231,6 +340,22 @@ def ratings_of(ratings: ArrayLike) -> NDArray[np.float64]:
     if table.ndim != 2 or np.isinf(table).any():
         raise ValueError(f"expected a table of numbers, raters x items, found {table!r}")
     return table
+
+
+def _number(found: NDArray[np.float64]) -> float | None:
+    return None if np.isnan(found) else float(found)
+
+
+def _divided(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The one by the other; NaN where that is 0."""
+    is_known = np.broadcast_to(whole != 0, np.broadcast_shapes(part.shape, whole.shape))
+    return np.asarray(np.divide(part, whole, out=np.full(is_known.shape, np.nan), where=is_known), np.float64)
+
+
+def _table(a: ArrayLike, b: ArrayLike, values: Categories | None) -> NDArray[np.float64]:
+    """How often each pair of answers was given."""
+    first, second, count = _codes(a, b, values)
+    return np.bincount(first * count + second, minlength=count**2).reshape(count, count).astype(np.float64)
 
 
 def _codes(a: ArrayLike, b: ArrayLike, values: Categories | None) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:

@@ -6,7 +6,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, listed
+from judgekit.errors import TraceError, listed, number_of
 from judgekit.traces.files import Record
 from judgekit.traces.known import KEPT, as_text, fields_of, known_of, sample_of
 from judgekit.traces.message import JsonObject
@@ -121,5 +121,5 @@ class Joiner:
                 found += "; no sample has one"
             yield TraceError(found, path=self._path)
         if self._carried:
-            found = f"{self._carried} samples carry references of their own, which were kept"
+            found = f"{number_of(self._carried, 'sample')} with references already, which were kept"
             yield TraceError(found, path=self._path)

@@ -4,6 +4,7 @@ import random
 from math import inf
 
 import pytest
+from scipy.special import betaincinv
 from sklearn.metrics import cohen_kappa_score
 
 from judgekit.audits.audit import audit
@@ -103,7 +104,7 @@ def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_few_errors_are_rul
     passed = [one.id for one in drawn if verdicts[one.number]]
     truth = [one and f"s{index}" not in passed[:3] for index, one in enumerate(verdicts)]
     audit(run, drawn_from(run, truth, 60, by_verdict=True))
-    counts = run.receipts["tone"].receipt.confusion
+    counts = run.receipts["tone"].receipt.counts
     # None of 30 is wrong, so that 1 in 10 of the 900 may be: people may pass 90 that the judge passes, and 90 that it fails.
     assert wilson(counts.tp, counts.tp + counts.fn).low < 0.55
     # 3 of 30 are wrong, so that 26 of the 100 may be: then the judge fails 900 of 926 that people fail.
@@ -118,7 +119,7 @@ def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_some_are_held_to_b
     truth = [float(one == 1 and index not in wrong) for index, one in enumerate(verdicts)]
     agreement = tone(audit(run, drawn_from(run, truth, 60, by_verdict=True))).agreement["agreement"]
     assert agreement.value == pytest.approx(0.1 * 0.9 + 0.9)
-    assert agreement.low < 0.1 * 0.9 + 0.9 * wilson(30, 30).low + 0.02  # the 900 alone may be as far off
+    assert agreement.low < 0.1 * 0.9 + 0.9 * betaincinv(30.5, 0.5, 0.025) + 0.01  # the 900 alone may be as far off
 
 
 @pytest.mark.parametrize(
@@ -271,7 +272,7 @@ def test_an_even_split_is_left_out_of_agreement_and_counted(judged, said):
     labels = [*said(dict.fromkeys(range(20), 1), annotator="ann"), *said({0: 0, 1: 1}, annotator="bob")]
     found = tone(audit(judged([1.0] * 20), labels))
     assert (found.n, found.labels) == (19, 22)
-    assert found.left_out == {"people are evenly split (left out of agreement alone)": 2}
+    assert found.left_out == {"people are evenly split (left out of all but the mean)": 2}
     assert found.correction.corrected.value == pytest.approx(19.5 / 20)
 
 
@@ -288,7 +289,7 @@ def test_what_could_not_be_used_is_counted_and_named(judged, said):
     found = audit(run, labels)
     assert tone(found).left_out == {"drawn and left blank": 1, "failed by the judge": 1}
     assert found.unmatched == {"run 1 has no score of such a sample: 's77'": 1}
-    assert any("1 others have no value" in note for note in tone(found).notes)
+    assert any("the judge scored: 20 of 21." in note for note in tone(found).notes)
 
 
 def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
@@ -416,7 +417,7 @@ def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
     assert receipt.told.startswith("audited: kappa .")
     assert (receipt.n, receipt.drawn, receipt.run, receipt.fingerprint) == (60, "random", 1, run.scorers[0].signature)
     assert (receipt.population.samples, receipt.labelled.samples) == (200, 60)
-    assert receipt.confusion == tone(found).counts
+    assert receipt.counts == tone(found).counts
 
 
 def test_of_each_group_one_sample_counts_for_a_guarantee(judged, said):
@@ -446,4 +447,42 @@ def test_a_receipt_counts_no_more_than_independent_samples_would_tell(judged, sa
     run = judged(verdicts * 4, store=tmp_path / "runs.sqlite", groups=[f"task {index % 40}" for index in range(160)])
     found = tone(audit(run, said(dict(enumerate(truth * 4)))))
     assert sum(found.counts.model_dump().values()) == 160
-    assert sum(run.receipts["tone"].receipt.confusion.model_dump().values()) == pytest.approx(40, abs=4)  # 4 alike each
+    assert sum(run.receipts["tone"].receipt.counts.model_dump().values()) == pytest.approx(40, abs=4)  # 4 alike each
+
+
+def test_a_judge_that_is_never_seen_to_be_wrong_has_an_interval_all_the_same(judged, said):
+    verdicts = [1.0, 0.0] * 30
+    agreement = tone(audit(judged(verdicts), said(dict(enumerate(verdicts))))).agreement
+    for name in ("kappa", "AC1", "agreement"):
+        assert (agreement[name].value, agreement[name].high) == (1, 1)
+        assert 0.8 < agreement[name].low < 0.95
+
+
+def test_samples_that_were_left_blank_for_what_shows_are_missed(judged):
+    truth, verdicts = imperfect(400)
+    run = judged(verdicts, messages=lambda index: 1 + index % 40)
+    drawn = drawn_from(run, truth, 80)
+    honest = [one.model_copy(update={"value": None}) if at % 2 else one for at, one in enumerate(drawn)]
+    correction = tone(audit(run, honest)).correction
+    assert (correction.refused, correction.assumes) == ("", "samples that were left blank are like the others")
+    short = [one.model_copy(update={"value": None}) if one.number % 40 > 20 else one for one in drawn]
+    found = tone(audit(run, short, guarantee=0.2))
+    assert found.correction.refused.startswith("the labelled samples are not like the others: messages")
+    assert found.correction.refused.endswith(
+        "Samples were left blank by that, or by what goes with it: label these too"
+    )
+    assert found.guarantee.refused == found.correction.refused
+
+
+def test_a_guarantee_says_that_it_is_not_for_samples_on_which_people_are_evenly_split(judged, said):
+    run = judged([Score.scored("tone", 1.0, confidence=0.9)] * 60)
+    labels = said(dict.fromkeys(range(60), 1), annotator="ann")
+    notes = tone(audit(run, [*labels, *said({0: 0}, annotator="bob")], guarantee=0.1)).notes
+    told = "the guarantee is not for samples on which people are evenly split: it cannot be told who is right"
+    assert told in notes
+    assert told not in tone(audit(run, labels, guarantee=0.1)).notes
+
+
+def test_one_label_is_one(judged, said):
+    correction = tone(audit(judged([1.0] * 20), said({0: 1}))).correction
+    assert correction.refused == "labels of 1 sample are too few; it takes 10 or more"

@@ -39,6 +39,13 @@ def test_the_seed_draws_the_same_samples_and_another_one_others():
     assert draw(made, "kind", 10) == draw(made, "kind", 10) != draw(made, "kind", 10, seed=1)
 
 
+@pytest.mark.parametrize("by_verdict", [False, True])
+def test_a_larger_draw_holds_a_smaller_one_of_the_same_seed(by_verdict):
+    made = scored(*[YES] * 30, *[NO] * 7)
+    draws = [{one.number for one in draw(made, "kind", n, by_verdict=by_verdict)} for n in (4, 10, 25, 36)]
+    assert all(smaller < larger for smaller, larger in pairwise(draws))
+
+
 def test_every_sample_is_as_likely_as_its_probability_says():
     """Each of 20 samples in 5 of 20 places: over 2,000 draws 500 times, within five standard deviations."""
     made = scored(*[YES] * 4, *[NO] * 16)

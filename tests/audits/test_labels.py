@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit import AIMessage, Run, Sample, run, scorer
+from judgekit import (
+    AgentGoalAccuracyWithReference,
+    AIMessage,
+    Pairwise,
+    Panel,
+    Repeat,
+    Run,
+    Sample,
+    ScriptedJudge,
+    Selective,
+    run,
+    scorer,
+)
 from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels, value_of
 from judgekit.errors import ConfigError, TraceError
 from judgekit.reports.csv import csv_table
@@ -165,6 +177,30 @@ def test_a_label_of_no_scale_is_refused_with_the_choices(value):
         TraceError, match=r"sample 's1' .*'goal' knows; give one of Done, partly, no, 1, .* a number in"
     ):
         value_of(GOAL.model_copy(update={"value": value}), MET)
+
+
+JUDGE = ScriptedJudge("")
+GOALS = AgentGoalAccuracyWithReference(JUDGE)
+PAIRS = Pairwise("Which is kinder?", JUDGE)
+
+
+@pytest.mark.parametrize(
+    ("judged", "worth"),
+    [
+        (GOALS, {"achieved": 1, "not_achieved": 0}),
+        (PAIRS, {"better": 1, "tie": 0.5, "worse": 0}),
+        (Repeat(GOALS, 3), {"Achieved": 1}),
+        (Panel([PAIRS, Repeat(PAIRS, 3)]), {"worse": 0}),
+        (Selective(Repeat(PAIRS, 3), 0.8, escalate=PAIRS), {"tie": 0.5}),
+    ],
+)
+def test_the_labels_that_a_scorer_gives_are_worth_what_its_scores_are(judged, worth):
+    record = ScorerRecord.of(judged)
+    assert {label: value_of(GOAL.model_copy(update={"value": label}), record) for label in worth} == worth
+
+
+def test_a_share_of_goals_has_no_labels():
+    assert ScorerRecord.of(AgentGoalAccuracyWithReference(JUDGE, partial=True)).scale == {}
 
 
 @scorer

@@ -77,7 +77,8 @@ def test_one_person_who_says_two_things_of_a_sample_is_refused(judged, said):
         (4, {}, "unknown"),
         (4, {"drawn": "random"}, "random"),
         (4, {"drawn": "random", "probability": 0.4}, "random"),
-        (4, {"drawn": "random", "probability": 0.8}, "unknown"),  # of 10 samples 8 would have been drawn: there were 5
+        (4, {"drawn": "random", "probability": 0.8}, "unknown"),  # of 10 samples 8 would have been drawn
+        (7, {"drawn": "random", "probability": 0.4}, "random"),  # two sheets
         (4, {"drawn": "stratified"}, "stratified"),
     ],
 )

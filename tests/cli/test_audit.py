@@ -57,6 +57,7 @@ def test_a_run_is_audited_and_leaves_a_receipt_beside_it(cli):
     assert "kappa .40 [" in out  # of 24 samples 16 equal: (2/3 - 4/9) / (1 - 4/9)
     assert "the worst 2 of 8" in out
     (receipt,) = Path(".judgekit/receipts").iterdir()
+    assert f"the receipt of tone, by the audit of run 1: {receipt}" in out.replace("\n", "")
     kept_of_it = json.loads(receipt.read_text(encoding="utf-8"))
     assert (kept_of_it["n"], kept_of_it["sources"]) == (24, ["labels.csv"])
 

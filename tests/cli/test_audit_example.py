@@ -22,7 +22,8 @@ def test_the_program_shows_a_lenient_judge_and_a_gate_that_is_not_met_for_it(run
     assert "kappa .71 [" in out  # (12/14 - 1/2) / (1 - 1/2) = 5/7
     assert "audited: kappa .71" in out
     assert f" met: {GOAL} >= 0.6" in out
-    assert f" met: {GOAL}.corrected >= 0.4: found 0.5 (Rogan-Gladen)" in out  # (9/14 + 5/7 - 1) / (1 + 5/7 - 1)
+    # By hand, it is (9/14 + 5/7 - 1) / (1 + 5/7 - 1).
+    assert f" met: {GOAL}.corrected >= 0.4: found 0.5 (Rogan-Gladen; assumes: the judge errs here as often as" in out
     assert f"not met: {GOAL}.corrected.lower >= 0.4" in out
     page = (tmp_path / "sheet.html").read_text(encoding="utf-8")
     assert "goals achieved" not in page  # the judge's words

@@ -165,3 +165,13 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_sent(cli, convers
     assert said in ended.err
     assert not asked
     assert not Path(".judgekit/runs.sqlite").exists()
+
+
+def test_a_file_that_is_not_written_since_nothing_was_scored_is_named(cli, conversations, asked):
+    judges = (f'[judges.{name}]\nmodel = "openai/{name}"\nbudget = {{requests = 0}}\n' for name in "ab")
+    Path("judgekit.toml").write_text("".join(judges), encoding="utf-8")
+    ended = cli(
+        "compare-judges", conversations(2), "--scorer", GOAL, "--judge", "a", "--judge", "b", "-o", "found.json"
+    )
+    assert (ended.code, asked, Path("found.json").exists()) == (1, [], False)
+    assert "found.json: not written, since nothing was scored\n" in ended.err

@@ -104,8 +104,8 @@ def test_what_could_not_be_read_is_still_said_of_a_run_that_went_on(cli, convers
     assert cli("run", path, "--scorer", F1).code == 1
     assert [row.index for row in Run.stored()] == [1, 2]
     again = cli("resume")
-    assert Run.stored().record.notes == ("1 records could not be read",)
-    assert (again.code, again.err) == (1, "1 records could not be read\n")
+    assert Run.stored().record.notes == ("1 record could not be read",)
+    assert (again.code, again.err) == (1, "1 record could not be read\n")
 
 
 def test_files_that_could_not_be_read_are_still_said_of_a_run_that_went_on(cli, conversations):
@@ -410,6 +410,7 @@ def test_a_full_disk_is_said_in_words_and_the_run_goes_on_when_there_is_room(cli
     assert [row.index for row in Run.stored()] == list(range(3_000))
 
 
+@pytest.mark.processes
 def test_two_may_go_on_with_one_run_at_once(cli, judging, broken_off, started):
     broken_off()
     judging.seconds = 0.02
@@ -419,6 +420,7 @@ def test_two_may_go_on_with_one_run_at_once(cli, judging, broken_off, started):
     assert judging.asked.total() == NUMBER  # the cache joins equal questions of both
 
 
+@pytest.mark.processes
 def test_two_may_make_runs_in_one_file_at_once(conversations, started):
     path = conversations(2_000)
     both = [started("run", path, "--scorer", F1) for _ in range(2)]
@@ -428,6 +430,7 @@ def test_two_may_make_runs_in_one_file_at_once(conversations, started):
 
 
 @pytest.mark.parametrize("remove", [True, False], ids=["deleted", "replaced"])
+@pytest.mark.processes
 def test_a_file_of_runs_that_is_gone_meanwhile_ends_the_run(judging, conversations, started, until, remove):
     judging.seconds = 0.05
     process = started("run", conversations(500), "--scorer", GOAL)
@@ -442,6 +445,7 @@ def test_a_file_of_runs_that_is_gone_meanwhile_ends_the_run(judging, conversatio
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.processes
 def test_a_file_of_runs_that_is_written_to_by_another_is_waited_for(judging, conversations, started, until):
     process = started("run", conversations(40), *BOTH)
     until(RUNS.exists)

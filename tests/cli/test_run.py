@@ -345,7 +345,7 @@ def test_ids_of_more_than_one_sample_are_reported(cli):
     path = write(calling("a"), calling("b\x1b[2J"), calling("a"), calling("b\x1b[2J"), calling("c"))
     ended = cli("run", path, "--scorer", "tool_call_f1")
     assert ended.table["tool_call_f1"][1] == "5 of 5"
-    assert r"2 ids belong to more than one sample: 'a', 'b\x1b[2J'" in ended.err
+    assert r"2 ids of more than one sample: 'a', 'b\x1b[2J'" in ended.err
 
 
 # --- bad input
@@ -434,7 +434,7 @@ def three_with_one_broken() -> Path:
 def test_one_broken_record_is_reported_with_its_index_and_the_rest_is_scored(cli):
     ended = cli("run", three_with_one_broken(), "--scorer", "tool_call_f1", "-o", "rows.jsonl")
     assert (ended.code, ended.table["tool_call_f1"]) == (1, ["1.000", "2 of 2", "0", "0"])
-    assert "1 records could not be read:\n  samples.jsonl, record 1 (line 2): trace.messages[0].content: " in ended.err
+    assert "1 record could not be read:\n  samples.jsonl, record 1 (line 2): trace.messages[0].content: " in ended.err
     assert [(row.index, row.sample_id) for row in rows("rows.jsonl")] == [(0, "a"), (2, "c")]
 
 
@@ -734,6 +734,7 @@ def test_ctrl_c_shows_and_writes_what_is_done(cli, monkeypatch, done, unread):
     gc.collect()  # asyncio logs that a task was interrupted when the task goes: here, and not in another test
 
 
+@pytest.mark.processes
 def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path):
     line = calling("NUMBER").model_dump_json()
     Path("many.jsonl").write_text("".join(line.replace("NUMBER", str(index)) + "\n" for index in range(60_000)))
@@ -1036,6 +1037,7 @@ main()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.processes
 def test_what_is_under_way_is_finished_after_a_signal(server, number, code, tmp_path):
     server.together = threading.Barrier(3)  # two requests, and this test
     path = write(*(calling(str(index), made=f"tool_{index}") for index in range(8)))
@@ -1058,6 +1060,7 @@ def test_what_is_under_way_is_finished_after_a_signal(server, number, code, tmp_
     assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1"]
 
 
+@pytest.mark.processes
 def test_a_second_signal_ends_it_at_once(server, tmp_path):
     server.together = threading.Barrier(2)
     words = ["run", write(calling("a")), *GOAL, "--config", judged(server), "-o", "rows.jsonl"]

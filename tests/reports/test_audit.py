@@ -123,6 +123,15 @@ def test_of_many_labels_the_first_are_shown_and_the_others_counted():
     assert "and 3 more labels" in text
 
 
+def test_no_line_ends_in_blanks_and_a_long_reason_is_cut(audit_saying):
+    [found] = audit_saying("").scorers
+    long = [one.model_copy(update={"reason": "x" * 9_999}) for one in found.disagreements]
+    text = shown(Audit(run=1, scorers=[found.model_copy(update={"disagreements": long})]))
+    assert all(line == line.rstrip() for line in text.splitlines())
+    assert 2 * 290 < text.count("x") < 2 * 310
+    assert text.count("...") == 2
+
+
 @settings(max_examples=20)
 @given(st.text(st.characters() | st.sampled_from("\x1b[]/\n\r\u202e\u2066"), max_size=20))
 def test_nothing_of_a_recording_or_a_label_steers_the_terminal(audit_saying, text):

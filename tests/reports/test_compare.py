@@ -342,7 +342,7 @@ def test_runs_that_are_not_whole_are_warned_of():
 
 def test_what_a_run_could_not_read_is_warned_of():
     a, b = told({"x": 1}), told({"x": 1})
-    assert warnings(a, changed(b, notes=("1 records could not be read",))) == ["B: 1 records could not be read"]
+    assert warnings(a, changed(b, notes=("1 record could not be read",))) == ["B: 1 record could not be read"]
 
 
 def test_a_run_that_is_compared_with_itself_is_warned_of(tmp_path):

@@ -154,6 +154,7 @@ def test_a_cost_that_is_unknown_meets_no_gate(prices, met, found, run_of):
     ("text", "correction", "met", "found"),
     [
         ("f1.corrected.lower >= 0.7", Correction(method="PPI++", corrected=PRECISE), True, "found 0.72 (PPI++)"),
+        ("f1.corrected >= 0.7", Correction(method="PPI++", corrected=PRECISE, assumes="luck"), True, "found 0.8 (PPI++; assumes: luck)"),
         ("f1.corrected.upper <= 0.9", Correction(method="PPI++", corrected=PRECISE), False, "found 0.91 (PPI++)"),
         ("f1.corrected < 0.8", Correction(method="PPI++", corrected=PRECISE), False, "found 0.8 (PPI++)"),
         ("f1.corrected >= 0", Correction(refused="too few"), False, "f1 has no corrected value: too few"),

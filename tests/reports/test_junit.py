@@ -75,9 +75,9 @@ def test_a_run_that_was_stopped_is_an_error(run_of):
 
 def test_what_could_not_be_read_is_an_error(run_of):
     run = run_of(SCORES)
-    (gates,) = parsed(Run(run.store, run.record.model_copy(update={"notes": ("1 records could not be read",)})))[1:]
+    (gates,) = parsed(Run(run.store, run.record.model_copy(update={"notes": ("1 record could not be read",)})))[1:]
     assert [(case.get("name"), case[0].tag, case[0].get("message")) for case in gates] == [
-        ("all samples", "error", "1 records could not be read")
+        ("all samples", "error", "1 record could not be read")
     ]
 
 

@@ -12,6 +12,7 @@ import pytest
 from judgekit import (
     AIMessage,
     HumanMessage,
+    Pairwise,
     Run,
     Sample,
     Score,
@@ -123,6 +124,12 @@ def test_choices_are_of_the_scale_or_of_pairs_or_yes_and_no_or_any_number():
     assert choices([1, 0.3], "agent_goal_with_reference") == []
     assert choices([1, 0], "pairwise", rival=rival) == ["the first is better", "a tie", "the second is better"]
     assert choices([1, 0.3], "pairwise", rival=rival) == []
+
+
+def test_the_labels_of_a_pair_are_shown_in_the_words_of_whoever_sees_two():
+    made = judged([1, 0], "pairwise")
+    choices = Sheet(made, ScorerRecord.of(Pairwise("Who is kinder?", ScriptedJudge([]))), ()).choices
+    assert choices == [("the first is better", "better"), ("a tie", "tie"), ("the second is better", "worse")]
 
 
 def test_the_question_of_a_pair_is_the_one_that_the_scorer_asks():

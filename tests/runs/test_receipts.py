@@ -91,7 +91,8 @@ def test_a_scorer_that_cannot_be_told_from_another_is_not_audited(tmp_path):
     ("text", "said"),
     [
         ("{", "no receipt that can be read: "),
-        ('{"schema_version": 2}', "schema_version: Input should be 1, found 2"),
+        ('{"schema_version": 2}', "a receipt of a newer judgekit: update judgekit, or move it away"),
+        ('{"schema_version": []}', "no receipt that can be read: "),
         (
             receipt(scorer="f1").model_dump_json(),
             f"its name says another judge than it is of, 'f1' with the fingerprint {HERE}",

@@ -107,7 +107,7 @@ def test_ids_that_stand_more_than_once_are_shown_without_what_would_steer_a_term
     ids = ["a\x1b[2J", "b\nc", "d", "e", "f", "g"]
     found = run_of(*(row(index, name) for index, name in enumerate(ids * 2)))
     assert str(found).splitlines()[1:] == [
-        r"6 ids belong to more than one sample: 'a\x1b[2J', 'b\nc', 'd', 'e', 'f'",
+        r"6 ids of more than one sample: 'a\x1b[2J', 'b\nc', 'd', 'e', 'f'",
     ]
 
 

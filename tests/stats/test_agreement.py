@@ -5,9 +5,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import betaincinv
 from sklearn.metrics import cohen_kappa_score
 
-from judgekit.stats.agreement import Confusion, agreement, cohen_kappa, gwet_ac1, krippendorff_alpha, redrawn
+from judgekit.stats.agreement import (
+    Confusion,
+    Tables,
+    ac1_of,
+    agreement,
+    cohen_kappa,
+    gwet_ac1,
+    kappa_of,
+    krippendorff_alpha,
+    redrawn,
+    share_of,
+)
 from judgekit.stats.intervals import bootstrap
 
 METRICS = ("nominal", "ordinal", "interval")
@@ -235,3 +247,76 @@ def test_undefined_draws_widen_the_interval_and_too_many_leave_none():
 def test_of_one_unit_and_of_raters_that_never_differ_there_is_no_interval(n, groups):
     assert redrawn(lambda at: float(at.mean()), n, groups) is None
     assert redrawn(lambda at: 1.0, 9) is None
+
+
+def test_drawn_tables_are_those_of_dirichlet_s_distribution():
+    a, b = raters([[40, 2], [5, 13]], (0, 1))
+    tables = Tables.of(a, b, values=(0, 1), draws=20_000)
+    for statistic, right, wrong in ((share_of, 53, 7), (lambda table: share_of(table, 1), 13, 5)):
+        value, interval = tables.figure(statistic)
+        assert value == right / (right + wrong)
+        added = 1 if statistic is share_of else 0.5  # a half in each cell
+        theirs = betaincinv(right + added, wrong + added, [0.025, 0.975])
+        assert interval[:2] == (pytest.approx(theirs[0], abs=0.006), pytest.approx(theirs[1], abs=0.006))
+    assert tables.figure(kappa_of)[0] == pytest.approx(cohen_kappa_score(a, b))
+    assert tables.figure(ac1_of)[0] == pytest.approx(gwet_ac1(a, b))
+
+
+def test_items_drawn_by_what_one_rater_says_count_for_what_they_stand_for():
+    human, judged = [1] * 30 + [0] * 27 + [1] * 3, [1] * 30 + [0] * 30
+    weights = [10 / 3] * 30 + [30] * 30
+    tables = Tables.of(human, judged, values=(0, 1), weights=weights, draws=20_000)
+    kappa, interval = tables.figure(kappa_of)
+    assert kappa == pytest.approx(cohen_kappa_score(human, judged, sample_weight=weights))
+    assert interval.low < kappa < interval.high
+    assert tables.drawn.sum(1) == pytest.approx(np.tile([900, 100], (20_000, 1)))  # the judge's verdicts are all known
+    for right, n, verdict in ((30, 30, 1), (27, 30, 0)):
+        shares = tables.drawn[:, verdict, verdict] / tables.drawn[:, :, verdict].sum(1)
+        theirs = betaincinv(right + 0.5, n - right + 0.5, [0.025, 0.975])
+        assert np.quantile(shares, [0.025, 0.975]) == pytest.approx(theirs, abs=0.004)
+
+
+@pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
+def test_tables_of_several_categories_have_the_kappa_of_their_items(weights):
+    a, b = np.random.default_rng(15).integers(0, 4, (2, 50))
+    value, interval = Tables.of(a, b, values=range(4)).figure(lambda table: kappa_of(table, weights))
+    assert value == pytest.approx(cohen_kappa_score(a, b, weights=None if weights == "none" else weights))
+    assert interval.low < value < interval.high
+
+
+def test_where_nobody_differs_the_interval_has_a_width_that_shrinks_with_their_number():
+    lows = []
+    for n in (20, 60, 200):
+        value, interval = Tables.of([0, 1] * (n // 2), [0, 1] * (n // 2), values=(0, 1)).figure(kappa_of)
+        assert (value, interval.high) == (1, 1)
+        lows.append(interval.low)
+    assert 0.5 < lows[0] < lows[1] - 0.05 < lows[2] - 0.1 < 0.9
+
+
+def test_tables_of_items_said_again_in_a_group_tell_nothing_more():
+    a, b = np.random.default_rng(10).integers(0, 2, (2, 40))
+    _, once = Tables.of(a, b, values=(0, 1)).figure(kappa_of)
+    groups = np.arange(120) % 40
+    _, again = Tables.of(a[groups], b[groups], values=(0, 1), groups=groups).figure(kappa_of)
+    assert again == (pytest.approx(once.low), pytest.approx(once.high), "smoothed bootstrap, 40 groups")
+    assert Tables.of([1, 0], [1, 0], values=(0, 1), groups=["one"] * 2).figure(kappa_of) == (1, None)
+    assert Tables.of([0], [0], values=(0, 1)).figure(kappa_of) == (None, None)
+
+
+@pytest.mark.parametrize(("positive", "wrong"), [(0.7, 0.1), (0.9, 0.05), (0.7, 0.02)])
+@pytest.mark.parametrize("by_verdict", [False, True])
+def test_intervals_of_sixty_items_cover_kappa_as_often_as_they_say(positive, wrong, by_verdict):
+    random, runs, n, every = np.random.default_rng(16), 150, 60, 1_000
+    covered = np.zeros(2)
+    for _ in range(runs):
+        human = random.random(every) < positive
+        judged = human ^ (random.random(every) < wrong)
+        parts = [np.flatnonzero(judged), np.flatnonzero(~judged)] if by_verdict else [np.arange(every)]
+        chosen = [random.permutation(part)[: n // len(parts)] for part in parts]
+        weights = np.concatenate([np.full(len(one), len(of) / len(one)) for one, of in zip(chosen, parts, strict=True)])
+        at = np.concatenate(chosen)
+        drawn = Tables.of(human[at], judged[at], values=(0, 1), weights=weights if by_verdict else None, draws=400)
+        for which, (statistic, whole) in enumerate(((kappa_of, cohen_kappa), (ac1_of, gwet_ac1))):
+            _, interval = drawn.figure(statistic)
+            covered[which] += interval.low <= whole(human, judged) <= interval.high
+    assert (covered / runs > 0.89).all()  # three standard errors of 150 runs below 0.95

@@ -108,7 +108,7 @@ def test_references_of_its_own_are_kept_and_counted(join):
         ("own", 0, {"own": 1}, "l"),
         ("r", 1, {"m": 1}, "l"),
     ]
-    assert met == ["1 samples carry references of their own, which were kept"]
+    assert met == ["1 sample with references already, which were kept"]
 
 
 def test_keys_that_stand_twice_are_not_used_and_reported_with_their_lines(join):
@@ -223,7 +223,7 @@ def test_fields_are_added_to_those_of_the_sample_and_its_own_stay(join):
         {"own": 1, "task_time": 7, "expected_output": "e"},
         {"task_time": 5, "expected_output": "e"},
     ]
-    assert met == ["1 samples carry references of their own, which were kept"]
+    assert met == ["1 sample with references already, which were kept"]
 
 
 def test_what_is_null_is_not_known(join):
