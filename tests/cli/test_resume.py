@@ -387,6 +387,7 @@ def in_shell(*words: object, given: str | None = None, limit: int | None = None)
     )  # fmt: skip
 
 
+@pytest.mark.processes
 def test_a_finished_run_of_standard_input_gets_scorers_and_an_unfinished_one_is_lost(cli, judging, conversations):
     given = conversations(4).read_text()
     Path("samples.jsonl").unlink()
@@ -400,6 +401,7 @@ def test_a_finished_run_of_standard_input_gets_scorers_and_an_unfinished_one_is_
     assert len(Run.stored()) == 8
 
 
+@pytest.mark.processes
 def test_a_full_disk_is_said_in_words_and_the_run_goes_on_when_there_is_room(cli, conversations):
     path = conversations(3_000)
     ended = in_shell("run", path, "--scorer", F1, limit=200_000)

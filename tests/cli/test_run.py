@@ -850,6 +850,7 @@ def test_what_judgekit_writes_is_what_the_schemas_describe(cli, conversations):
     ],
     ids=["demo", "scorers", "run", "error"],
 )
+@pytest.mark.processes
 def test_what_a_terminal_has_no_letters_for_is_no_reason_to_stop(words, code, said, tmp_path):
     write(calling("巴黎 é"))
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}

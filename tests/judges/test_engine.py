@@ -26,6 +26,7 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 pytestmark = [
+    pytest.mark.processes,
     pytest.mark.usefixtures("no_waits"),
     pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="needs a real engine: xllamacpp"),
 ]

@@ -17,6 +17,8 @@ llmock = pytest.importorskip("llmock.pytest_plugin")
 testing = pytest.importorskip("llmock.testing")
 chaos = pytest.importorskip("llmock.chaos")
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def running():
