@@ -91,7 +91,7 @@ def _receipts(run: Run) -> Iterator[str]:
     folder = run.receipts_folder
     for name, known in run.receipts.items():
         if folder is not None and (receipt := known.receipt) is not None:
-            (path,) = folder.glob(f"*-{receipt.fingerprint}.json")
+            path = next(folder.glob(f"*-{receipt.fingerprint}.json"))
             yield f"the receipt of {name}, by the audit of run {receipt.run}: {path}"
 
 
