@@ -74,6 +74,7 @@ def test_one_person_who_says_two_things_of_a_sample_is_refused(judged, said):
     ("labelled", "fields", "drawn"),
     [
         (10, {}, "all"),
+        (9, {}, "unknown"),
         (4, {}, "unknown"),
         (4, {"drawn": "random"}, "random"),
         (4, {"drawn": "random", "probability": 0.4}, "random"),
