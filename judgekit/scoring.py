@@ -21,6 +21,8 @@ from judgekit.traces.sample import Sample
 Result = TypeVar("Result")
 Verdict: TypeAlias = Score | float | tuple[float, str]
 Measure: TypeAlias = Callable[[Sample], Verdict | Awaitable[Verdict]]
+NO_CONVERSATION = "the sample has no conversation"
+"""Why a scorer that reads the conversation skips a sample without messages."""
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from typing import ClassVar
 from judgekit.aggregates.conduct import plain_number
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scoring import Blocking
+from judgekit.scoring import NO_CONVERSATION, Blocking
 from judgekit.traces.conduct import Effort, elapsed, repeated_calls
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -33,7 +33,7 @@ class _Within(Blocking, ABC):
     async def ascore(self, sample: Sample, /) -> Score:
         """Counts, and compares."""
         if not sample.trace.messages:
-            return Score.skipped(self.name, "the sample has no conversation")
+            return Score.skipped(self.name, NO_CONVERSATION)
         number = self._number(sample.trace)
         if isinstance(number, str):
             return Score.skipped(self.name, number)

@@ -23,7 +23,7 @@ class ToolCallAccuracy(Blocking):
     expected, and the calls are paired so that the mean is highest.
 
     Only the agent's own calls count, unless ``requestor="user"``. Calls that failed count as made, unless
-    ``include_failed=False``. Skipped without ``sample.reference_tool_calls``. No judge. Details: ``aligned``, whether the
+    ``include_failed=False``. Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: ``aligned``, whether the
     names are as they must be, and those of `explain`. Source: tool call accuracy of ragas
     (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), arguments compared as JSON.
 

@@ -15,7 +15,7 @@ from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_ar
 from judgekit.scorers.tool_calls.matchers import with_sound_matchers
 from judgekit.scorers.tool_calls.modes import known_requestor
 from judgekit.scorers.tool_calls.schemas import schema_problems
-from judgekit.scoring import Blocking
+from judgekit.scoring import NO_CONVERSATION, Blocking
 from judgekit.traces.conduct import call_key
 from judgekit.traces.message import CALLERS, JsonObject, Record, Requestor, ToolCall
 from judgekit.traces.pairing import call_errors
@@ -283,8 +283,8 @@ class ToolConstraints(Blocking):
     Constraints need no reference. In a config file each is a table with its ``type``, such as
     ``{type = "before", first = "verify", then = "refund"}``.
 
-    Skipped where none can be decided. No judge. Details: ``constraints``, each with whether it ``holds`` (``null``: not
-    decided) and its ``reason``; ``held`` and ``broken``, how many do and do not.
+    Skipped without a conversation, and where none can be decided. No judge. Details: ``constraints``, each with whether
+    it ``holds`` (``null``: not decided) and its ``reason``; ``held`` and ``broken``, how many do and do not.
 
     Args:
         constraints: What must be so.
@@ -314,6 +314,8 @@ class ToolConstraints(Blocking):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Checks the constraints one by one."""
+        if not sample.trace.messages:
+            return Score.skipped(self.name, NO_CONVERSATION)
         conduct = Conduct(sample.trace, self.requestor)
         verdicts = [(str(constraint), constraint.check(conduct)) for constraint in self.constraints]
         held, broken, undecided = (sum(one.holds is what for _, one in verdicts) for what in (True, False, None))

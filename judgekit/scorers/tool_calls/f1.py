@@ -21,7 +21,7 @@ class ToolCallF1(Blocking):
     2 TP / (2 TP + FP + FN). 1 if no call was expected and none was made.
 
     Only the agent's own calls count, unless ``requestor="user"``. Calls that failed count as made, unless
-    ``include_failed=False``. Skipped without ``sample.reference_tool_calls``. No judge. Details: see `explain`. Source:
+    ``include_failed=False``. Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: see `explain`. Source:
     tool call F1 of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), over multisets.
 
     Raises:

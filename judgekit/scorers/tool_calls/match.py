@@ -20,7 +20,7 @@ class ToolCallMatch(Blocking):
     ``contains``, ``only_these``, ``no_detours``.
 
     Only the agent's own calls count, unless ``requestor="user"``. Calls that failed count as made, unless
-    ``include_failed=False``. Skipped without ``sample.reference_tool_calls``, and where turns are compared and expected
+    ``include_failed=False``. Skipped without messages or ``sample.reference_tool_calls``, and where turns are compared and expected
     calls name none. No judge. Details: see `explain`.
 
     Raises:

@@ -13,6 +13,7 @@ from judgekit.scorers.tool_calls.arguments import ArgCompare, ArgMatch, Comparis
 from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs
 from judgekit.scorers.tool_calls.matchers import holds_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
+from judgekit.scoring import NO_CONVERSATION
 from judgekit.traces.equality import canonical_json, same_json
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.pairing import call_errors
@@ -64,6 +65,8 @@ class Match:
         """
         if sample.reference_tool_calls is None:
             return "the sample has no reference_tool_calls"
+        if not sample.trace.messages:
+            return NO_CONVERSATION
         expected = [call for call in sample.reference_tool_calls if call.requestor == requestor]
         if how.scope == "turn" and (lost := [plain_name(call.name) for call in expected if call.turn is None]):
             return f"turns are compared, and expected calls name none: {listed(lost, 5, ', ')}"

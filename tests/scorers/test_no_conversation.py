@@ -1,0 +1,68 @@
+"""What scorers make of a sample without messages: those that read the conversation skip it, the others score it."""
+
+import asyncio
+
+import pytest
+
+from judgekit.config import Config, ScorerSpec, scorer_descriptions
+from judgekit.score import Score
+from judgekit.scoring import attempt
+from judgekit.traces.sample import ExpectedCall, Ranking, Sample
+
+NEEDED = {
+    "agent_goal_accuracy_with_reference": "",
+    "err": ":max_grade=3",
+    "hit_rate": ":k=3",
+    "max_cost": ":1",
+    "max_messages": ":1",
+    "max_seconds": ":1",
+    "max_tokens": ":1",
+    "max_tool_calls": ":1",
+    "max_tool_error_rate": ":1",
+    "pairwise": ':question="Which one?"',
+    "precision_at_k": ":k=3",
+    "prompt": ":tone",
+    "recall_at_k": ":k=3",
+    "regex": ":a",
+    "tool_call_match": ":exact",
+    "tool_constraints": ':constraints=[{"type":"max_steps","n":1}]',
+    "weighted_criteria": ':weights={"kind":1}',
+}
+"""What scorers cannot do without."""
+WITHOUT = {"classification", "adaptability", "collaboration_efficiency", "portability"} | {
+    *("auc", "average_precision", "err", "hit_rate", "ndcg", "precision_at_k", "recall_at_k", "reciprocal_rank"),
+}
+"""Scorers of `ranking`, `prediction`, `label` and `fields`, which need no conversation."""
+EMPTY = Sample(
+    id="empty",
+    reference="r",
+    reference_tool_calls=[ExpectedCall("find", {"id": 7})],
+    reference_topics=["orders"],
+    label="a",
+    prediction="a",
+    documents=["d"],
+    ranking=Ranking(["d", "e"], {"d": 1}),
+    fields={
+        "results": [{"score": 0.85, "domain": "a"}, {"score": 0.72, "domain": "b"}],
+        **{"task_quality": 0.9, "communication_rounds": 5, "task_time": 30},
+        **{"original_score": 0.9, "transferred_score": 0.75},
+    },
+)
+
+
+def score(name: str) -> Score:
+    scorer = Config(None, "openai/m", {}, offline=True).build(ScorerSpec.parse(name + NEEDED.get(name, "")))
+    return asyncio.run(attempt(scorer, EMPTY))
+
+
+NAMES = [name for name, *_ in scorer_descriptions() if name != "panel"]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WITHOUT])
+def test_a_scorer_that_reads_the_conversation_skips_a_sample_without_one(name):
+    assert score(name).status == "skipped", score(name)
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT))
+def test_a_scorer_of_other_fields_scores_it(name):
+    assert score(name).status == "scored", score(name)
