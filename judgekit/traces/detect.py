@@ -1,12 +1,19 @@
 """Which format a recording has."""
 
 import re
+from collections.abc import Sequence
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.traces.readers import FALLBACKS, READERS
 from judgekit.traces.readers.foreign import Reader, first_of
+from judgekit.traces.sample import References
+
+_PLAIN_ROW = frozenset(("id", "messages", "tools", *References.__annotations__))
+_PLAIN_MESSAGE = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
+_PLAIN_CALL = frozenset(("id", "type", "function"))
+_ROLES = ("system", "user", "assistant", "tool")
 
 
 def detect(value: JsonValue) -> Reader:
@@ -15,13 +22,8 @@ def detect(value: JsonValue) -> Reader:
     Raises:
         TraceError: None does, or more than one; says what was seen, and which formats it may be.
     """
-    fitting = [reader for reader in READERS.values() if reader.recognises(value)]
-    fitting = [reader for reader in fitting if reader.name not in FALLBACKS] or fitting[:1]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        names = " or ".join(reader.name for reader in fitting)
-        raise TraceError(f"may be {names}: found {_seen(value)}; say which (format=, --format)")
+    if (reader := _only(_fitting(value), value)) is not None:
+        return reader
     keys, flat = _keys(value), _is_flat(value)
     near = [
         reader.shape
@@ -33,6 +35,55 @@ def detect(value: JsonValue) -> Reader:
         or f" {', '.join(READERS)} (judgekit formats shows what they look like)"
     )
     raise TraceError(f"no known format: found {_seen(value)}. {'Nearest' if near else 'Known'} are:{hint}")
+
+
+def reader_of(record: JsonValue, known: Reader) -> Reader:
+    """The reader of one record of a file whose format is ``known``; another one's if the record has only its marks.
+
+    Raises:
+        TraceError: Several others recognise the record, or one whose records belong together.
+    """
+    if known.name not in FALLBACKS and known.recognises(record):
+        return known
+    reader = _only(_fitting(record), record)
+    if reader is not None and reader.gathers:
+        raise TraceError(
+            f"is a record of {reader.name}, whose records belong together; put them into a file of their own"
+        )
+    return reader or known
+
+
+def _fitting(value: JsonValue) -> list[Reader]:
+    if _is_plain_chat(value):
+        return [READERS["openai-chat"]]
+    fitting = [reader for reader in READERS.values() if reader.recognises(value)]
+    return [reader for reader in fitting if reader.name not in FALLBACKS] or fitting[:1]
+
+
+def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:
+    if len(fitting) > 1:
+        names = " or ".join(reader.name for reader in fitting)
+        raise TraceError(f"may be {names}: found {_seen(value)}; say which (format=, --format)")
+    return next(iter(fitting), None)
+
+
+def _is_plain_chat(value: JsonValue) -> bool:
+    """Whether a record is so plainly of OpenAI's Chat Completions that no other reader has to be asked, to save time."""
+    messages = value.get("messages") if isinstance(value, dict) and value.keys() <= _PLAIN_ROW else None
+    return isinstance(messages, list) and bool(messages) and all(map(_is_plain, messages))
+
+
+def _is_plain(message: JsonValue) -> bool:
+    if not isinstance(message, dict) or not (message.keys() <= _PLAIN_MESSAGE and message.get("role") in _ROLES):
+        return False
+    calls = message.get("tool_calls") or []
+    return (
+        isinstance(message.get("content"), str | None) and isinstance(calls, list) and all(map(_is_plain_call, calls))
+    )
+
+
+def _is_plain_call(call: JsonValue) -> bool:
+    return isinstance(call, dict) and call.keys() <= _PLAIN_CALL and isinstance(call.get("function"), dict)
 
 
 def _keys(value: JsonValue) -> set[str]:

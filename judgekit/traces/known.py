@@ -10,21 +10,27 @@ from pydantic import BeforeValidator, JsonValue, ValidationError
 from judgekit.errors import TraceError, explain, shortened
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import References, Sample
+from judgekit.traces.trace import TraceWarning
 
 MEASURED = ("task_quality", "communication_rounds", "task_time", "original_score", "transferred_score")
 """Columns of numbers."""
 _TEXTS = ("label", "prediction", "reference", "references", "group", "domain")
 KEPT = ("expected_output", "results", *MEASURED)
 """Columns that go into the fields of a sample under their own names."""
+ONE_TEXT = "an object with one text, read as that text"
 KNOWN = frozenset((*References.__annotations__, *KEPT))
 """Columns that say what is known."""
 
 
-def known_of(row: JsonObject) -> JsonObject:
+def known_of(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
     """What a row knows, as fields of a `Sample`; other columns are left.
 
     A list of texts in ``reference`` becomes ``references``; ``expected_output`` is the reference, or the references,
-    where the row has no other; numbers where texts belong become text.
+    where the row has no other; numbers where texts belong become text, and so do objects with one text, with a warning.
+
+    Args:
+        row: The row.
+        warnings: Where warnings are added.
 
     Raises:
         TraceError: A value that cannot be taken over.
@@ -33,6 +39,10 @@ def known_of(row: JsonObject) -> JsonObject:
     kept = {name: row[name] for name in KEPT if row.get(name) is not None}
     if not known and not kept:
         return known
+    for name, place in (("reference", known), ("expected_output", kept)):
+        if (text := only_text(place.get(name))) is not None:
+            warnings.append(TraceWarning(ONE_TEXT, where=name))
+            place[name] = text
     for name in MEASURED:
         if name in kept and not _is_number(kept[name]):
             raise TraceError(f"{name}: expected a finite number, found {shortened(kept[name])}")
@@ -42,7 +52,12 @@ def known_of(row: JsonObject) -> JsonObject:
     expected = known.pop("reference", None)
     if "expected_output" in kept and not (_says(expected) or _says(known.get("references"))):
         known.pop("references", None)
-        expected = kept["expected_output"] if _are_texts(kept["expected_output"]) else as_text(kept["expected_output"])
+        expected = kept["expected_output"]
+        if isinstance(expected, dict | list) and not _are_texts(expected):
+            warnings.append(
+                TraceWarning("neither a text nor a list of texts, read as its JSON", where="expected_output")
+            )
+        expected = expected if _are_texts(expected) else as_text(expected)
     if isinstance(expected, list):
         if known.get("references"):
             raise TraceError("'reference' is a list, and there are 'references' too; keep one")
@@ -76,6 +91,12 @@ def sample_of(identity: str, known: Mapping[str, object]) -> Sample:
         return Sample.model_validate({"id": identity, **known})
     except ValidationError as error:
         raise TraceError(explain(error, known)) from error
+
+
+def only_text(value: JsonValue) -> str | None:
+    """Returns the text of an object that holds nothing else, such as ``{"question": "2+2?"}``."""
+    text = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else None
+    return text if isinstance(text, str) else None
 
 
 def as_text(value: JsonValue) -> str:

@@ -13,7 +13,8 @@ from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import ConfigError, TraceError, explain
 from judgekit.traces.columns import ROWS_LOOKED_AT, Columns
-from judgekit.traces.detect import detect
+from judgekit.traces.detect import detect, reader_of
+from judgekit.traces.exports import must_be_whole, names_trace, page_of
 from judgekit.traces.files import File, Record, files_at
 from judgekit.traces.message import is_unicode
 from judgekit.traces.readers import FALLBACKS, READERS
@@ -24,7 +25,6 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.tables import csv_rows, parquet_rows
 from judgekit.traces.trace import Source, TraceWarning
 
-_COMPARED = 10
 OnError: TypeAlias = Literal["warn", "raise"] | Callable[[TraceError], object]
 Wanted: TypeAlias = Callable[[int], bool]
 """Whether the sample with this number is to be made."""
@@ -178,16 +178,27 @@ class Recordings:
         if own_lines and not self._names.names and file.encoding == "utf-8":
             yield from self._from_own_lines(file, reader, before)
             return
+        if not reader.gathers:
+            self._must_be_whole(file)
         records = _required(file, self._names)
-        found = self._converted(_gathered(records) if reader.gathers else records, _Place(reader, file.path, before))
+        place = _Place(file.path, before, reader, mixed=not reader.gathers and self._named is None)
+        found = self._converted(_gathered(records) if reader.gathers else records, place)
         if (first := next(found, None)) is None:
             raise TraceError("holds no conversations", path=file.path)
         yield first
         yield from found
 
+    def _must_be_whole(self, file: File) -> None:
+        """Checks that no trace is spread over the records of a file, if the first of them say to which they belong."""
+        with closing(_required(file, self._names)) as records:
+            if not any(names_trace(record.value) for record in islice(records, ROWS_LOOKED_AT)):
+                return
+        with closing(_required(file, self._names)) as records:
+            must_be_whole(record.value for record in records)
+
     def _from_own_lines(self, file: File, reader: Reader, before: int) -> Iterator[_Found]:
         """Our own format, as fast as it can be read."""
-        place = _Place(reader, file.path, before)
+        place = _Place(file.path, before, reader)
         for index, line in enumerate(file.lines()):
             if not self._wanted(before + index):
                 yield _Found(before + index, None)
@@ -208,30 +219,45 @@ class Recordings:
             return self._from_records(objects, reader, before), reader.name
         try:
             value = _value(document.value)
+            page = page_of(value)
+            value = value if page is None else cast("JsonValue", page.records)
             if names.names:
                 value = _renamed(value, names)
                 if not names.late:
                     names.must_be_seen(file.path)
             reader = self._named or _of_document(file, value)
             records = _split(value, reader)
+            whole = not isinstance(value, list) or not _are_records(value, reader, records)
+            if isinstance(value, list) and not whole:
+                must_be_whole(value)
+                records = value
         except TraceError as error:
             raise TraceError(error.found, path=file.path) from error
         if not records:
             raise TraceError("holds no conversations", path=file.path)
-        place = _Place(reader, file.path, before)
+        place = _Place(file.path, before, reader, mixed=not whole and self._named is None)
         rows = (Record(None, record, document.clean) for record in records)
-        return (self._one(row, place, index) for index, row in enumerate(rows)), reader.name
+        found: Iterator[_Found] = (
+            (self._one(row, reader, place, index) for index, row in enumerate(rows))
+            if whole
+            else self._converted(rows, place)
+        )
+        if page is not None and page.has_more:
+            notice = TraceError("is one page of several; the others are not in this file", path=file.path)
+            found = chain([_Found(None, notice)], found)
+        return found, reader.name
 
     def _converted(self, rows: Iterable[Record], place: "_Place", index: int = 0) -> Iterator[_Found]:
         """The conversations in the rows of a file, counted from ``index``."""
         for row in rows:
-            for value in _split_row(row, place.reader):
-                yield self._one(Record(row.line, value, row.clean), place, index)
+            reader, values = _split_row(row, place)
+            for value in values:
+                yield self._one(Record(row.line, value, row.clean), reader, place, index)
                 index += 1
 
-    def _one(self, record: Record, place: "_Place", index: int) -> _Found:
+    def _one(self, record: Record, reader: Reader, place: "_Place", index: int) -> _Found:
         number = place.before + index
-        return _Found(number, _made(record, place, index) if self._wanted(number) else None)
+        return _Found(number, _made(record, reader, place, index) if self._wanted(number) else None)
 
 
 def _all(_: int) -> bool:
@@ -247,12 +273,22 @@ def _records(file: File, names: Columns) -> Generator[Record]:
         return
     document = file.document() if file.container == "document" else None
     if document is None:
-        records = file.records()
+        records = _unpaged(file.records())
     elif rows := items(_value(document.value)):
         records = (Record(None, row, document.clean) for row in rows)
     else:
         raise TraceError("holds no rows", path=file.path)
     yield from names.rows(records) if names.names else records
+
+
+def _unpaged(records: Iterable[Record]) -> Iterator[Record]:
+    """Records, and those of each page among them."""
+    for record in records:
+        page = None if isinstance(record.value, TraceError) else page_of(record.value)
+        if page is None:
+            yield record
+        else:
+            yield from (Record(record.line, one, record.clean) for one in page.records)
 
 
 def _required(file: File, names: Columns) -> Generator[Record]:
@@ -266,38 +302,23 @@ def _detected_in(file: File, names: Columns) -> Reader:
 
 
 def _detected(file: File, records: Iterable[Record]) -> Reader:
-    """The format of the first hundred records: that which the first of them has that says more than a fallback.
-
-    It must not refuse more of the first ten than the fallback does.
-    """
+    """The format of the first hundred records: that of the first which is no fallback, or of a log that they are part of."""
     failures: list[TraceError] = []
-    fallback: Reader | None = None
-    seen: list[JsonValue] = []
-    for line, found, _ in islice(records, ROWS_LOOKED_AT):
+    found: list[Reader] = []
+    for line, value, _ in islice(records, ROWS_LOOKED_AT):
         try:
-            reader = _recognised(value := _value(found))
+            found.append(_recognised(_value(value)))
         except TraceError as error:
             said = error.found
             if said.startswith("not JSON: EOF"):
                 said += ". (A file that holds one JSON document is named .json)"
             failures.append(TraceError(said, path=file.path, line=line))
             continue
-        seen = [*seen[: _COMPARED - 1], value]
-        if reader.name in FALLBACKS:
-            fallback = min(fallback or reader, reader, key=lambda one: FALLBACKS.index(one.name))
-        elif fallback is None or reader.gathers:
-            return reader
-        else:
-            return min(reader, fallback, key=lambda one: sum(not _reads(one, value) for value in seen))
-    if fallback is None:
+        if found[-1].name not in FALLBACKS:
+            return found[-1]
+    if not found:
         raise failures[0]
-    return fallback
-
-
-def _reads(reader: Reader, value: JsonValue) -> bool:
-    place = _Place(reader, Path(), 0)
-    found = _split_row(Record(None, value), reader)
-    return not any(isinstance(_made(Record(None, one), place, 0), TraceError) for one in found)
+    return min(found, key=lambda reader: FALLBACKS.index(reader.name))
 
 
 def _of_document(file: File, value: JsonValue) -> Reader:
@@ -355,18 +376,33 @@ def _renamed(document: JsonValue, names: Columns) -> JsonValue:
 
 
 class _Place(NamedTuple):
-    """Where records stand: in a file, behind those of other files."""
+    """Where records stand: in a file, behind those of other files; ``mixed`` if each may have a format of its own."""
 
-    reader: Reader
     path: Path
     before: int
+    reader: Reader
+    mixed: bool = False
 
 
-def _split_row(row: Record, reader: Reader) -> Sequence[JsonValue | TraceError]:
+def _split_row(row: Record, place: _Place) -> tuple[Reader, Sequence[JsonValue | TraceError]]:
+    """The reader of a row, and the records in it."""
+    reader = place.reader
     try:
-        return [row.value] if isinstance(row.value, TraceError) else _split(row.value, reader)
+        value = _value(row.value)
+        if place.mixed:
+            reader = reader_of(value, reader)
+        return reader, _split(value, reader)
     except TraceError as error:
-        return [error]
+        return reader, [error]
+
+
+def _are_records(rows: list[JsonValue], reader: Reader, records: list[JsonValue]) -> bool:
+    """Whether a list holds records one by one, as lines do, and is no conversation or log as a whole."""
+    if reader.gathers:
+        return False
+    with suppress(TraceError):
+        return records == [record for row in rows for record in _split(row, reader)]
+    return False
 
 
 def _split(value: JsonValue, reader: Reader) -> list[JsonValue]:
@@ -376,8 +412,8 @@ def _split(value: JsonValue, reader: Reader) -> list[JsonValue]:
         raise TraceError("nested too deeply") from None
 
 
-def _made(record: Record, place: _Place, index: int) -> Sample | TraceError:
-    reader, path, before = place
+def _made(record: Record, reader: Reader, place: _Place, index: int) -> Sample | TraceError:
+    path, before = place.path, place.before
     try:
         value = _value(record.value)
         clean = value if record.clean else _without_surrogates(value)

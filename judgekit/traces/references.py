@@ -1,5 +1,6 @@
 """References that stand in a file of their own, joined to traces that carry none."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import cast
@@ -11,6 +12,7 @@ from judgekit.traces.files import Record
 from judgekit.traces.known import KEPT, as_text, fields_of, known_of, sample_of
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import References, Sample
+from judgekit.traces.trace import TraceWarning
 
 _SHOWN = 3
 _KNOWN = (*References.__annotations__, "expected_output")
@@ -40,6 +42,7 @@ class Joiner:
         self._met: set[str] = set()
         self._unknown: dict[str, None] = {}
         self._carried = 0
+        self._warnings: list[TraceWarning] = []
         for index, (line, row, _) in enumerate(rows):
             try:
                 key, value, known = self._split(row)
@@ -58,7 +61,7 @@ class Joiner:
         row = {name: value for name, value in row.items() if value is not None}
         keys = [name for name in row if name not in References.__annotations__ and name not in KEPT]
         key = self._key or next((name for name in ("id", "input", *keys) if name in keys), None)
-        known = known_of(row)
+        known = known_of(row, self._warnings)
         if key in ("id", "input") and key in keys:
             beside = {name: row[name] for name in keys if name not in ("id", "input")}
             return key, as_text(row[key]), {**known, "fields": {**beside, **fields_of(known)}} if beside else known
@@ -103,12 +106,13 @@ class Joiner:
 
     @property
     def notice(self) -> TraceError | None:
-        """What is known before any sample is joined: the keys that stand more than once."""
+        """What is known before any sample is joined: the keys that stand more than once, and warnings of rows."""
         twice = {value: places for value, places in self._places.items() if len(places) > 1}
-        if not twice:
-            return None
-        found = listed(f"{value!r:.80} ({listed(places, between=', ')})" for value, places in twice.items())
-        return TraceError(f"keys that stand more than once, none of whose rows is used: {found}", path=self._path)
+        found = [f"{one.where}: {one.found} ({times:,} times)" for one, times in Counter(self._warnings).items()]
+        if twice:
+            keys = listed(f"{value!r:.80} ({listed(places, between=', ')})" for value, places in twice.items())
+            found.append(f"keys that stand more than once, none of whose rows is used: {keys}")
+        return TraceError("; ".join(found), path=self._path) if found else None
 
     def misfits(self) -> Iterator[TraceError]:
         """What did not fit, once all samples have been joined."""

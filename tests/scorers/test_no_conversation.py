@@ -44,8 +44,11 @@ EMPTY = Sample(
     ranking=Ranking(["d", "e"], {"d": 1}),
     fields={
         "results": [{"score": 0.85, "domain": "a"}, {"score": 0.72, "domain": "b"}],
-        **{"task_quality": 0.9, "communication_rounds": 5, "task_time": 30},
-        **{"original_score": 0.9, "transferred_score": 0.75},
+        "task_quality": 0.9,
+        "communication_rounds": 5,
+        "task_time": 30,
+        "original_score": 0.9,
+        "transferred_score": 0.75,
     },
 )
 

@@ -53,7 +53,7 @@ def test_two_columns_cannot_have_one_name(path):
 
 def test_in_a_document_a_row_where_a_name_is_taken_is_told_alone(tmp_path):
     path = tmp_path / "a.json"
-    path.write_text(json.dumps([{"question": "q"}, {"question": "q", "input": "i"}, {"input": "i"}]))
+    path.write_text(json.dumps([{"question": "q", "output": "a"}, {"question": "q", "input": "i"}, {"input": "i"}]))
     met: list[TraceError] = []
     samples = list(read(path, columns={"question": "input"}, on_error=met.append))
     assert [(sample.id, sample.trace.messages[0].text) for sample in samples] == [("0", "q"), ("2", "i")]
@@ -68,7 +68,7 @@ def test_in_a_document_a_row_where_a_name_is_taken_is_told_alone(tmp_path):
 def test_a_column_cannot_take_the_name_of_another(tmp_path):
     found = "the column 'question' is to be called 'input', and there is a column 'input' already"
     path = tmp_path / "a.jsonl"
-    path.write_text('{"question": "q"}\n{"question": "q", "input": "i"}\n{"input": "i"}')
+    path.write_text('{"question": "q", "output": "a"}\n{"question": "q", "input": "i"}\n{"input": "i"}')
     met: list[TraceError] = []
     samples = list(read(path, columns={"question": "input"}, on_error=met.append))
     assert [sample.trace.messages[0].text for sample in samples] == ["q", "i"]
@@ -88,7 +88,7 @@ def test_two_columns_can_change_their_names(tmp_path):
 
 def test_a_column_that_some_rows_lack_is_renamed_in_the_others(tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_text('{"input": "p"}\nbroken\n{"input": "q", "answer": "a"}')
+    path.write_text('{"input": "p", "label": "x"}\nbroken\n{"input": "q", "answer": "a"}')
     met: list[TraceError] = []
     samples = list(read(path, columns={"answer": "output"}, on_error=met.append))
     assert [sample.trace.response for sample in samples] == [None, "a"]
@@ -153,13 +153,13 @@ def test_a_file_of_simulations_is_read_with_the_columns_of_its_references(tmp_pa
 
 @pytest.mark.parametrize("names", [("a.csv", "b.csv"), ("b.csv", "a.csv")])
 def test_a_column_may_stand_in_any_of_many_files_whatever_their_order(tmp_path, names):
-    for name, content in zip(names, ("question,output\nq,a\n", "input,output\nq,a\n"), strict=True):
+    for name, content in zip(names, ("asked,response\nq,a\n", "input,response\nq,a\n"), strict=True):
         (tmp_path / name).write_text(content)
-    samples = list(read(tmp_path, columns={"question": "input"}, on_error="raise"))
+    samples = list(read(tmp_path, columns={"asked": "input"}, on_error="raise"))
     assert [[message.text for message in sample.trace.messages] for sample in samples] == [["q", "a"]] * 2
     met: list[TraceError] = []
-    assert len(list(read(tmp_path, columns={"qestion": "input"}, on_error=met.append))) == 2
+    assert len(list(read(tmp_path, columns={"askd": "input"}, on_error=met.append))) == 2
     assert [str(error) for error in met] == [
-        f"{tmp_path}: no column is called 'qestion', did you mean 'question'? Known: "
-        + ("question, output, input" if names[0] == "a.csv" else "input, output, question")
+        f"{tmp_path}: no column is called 'askd', did you mean 'asked'? Known: "
+        + ("asked, response, input" if names[0] == "a.csv" else "input, response, asked")
     ]

@@ -56,8 +56,10 @@ CASES = [
     ("openai-responses", {"model": "m", "input": [CHAT]}),
     ("tau-bench", [{"task_id": 0, "reward": 1.0, "info": {}, "traj": [CHAT], "trial": 0}]),
     ("tau-bench", {"task_id": 0, "reward": 1.0, "info": {}, "traj": []}),
-    ("rows", {"input": "Hi"}),
-    ("rows", {"output": None}),
+    ("rows", {"input": "Hi", "output": None}),
+    ("rows", {"response": "a"}),
+    ("rows", {"question": "q", "answer": "a"}),
+    ("rows", {"input": "q", "expectedOutput": "a"}),
     ("rows", {"id": 1, "references": ["r"]}),
     ("rows", {"task_time": 0}),
     ("rows", [{"id": 1, "ranking": {}}]),
@@ -87,6 +89,9 @@ UNKNOWN = [
     ({"id": 1, "metadata": {}, "domain": "d", "group": "g"}, "an object with the keys 'id', 'metadata', 'domain'"),
     ({"model": "m", "output": [{"type": "message"}]}, "an object with the keys 'model', 'output'"),  # a reply
     ({"eval": {}, "results": {"scores": []}}, "an object with the keys 'eval', 'results'"),  # the log of an evaluation
+    ({"input": "q", "other": 1}, "an object with the keys 'input', 'other'"),
+    ({"output": "a", "other": 1}, "an object with the keys 'output', 'other'"),
+    ({"results": {"a": 1}}, "an object with the keys 'results'"),
     ({"error": "400 Invalid file data"}, "an object with the keys 'error'"),
     ({"contents": "a"}, "an object with the keys 'contents'"),
     ({"choices": ["A", "B"]}, "an object with the keys 'choices'"),
@@ -119,7 +124,7 @@ def test_the_nearest_formats_are_those_that_have_a_key_in_common_and_else_all_ar
         detect({"simulations": {}})
     assert named(near.value) == {"tau2"}
     with pytest.raises(TraceError, match=r"Nearest are:\n.*--column question=input") as flat:
-        detect([{"question": "q", "answer": "a"}])
+        detect([{"color": "q", "size": "a"}])
     assert named(flat.value) == {"rows"}
     with pytest.raises(TraceError, match=r"Known are: .*\(judgekit formats shows") as far:
         detect({"none of these": []})

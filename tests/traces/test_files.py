@@ -93,20 +93,22 @@ def test_the_guess_about_a_file_of_references_is_told_too(tmp_path):
 def test_one_line_in_another_encoding_is_told_and_the_rest_is_read(tmp_path, name, bad):
     good = ["“Wait,” it\u2019s \u2019s", "退款", "naïve"]
     cells = [*(text.encode() for text in good), bad]
-    rows = [b'{"output": "%s"}' % cell if name == "a.jsonl" else b'"%s"' % cell for cell in cells]
-    path = write(tmp_path, name, b"\n".join([*([] if name == "a.jsonl" else [b"output"]), *rows[:2], rows[3], rows[2]]))
+    rows = [b'{"response": "%s"}' % cell if name == "a.jsonl" else b'"%s"' % cell for cell in cells]
+    path = write(
+        tmp_path, name, b"\n".join([*([] if name == "a.jsonl" else [b"response"]), *rows[:2], rows[3], rows[2]])
+    )
     met: list[TraceError] = []
     assert [sample.trace.response for sample in read(path, on_error=met.append)] == good
     [error] = met
     assert (error.index, error.line) == (2, 3 if name == "a.jsonl" else 4)
-    before = 12 if name == "a.jsonl" else 1
+    before = 14 if name == "a.jsonl" else 1
     assert error.found == (
         f"not UTF-8: byte 0x{bad[3 if bad[0] == ord('c') else 0]:02x} at offset {before + (3 if bad[0] == ord('c') else 0)}; "
         "name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
     )
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.jsonl", b'{"output": "\xb0"}'), ("a.csv", b'output\n"\xb0"')])
+@pytest.mark.parametrize(("name", "content"), [("a.jsonl", b'{"response": "\xb0"}'), ("a.csv", b'response\n"\xb0"')])
 def test_a_line_that_has_not_the_given_encoding_is_told(tmp_path, name, content):
     path = write(tmp_path, name, content)
     met: list[TraceError] = []
@@ -132,7 +134,7 @@ def test_the_first_megabyte_decides_and_may_end_in_the_middle_of_a_character(tmp
     text = "退款" * 400_000
     for encoding in ("utf-8", "gb18030"):
         path = write(
-            tmp_path, f"{encoding}.json", b" " + json.dumps({"output": text}, ensure_ascii=False).encode(encoding)
+            tmp_path, f"{encoding}.json", b" " + json.dumps({"response": text}, ensure_ascii=False).encode(encoding)
         )
         assert File.at(path).encoding == encoding
         [sample] = read(path, encoding=encoding)
@@ -160,7 +162,7 @@ CHINESE = [
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
 @pytest.mark.parametrize("text", CHINESE)
 def test_chinese_is_recognised_by_few_characters_traditional_or_among_english(tmp_path, name, text):
-    row = json.dumps({"output": text}, ensure_ascii=False) if name == "a.jsonl" else f'output\n"{text}"'
+    row = json.dumps({"response": text}, ensure_ascii=False) if name == "a.jsonl" else f'response\n"{text}"'
     path = write(tmp_path, name, row.encode("gb18030"))
     met: list[TraceError] = []
     assert [sample.trace.response for sample in read(path, on_error=met.append)] == [text]
@@ -202,8 +204,8 @@ def test_accented_letters_within_words_are_no_chinese(tmp_path_factory, words):
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_each_record_in_a_western_encoding_is_told_until_it_is_named(tmp_path, name, encoding):
     texts = ["für", "plain", "l\u2019école" if encoding == "cp1252" else "école"]
-    rows = texts if name == "a.csv" else [json.dumps({"output": text}, ensure_ascii=False) for text in texts]
-    path = write(tmp_path, name, "\n".join([*(["output"] if name == "a.csv" else []), *rows]).encode(encoding))
+    rows = texts if name == "a.csv" else [json.dumps({"response": text}, ensure_ascii=False) for text in texts]
+    path = write(tmp_path, name, "\n".join([*(["response"] if name == "a.csv" else []), *rows]).encode(encoding))
     met: list[TraceError] = []
     assert [sample.trace.response for sample in read(path, on_error=met.append)] == ["plain"]
     assert [error.index for error in met] == [0, 2]
@@ -217,7 +219,7 @@ def test_each_record_in_a_western_encoding_is_told_until_it_is_named(tmp_path, n
 
 @pytest.mark.parametrize("name", ["A.CSV", "a.Csv", "A.TSV", "a.csv.GZ", "A.JSONL", "a.JsonL.gZ", "A.NDJSON", "A.JSON"])
 def test_a_name_may_end_in_capital_letters(tmp_path, name):
-    content = '{"output": "a"}\n{"output": "b"}' if "J" in name else "output\na\nb\n"
+    content = '{"response": "a"}\n{"response": "b"}' if "J" in name else "response\na\nb\n"
     path = tmp_path / name
     path.write_bytes(gzip.compress(content.encode()) if name.lower().endswith(".gz") else content.encode())
     assert [sample.trace.response for sample in read(path, on_error="raise")] == ["a", "b"]
@@ -240,7 +242,7 @@ def test_a_name_that_ends_as_that_of_no_known_container_is_an_error(tmp_path, na
 @settings(max_examples=60)
 @given(texts=st.lists(st.text('退款能不两周内可以。,“”ab "\n\r\\\u2019é', min_size=1), min_size=1, max_size=5))
 def test_any_text_is_the_same_in_all_encodings(tmp_path_factory, texts):
-    rows = [{"output": text} for text in texts]
+    rows = [{"response": text} for text in texts]
     folder = tmp_path_factory.getbasetemp()
     for encoding in ("utf-8", "gb18030", "utf-16"):
         lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode(encoding)
@@ -294,7 +296,7 @@ BOMBS = {
 @pytest.mark.parametrize(("name", "found"), BOMBS.items())
 def test_what_unpacks_to_more_than_any_record_is_not_read_on(tmp_path, monkeypatch, name, found):
     monkeypatch.setattr(packing, "LONGEST", 1 << 20)
-    head = {"a.json.zst": "[", "a.csv.zst": "output"}.get(name, '{"output": "a"}')
+    head = {"a.json.zst": "[", "a.csv.zst": "response"}.get(name, '{"response": "a"}')
     path = write(tmp_path, name, f"{head}\n".encode() + b" " * (5 << 20))
     with pytest.raises(TraceError, match=re.escape(f"{path}: {found}, and is not read; write JSON Lines")):
         replies(path)
@@ -368,7 +370,7 @@ def test_a_member_that_unpacks_to_more_than_any_record_is_not_read(tmp_path, mon
 
 # --- names that do not say what a file holds
 
-SPANS = "\n".join(json.dumps({"output": text, "deep": [{"a": 1}]}, indent=4, ensure_ascii=False) for text in TEXTS)
+SPANS = "\n".join(json.dumps({"response": text, "deep": [{"a": 1}]}, indent=4, ensure_ascii=False) for text in TEXTS)
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.txt", "a.log", "a", "a.txt.gz"])
@@ -402,7 +404,7 @@ def test_standard_input_is_what_it_holds_and_leaves_nothing_behind(tmp_path, mon
 
 def test_standard_input_may_be_an_archive_a_parquet_file_or_nothing(tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
-    table = pytest.importorskip("pyarrow").table({"output": TEXTS})
+    table = pytest.importorskip("pyarrow").table({"response": TEXTS})
     parquet.write_table(table, tmp_path / "a.parquet")
     for path, container in ((archive(tmp_path, LOG), "archive"), (tmp_path / "a.parquet", "parquet")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))

@@ -558,7 +558,7 @@ def test_a_format_of_which_there_is_nothing_is_an_error(write, name):
         list(read(path, format="otel"))
 
 
-def test_one_odd_row_does_not_make_a_file_of_chats_another_format(write):
+def test_one_record_of_another_api_does_not_change_how_the_others_are_read(write):
     called = {
         "messages": [
             {"role": "user", "content": "Weather?"},
@@ -569,7 +569,7 @@ def test_one_odd_row_does_not_make_a_file_of_chats_another_format(write):
     odd = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
     path = write("a.jsonl", "\n".join(map(json.dumps, [called, called, odd, called])))
     made = list(read(path, on_error="raise"))
-    assert [sample.trace.source.format for sample in made] == ["openai-chat"] * 4
+    assert [sample.trace.source.format for sample in made] == ["openai-chat", "openai-chat", "anthropic", "openai-chat"]
 
 
 def test_the_answers_of_a_batch_are_read_though_the_first_failed(write):

@@ -69,15 +69,15 @@ def test_any_text_is_read_as_it_was_written(tmp_path_factory, rows, quoting):
 
 
 def test_what_stands_in_quotes_in_the_header_is_no_delimiter(write):
-    [sample] = read(write('"a, b, c";output\n"x";"y, z"\n'))
+    [sample] = read(write('"a, b, c";response\n"x";"y, z"\n'))
     assert (sample.trace.response, sample.fields) == ("y, z", {"a, b, c": "x"})
 
 
 def test_an_empty_cell_is_absent_but_an_empty_response_is_one(write):
     header = "input,output,reference,label,task_time,results,other,group"
-    [sample], _ = read_both(write(f"{header}\n,,,,,,,g\n"))
+    [sample], _ = read_both(write(f"{header}\nq,,,,,,,g\n"))
     assert sample == Sample(id="0", trace=sample.trace, group="g")
-    assert list(sample.trace.messages) == [AIMessage("")]
+    assert list(sample.trace.messages) == [HumanMessage("q"), AIMessage("")]
 
 
 def test_cells_of_structures_are_json_and_those_of_numbers_are_numbers(write):
@@ -132,7 +132,7 @@ def test_no_column_is_of_two_kinds():
     ],
 )
 def test_a_cell_that_does_not_fit_is_told_with_its_column_and_line(write, column, cell, found):
-    samples, [told] = read_both(write(f"output,{column}\na,\nb,{cell}\nc,\n"))
+    samples, [told] = read_both(write(f"response,{column}\na,\nb,{cell}\nc,\n"))
     assert [sample.trace.response for sample in samples] == ["a", "c"]
     assert told.startswith(f"record 1 (line 3): {found}")
 
@@ -203,13 +203,13 @@ def test_a_column_without_a_name_has_its_number_and_matters_only_where_it_holds_
 
 
 def test_a_column_without_a_name_can_be_given_one(write):
-    path = write(",output\n7,a\n")
+    path = write(",response\n7,a\n")
     [sample], told = read_both(path, columns={"column 1": "id"})
     assert (sample.id, told) == ("7", [])
     with pytest.raises(
-        TraceError, match=r"no column is called 'outpt', did you mean 'output'\? Known: column 1, output$"
+        TraceError, match=r"no column is called 'respnse', did you mean 'response'\? Known: column 1, response$"
     ):
-        list(read(path, columns={"outpt": "response"}))
+        list(read(path, columns={"respnse": "input"}))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_a_number_that_is_none_is_told_as_it_stands(write, content):
 
 
 def test_a_list_of_references_stands_in_its_own_column_and_booleans_stay(write):
-    content = 'output,references,reference,label\na,"[""x"", ""y""]",,TRUE\nb,,"[""x""]",1.0\n'
+    content = 'response,references,reference,label\na,"[""x"", ""y""]",,TRUE\nb,,"[""x""]",1.0\n'
     (first, second), _ = read_both(write(content))
     assert (first.references, first.label) == (("x", "y"), "TRUE")
     assert (second.reference, second.references, second.label) == ('["x"]', None, "1.0")
@@ -241,9 +241,9 @@ def test_names_in_the_header_are_stripped_and_blank_lines_before_it_skipped(writ
 
 
 def test_an_unknown_table_is_an_error_that_names_its_columns(write):
-    path = write("question,answer\nq,a\n")
+    path = write("color,size\nq,a\n")
     with pytest.raises(
-        TraceError, match=f"^{re.escape(str(path))} \\(line 2\\): no known format: found .*'question', 'answer'"
+        TraceError, match=f"^{re.escape(str(path))} \\(line 2\\): no known format: found .*'color', 'size'"
     ):
         read(path)
 
@@ -264,14 +264,14 @@ def test_tables_of_ragas_columns_are_ragas_rows(write):
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet.gz"])
 def test_a_packed_table_that_is_cut_off_is_an_error(write, name):
-    path = write("output\n" + "a\n" * 10_000, name)
+    path = write("response\n" + "a\n" * 10_000, name)
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: cannot be read: "):
         list(read(path, on_error="raise"))
 
 
 def test_memory_holds_one_row_of_many(write):
-    path = write("output\n" + "".join(f"{number % 10}{'x' * 20_000}\n" for number in range(300)))
+    path = write("response\n" + "".join(f"{number % 10}{'x' * 20_000}\n" for number in range(300)))
     next(read(path))
     tracemalloc.start()
     try:
@@ -328,7 +328,7 @@ def test_parquet_columns_are_renamed_and_joined(tmp_path):
 
 
 def test_parquet_of_more_than_one_batch_is_read_in_order(tmp_path):
-    path = table(tmp_path / "a.parquet", {"output": list(map(str, range(700)))}, row_group_size=300)
+    path = table(tmp_path / "a.parquet", {"response": list(map(str, range(700)))}, row_group_size=300)
     assert [sample.trace.response for sample in read(path)] == list(map(str, range(700)))
 
 
@@ -345,14 +345,14 @@ def test_a_parquet_file_that_is_none_or_has_no_rows_is_an_error(tmp_path, write)
 
 
 def test_a_row_of_parquet_that_does_not_fit_is_told(tmp_path):
-    path = table(tmp_path / "a.parquet", {"output": ["a", "b"], "task_time": [float("nan"), 1.0]})
+    path = table(tmp_path / "a.parquet", {"response": ["a", "b"], "task_time": [float("nan"), 1.0]})
     samples, told = read_both(path)
     assert [sample.id for sample in samples] == ["1"]
     assert told == ["record 0: task_time: expected a finite number, found nan"]
 
 
 def test_without_pyarrow_parquet_is_an_error_that_says_what_to_install(tmp_path, monkeypatch):
-    path = table(tmp_path / "a.parquet", {"output": ["a"]})
+    path = table(tmp_path / "a.parquet", {"response": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ConfigError, match=r"^reading Parquet needs pyarrow: pip install 'judgekit\[parquet\]'$"):
         read(path)

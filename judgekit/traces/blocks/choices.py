@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from judgekit.traces.found import Found
 from judgekit.traces.message import AIMessage, Message
 
+OTHER_CHOICES = "choices"
+"""The field of a message's ``extra`` with the other answers."""
+
 
 def first_choice(answers: Sequence[Message], found: Found, name: str, *, several: bool) -> list[Message]:
     """The first of several choices; the others stand in its ``extra``, and a warning says so.
@@ -22,4 +25,4 @@ def first_choice(answers: Sequence[Message], found: Found, name: str, *, several
     found.warn(f"{len(answers)} choices; the first is read, the others are in the extra of its message", name)
     first, *others = replies
     rest = [one.model_dump(mode="json", exclude_defaults=True) for one in others]
-    return [first.model_copy(update={"extra": {**first.extra, "choices": rest}})]
+    return [first.model_copy(update={"extra": {**first.extra, OTHER_CHOICES: rest}})]

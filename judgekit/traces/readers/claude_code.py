@@ -98,7 +98,9 @@ class _Session:
         }
         self._abandoned = [row.found.leftover() for row in rows if row.is_message and row.index not in kept]
         if self._abandoned:
-            document.warn(f"{len(self._abandoned)} rows of branches that were left, kept in extra as 'abandoned'")
+            document.warn(
+                f"{len(self._abandoned)} rows of branches that were left, kept in extra as 'abandoned'", "abandoned"
+            )
         self._keep(others, [row for row in found if not isinstance(row, Found)])
 
     def left(self, name: str) -> JsonObject:
@@ -175,9 +177,9 @@ class _Session:
     def _keep(self, rows: Sequence[Found], values: Sequence[JsonValue]) -> None:
         kinds = Counter(kind if isinstance(kind := row.peek("type"), str) else "" for row in rows)
         if odd := len(values) + sum(kinds.pop(kind, 0) for kind in ("", "user", "assistant")):
-            self._document.warn(f"{odd} lines that are no rows of a session, kept in extra")
+            self._document.warn(f"{odd} lines that are no rows of a session, kept in extra", "rows")
         if unread := ", ".join(f"{number} {kind}" for kind, number in kinds.items() if kind not in _KNOWN_KINDS):
-            self._document.warn(f"rows of kinds that are not read, kept in extra: {unread}")
+            self._document.warn(f"rows of kinds that are not read, kept in extra: {unread}", "rows")
         self._kept += [*(row.leftover() for row in rows), *values]
 
 

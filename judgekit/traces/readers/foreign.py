@@ -1,17 +1,19 @@
 """What all readers share: what they must be able to do, and how a record that was read becomes a sample."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, cast
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, shortened
+from judgekit.traces.blocks.choices import OTHER_CHOICES
 from judgekit.traces.found import Found
 from judgekit.traces.known import KNOWN, known_of, sample_of
 from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace, TraceWarning
+from judgekit.traces.unread import unread_messages
 
 _ANSWERS = ("choices", "output", "candidates", "content")
 """Where the answer stands in a response."""
@@ -123,15 +125,38 @@ def sample_from(
         TraceError: A field does not fit.
     """
     beside = {name: row.take(name) for name in row if name in KNOWN and not _is_parameter(name, row)}
-    beside = known_of(beside) if beside else beside
+    beside = known_of(beside, row.warnings) if beside else beside
     identity = identity or row.identity("id") or str(index)
     fields = {"id": identity, **trace}
     messages = cast("Sequence[Message]", trace["messages"])
     if not any(message.role == "user" for message in messages):
         row.warn(_NO_QUESTION)
     extra = row.leftover()
-    made = Trace.model_validate({**fields, "extra": extra, "warnings": [*row.warnings, *unpaired(messages)]})
+    warnings = [*row.warnings, *unpaired(messages), *_unread(messages, extra, fields, {**beside, **known}, row)]
+    made = Trace.model_validate({**fields, "extra": extra, "warnings": warnings})
     return sample_of(identity, {**beside, **known, "trace": made})
+
+
+def _unread(
+    messages: Sequence[Message], extra: JsonObject, trace: Mapping[str, object], known: Mapping[str, object], row: Found
+) -> list[TraceWarning]:
+    """Warnings of messages and tool calls that stand beside the conversation, where the reader does not warn itself."""
+    beside = cast("JsonObject", {name: known[name] for name in ("fields", "metadata") if known.get(name)})
+    for at, message in enumerate(messages):
+        if message.extra:
+            beside[f"messages[{at}].extra"] = {key: it for key, it in message.extra.items() if key != OTHER_CHOICES}
+    told = {(warning.where or "").partition("[")[0] for warning in row.warnings}
+    rest = {name: value for name, value in {**extra, **beside}.items() if name not in told}
+    if not rest:
+        return []
+    children = cast("Sequence[Trace]", trace.get("children", ()))
+    return unread_messages(rest, [*messages, *_of_children(children)])
+
+
+def _of_children(children: Iterable[Trace]) -> Iterator[Message]:
+    for child in children:
+        yield from child.messages
+        yield from _of_children(child.children)
 
 
 def _is_parameter(name: str, row: Found) -> bool:

@@ -52,6 +52,13 @@ _TEXTS = (
     "message",
 )
 """Names of the one text that matters, of several."""
+_BLOCKS = frozenset(
+    (
+        *("text", "input_text", "output_text", "refusal", "thinking", "redacted_thinking", "tool_use", "tool_result"),
+        *("image", "image_url", "input_image", "input_audio", "file", "input_file", "document"),
+    )
+)
+"""Types of the blocks that a message's content consists of."""
 _ASIDE = ("EVALUATOR", "GUARDRAIL", "RERANKER")
 """Kinds of spans in which models may be called, but not in the conversation."""
 _NUMBER = re.compile(r"_\d+$")
@@ -69,8 +76,8 @@ class Payload(NamedTuple):
 def take_payload(found: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
     """Takes a field that holds a request to a model, or a response: whole, its messages, or a text; as it is or as JSON.
 
-    Of several choices in a response the first is read; the others stand in ``extra``, which is told. What is none of all these stays
-    where it is, and the payload is empty.
+    Of several choices in a response the first is read; the others stand in ``extra``, with a warning. A field that holds
+    none of these is left where it is, and the payload is empty.
 
     Args:
         found: The object with the field.
@@ -80,15 +87,38 @@ def take_payload(found: Found, name: str, kind: type[HumanMessage | AIMessage]) 
     Raises:
         TraceError: It has the format of a provider, and cannot be read.
     """
-    value = _whole(parsed(found.peek(name)))
-    where = f"{found.where}.{name}" if found.where else name
-    reader = next((reader for reader in _READERS if reader.recognises(value)), None)
-    payload = _text_in(value, kind) if reader is None else _read(reader, value, where, found.warnings)
+    value = parsed(found.peek(name))
+    payload = messages_in(value, found, name, kind) or _text_in(value, kind)
     if payload.messages:
         if isinstance(value, str) and value.lstrip().startswith(('{"', "[{", '["')):
             found.warn(f"JSON that cannot be parsed, read as a text ({CUT_OFF})", name)
         found.take(name)
     return payload
+
+
+def messages_in(value: JsonValue, found: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload | None:
+    """Returns the messages in a request or a response, in the format of any provider; ``None`` if there are none.
+
+    A list of choices and the content blocks of a single message count as a response, or as a message, without its wrapper.
+
+    Args:
+        value: The request or response.
+        found: The object that holds it, for warnings.
+        name: The field that holds it.
+        kind: Whose message the content blocks are.
+
+    Raises:
+        TraceError: It has the format of a provider, and cannot be read.
+    """
+    if not isinstance(value, dict | list):
+        return None
+    whole = _whole(value, "user" if kind is HumanMessage else "assistant")
+    where = f"{found.where}.{name}" if found.where else name
+    for one in (whole, [whole]):  # a message alone is recognised as a list
+        reader = next((reader for reader in _READERS if reader.recognises(one)), None)
+        if reader is not None:
+            return _read(reader, one, where, found.warnings)
+    return None
 
 
 def parsed(value: JsonValue) -> JsonValue:
@@ -202,10 +232,19 @@ def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> 
     return Step(span, "tool", call=call, result=None if result is None else ToolMessage.model_validate(fields))
 
 
-def _whole(value: JsonValue) -> JsonValue:
+def _whole(value: JsonValue, role: str) -> JsonValue:
     """Shorthands and wrappings as the readers know them."""
+    if isinstance(value, list):
+        blocks = [item for item in value if isinstance(item, dict) and "role" not in item]
+        if not value or len(blocks) < len(value):
+            return value
+        if all("message" in item for item in blocks):
+            return {"choices": value}
+        return [{"role": role, "content": value}] if all(map(_is_block, blocks)) else value
     if not isinstance(value, dict):
         return value
+    if "role" not in value and _is_block(value):
+        return {"role": role, "content": [value]}
     if isinstance(contents := value.get("contents"), str):  # Gemini's
         return {**value, "contents": [{"role": "user", "parts": [{"text": contents}]}]}
     generation = value.get("generations")  # LangChain's
@@ -213,7 +252,13 @@ def _whole(value: JsonValue) -> JsonValue:
         generation = generation[0]
     if isinstance(generation, dict) and isinstance(message := generation.get("message"), dict):
         return {**value, "messages": [message]}
-    return [value] if "role" in value else value
+    return value
+
+
+def _is_block(value: JsonObject) -> bool:
+    """Whether an object is a block of a message's content."""
+    kind = value.get("type")
+    return isinstance(kind, str) and kind in _BLOCKS
 
 
 def _text_in(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> Payload:

@@ -10,11 +10,12 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.traces.found import Found
-from judgekit.traces.known import as_text, fields_of, known_of, sample_of
+from judgekit.traces.known import KEPT, as_text, fields_of, known_of, sample_of
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
 from judgekit.traces.readers.foreign import items, unpaired
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Trace
+from judgekit.traces.unread import foreign_columns, unread_messages
 
 _KINDS: dict[JsonValue, type[HumanMessage | AIMessage | ToolMessage]] = {
     "human": HumanMessage,
@@ -56,10 +57,12 @@ class RagasReader:
         if "reference_tool_calls" in row:
             expected = _calls(row.objects("reference_tool_calls"))
         rest = row.leftover()
-        known = known_of(rest)
+        known = known_of(rest, row.warnings)
         beside = {name: value for name, value in rest.items() if name not in References.__annotations__}
         known["fields"] = {**beside, **fields_of(known)}
-        trace = Trace(id=identity, messages=messages, warnings=[*row.warnings, *unpaired(messages)])
+        others = {name: value for name, value in beside.items() if name not in KEPT}
+        lost = [*foreign_columns(others), *unread_messages(others, messages)]
+        trace = Trace(id=identity, messages=messages, warnings=[*row.warnings, *unpaired(messages), *lost])
         calls = {} if expected is None else {"reference_tool_calls": expected}
         return sample_of(identity, {**known, **own, **calls, "trace": trace})
 

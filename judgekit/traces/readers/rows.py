@@ -3,28 +3,36 @@
 {"input": "Where is my order?", "response": "On its way.", "expected_output": "It is on its way.", "label": "shipping"}
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, shortened
-from judgekit.traces.known import KEPT, as_text, fields_of, known_of, sample_of
+from judgekit.errors import TraceError, listed, shortened
+from judgekit.traces.found import Found
+from judgekit.traces.known import KEPT, MEASURED, ONE_TEXT, as_text, fields_of, known_of, only_text, sample_of
+from judgekit.traces.merging.said import atoms
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.readers.foreign import items, must_be_object, unpaired
-from judgekit.traces.readers.openai_chat import OpenAIChatReader
+from judgekit.traces.readers.native import Payload, exchanged, messages_in, parsed
 from judgekit.traces.sample import References, Sample
-from judgekit.traces.trace import Trace
+from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
+from judgekit.traces.unread import MEANT, foreign_columns, unread_messages
 
 RESPONSES = ("response", "output")
 _CONVERSATIONS = ("messages", "trace", "user_input")
-_COMMON = ("fields", "group", "domain", "metadata")
-_KNOWN = {*KEPT, *References.__annotations__} - {*_COMMON, "results"}
+_KNOWN = {*KEPT, *References.__annotations__} - {"fields", "group", "domain", "metadata", "results"}
+_SUFFICIENT = ("prediction", "ranking", "fields", "results", *MEASURED)
+"""Columns that can be scored without a conversation."""
 
 
 class RowsReader:
     """Rows of what was asked, what was answered, and what is known to be right.
 
     That is ``input``, ``response`` or ``output``, and ``reference`` (a text or a list), ``expected_output``, ``label`` or
-    other fields of a `Sample`; all other columns go into the sample's fields. A row without a response has no message of
-    the agent; with an empty one, the agent said nothing.
+    other fields of a `Sample`. What was asked and answered is text, or messages in the format of any provider. Other
+    columns go into the sample's fields; those with a meaning in other evaluation systems are named in warnings. A row
+    without a response has no message of the agent; with an empty one, the agent said nothing.
     """
 
     name = "rows"
@@ -35,16 +43,19 @@ class RowsReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Rows have no conversation in another format, and say what was asked or answered, or what is known to be right.
+        """Rows hold no conversation of another format, and say what was asked and answered, or what is known to be right.
 
-        Much else has an input to a model, an output that is no text, or results that are no list.
+        That some columns have the names of another system is enough, so that `sample` can say how to rename them.
         """
         record = next(iter(items(value)), None)
-        if not isinstance(record, dict) or not record.keys().isdisjoint(_CONVERSATIONS):
+        if not isinstance(record, dict) or any(record.get(name) is not None for name in _CONVERSATIONS):
             return False
-        answered = any(name in record and not isinstance(record[name], list | dict) for name in RESPONSES)
-        asked = "input" in record and "model" not in record
-        return asked or answered or isinstance(record.get("results"), list) or not _KNOWN.isdisjoint(record)
+        names = {MEANT.get(name, name) for name in record}
+        if record.get("model") is not None and names.isdisjoint(RESPONSES):
+            names.discard("input")  # a request to a model
+        known = not _KNOWN.isdisjoint(names) or isinstance(record.get("results"), list)
+        answered = isinstance(record.get("response"), str | int | float)
+        return known or answered or ("input" in names and not names.isdisjoint(RESPONSES))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """One row, or a list of them."""
@@ -52,33 +63,83 @@ class RowsReader:
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One row. Without an id, the index names it."""
-        row: JsonObject = {name: value for name, value in must_be_object(record).items() if value is not None}
-        identity = as_text(row.pop("id", str(index)))
-        messages = _asked(row.pop("input", None))
-        messages += _answered({name: row.pop(name) for name in RESPONSES if name in row})
-        beside = {name: value for name, value in row.items() if name not in References.__annotations__}
-        known = known_of(row)
-        known["fields"] = {**beside, **fields_of(known)}
-        trace = Trace(id=identity, messages=messages, warnings=unpaired(messages))
-        return sample_of(identity, {**known, "trace": trace})
+        row = Found(must_be_object(record))
+        identity = as_text(row.take("id")) if "id" in row else str(index)
+        tools: list[ToolDefinition] = []
+        asked = _payload(row, "input", HumanMessage)
+        messages, replies = exchanged(asked, _payload(row, _response(row), AIMessage), tools)
+        if messages and atoms(replies[: len(messages)]) == atoms(messages):  # the response repeats what was asked
+            messages = []
+        messages += replies
+        rest = row.leftover()
+        known = known_of(rest, row.warnings)
+        beside = {name: value for name, value in rest.items() if name not in References.__annotations__}
+        fields: JsonObject = {**beside, **fields_of(known)}
+        others = {name: value for name, value in beside.items() if name not in KEPT}
+        lost = [*foreign_columns(others), *unread_messages({**fields, "metadata": known.get("metadata")}, messages)]
+        _must_suffice(messages, known, rest, lost)
+        warnings = [*row.warnings, *unpaired(messages), *lost]
+        trace = Trace(id=identity, messages=messages, tools=tools, warnings=warnings)
+        return sample_of(identity, {**known, "fields": fields, "trace": trace})
 
 
-def _asked(found: JsonValue) -> list[Message]:
-    """What stands before the response: one message of the user, or a conversation in OpenAI's form."""
-    if found is None:
-        return []
-    chat = OpenAIChatReader()
-    if isinstance(found, list) and found and chat.records(found)[0] is found:
-        try:
-            return list(chat.sample(found, 0).trace.messages)
-        except TraceError as error:
-            raise TraceError(f"input: {error.found}") from error
-    return [HumanMessage(as_text(found))]
-
-
-def _answered(found: JsonObject) -> list[Message]:
-    said = {name: as_text(value) for name, value in found.items()}
-    if len(set(said.values())) > 1:
-        which = " and ".join(f"{name!r} is {shortened(text)}" for name, text in said.items())
+def _response(row: Found) -> str:
+    """The name of the column with the response."""
+    found = {name: as_text(row.peek(name)) for name in RESPONSES if name in row}
+    if len(set(found.values())) > 1:
+        which = " and ".join(f"{name!r} is {shortened(text)}" for name, text in found.items())
         raise TraceError(f"two responses that differ: {which}; keep one of the columns")
-    return [AIMessage(text) for text in list(said.values())[:1]]
+    for name in list(found)[1:]:
+        row.take(name)
+    return next(iter(found), RESPONSES[0])
+
+
+def _payload(row: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
+    """What was asked or answered: messages in the format of any provider, or a text, which may hold these as JSON."""
+    value = row.peek(name)
+    if value is None:
+        return Payload()
+    text = only_text(value)
+    if text is not None:
+        row.warn(ONE_TEXT, name)
+    elif isinstance(value, str):
+        text = value
+        with suppress(TraceError):  # a text that only looks like messages
+            if (payload := messages_in(parsed(value), row, name, kind)) is not None and payload.messages:
+                row.warn("JSON text that holds messages, read as these", name)
+                row.take(name)
+                return payload
+    elif (payload := messages_in(value, row, name, kind)) is not None and payload.messages:
+        row.take(name)
+        return payload
+    elif isinstance(value, dict | list):
+        row.warn("neither a text nor messages, read as its JSON", name)
+    row.take(name)
+    return Payload((kind(as_text(value) if text is None else text),))
+
+
+def _must_suffice(
+    messages: Sequence[Message], known: JsonObject, rest: JsonObject, lost: Sequence[TraceWarning]
+) -> None:
+    """Checks that a row has what it needs, and that no column of another system has it instead.
+
+    Raises:
+        TraceError: It does not; says which columns to rename.
+    """
+    answered = any(isinstance(message, AIMessage) for message in messages)
+    there = {
+        "input": any(message.text.strip() for message in messages if not isinstance(message, AIMessage)),
+        "response": answered,
+        "reference": answered or not known.keys().isdisjoint(_KNOWN),
+    }
+    renamed = {theirs: ours for theirs in rest if not there.get(ours := MEANT.get(theirs, ""), True)}
+    if renamed:
+        lacking = " and no ".join(dict.fromkeys(renamed.values()))
+        if "input" in renamed.values() and messages:  # there is such a column, which is blank
+            renamed["input"] = "context"
+        columns = " ".join(f"--column {theirs}={ours}" for theirs, ours in renamed.items())
+        raise TraceError(f"no {lacking} in this row; if it has another name: {columns}")
+    if not messages and (lost or rest.keys().isdisjoint(_SUFFICIENT)):
+        found = listed(f"{one.where}: {one.found}" for one in lost) or f"found the columns {', '.join(map(repr, rest))}"
+        needed = "what was asked or answered ('input', 'response'), a prediction, a ranking or measured numbers"
+        raise TraceError(f"a row needs {needed}; {found}")

@@ -346,8 +346,8 @@ def test_lines_that_cannot_be_read_are_kept_and_told():
             "a row that cannot be read, kept in extra: rows[1].message.content: expected a text or a list of blocks, found 5",
             "rows[1]",
         ),
-        ("4 lines that are no rows of a session, kept in extra", None),
-        ("rows of kinds that are not read, kept in extra: 1 file-history-snapshot", None),
+        ("4 lines that are no rows of a session, kept in extra", "rows"),
+        ("rows of kinds that are not read, kept in extra: 1 file-history-snapshot", "rows"),
     ]
     assert all(any(json.dumps(one) in json.dumps(kept) for kept in trace.extra["rows"]) for one in ("x", [1], {"a": 1}))
     assert broken[0] in trace.extra["rows"]

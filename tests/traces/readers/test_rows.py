@@ -1,14 +1,15 @@
 """Rows of datasets."""
 
+import json
 import re
 
 import pytest
 
 from judgekit.errors import TraceError
-from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage
+from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, Usage
 from judgekit.traces.readers.rows import RowsReader
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import Trace
+from judgekit.traces.trace import Trace, TraceWarning
 
 READER = RowsReader()
 
@@ -64,21 +65,197 @@ def test_a_row_with_all_that_it_may_have():
         ({"output": "a"}, [AIMessage("a")]),
         ({"response": "a", "output": "a"}, [AIMessage("a")]),
         ({"response": None, "output": "a"}, [AIMessage("a")]),
-        ({"reference": "r"}, []),
-        ({"input": {"q": "é"}, "output": ["a", 1]}, [HumanMessage('{"q": "é"}'), AIMessage('["a", 1]')]),
+        ({"ranking": {"retrieved": ["d"], "relevance": {}}}, []),
         ({"input": 0, "output": False}, [HumanMessage("0"), AIMessage("false")]),
-        ({"input": []}, [HumanMessage("[]")]),
         (
             {"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "output": "a"},
             [SystemMessage("s"), HumanMessage("q"), AIMessage("a")],
         ),
-        ({"input": [{"messages": [{"role": "user"}]}]}, [HumanMessage('[{"messages": [{"role": "user"}]}]')]),
     ],
 )
 def test_what_was_asked_and_answered_becomes_a_conversation(row, messages):
     sample = read(row)
     assert list(sample.trace.messages) == messages
-    assert (sample.id, sample.fields) == ("3", {})
+    assert (sample.id, sample.fields, sample.trace.warnings) == ("3", {}, ())
+
+
+ONE = "an object with one text, read as that text"
+JSON = "neither a text nor messages, read as its JSON"
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "warning"),
+    [
+        ({"question": "2+2?"}, "2+2?", ONE),
+        ({"question": "2+2?", "unit": "m"}, '{"question": "2+2?", "unit": "m"}', JSON),
+        ({"number": 4}, '{"number": 4}', JSON),
+        (["a", 1], '["a", 1]', JSON),
+        ([], "[]", JSON),
+        ({}, "{}", JSON),
+        ({"type": "unknown", "text": "a", "n": 1}, '{"type": "unknown", "text": "a", "n": 1}', JSON),
+    ],
+)
+def test_an_object_is_its_one_text_or_its_json_with_a_warning(value, text, warning):
+    trace = read({"input": value, "response": value}).trace
+    assert [(message.role, message.text) for message in trace.messages] == [("user", text), ("assistant", text)]
+    assert trace.warnings == (TraceWarning(warning, where="input"), TraceWarning(warning, where="response"))
+
+
+ASKED = {"role": "user", "content": "Where is order 7?"}
+CALLED = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "find_order", "arguments": '{"id": 7}'}}],
+}
+SAID = {"role": "assistant", "content": "It was sent."}
+CALL = ToolCall("find_order", {"id": 7}, id="c1")
+CALLING = {
+    "message": CALLED,
+    "list of messages": [CALLED],
+    "messages": {"messages": [CALLED]},
+    "response": {"choices": [{"index": 0, "message": CALLED, "finish_reason": "tool_calls"}], "model": "m"},
+    "choices": [{"index": 0, "message": CALLED, "finish_reason": "tool_calls"}],
+    "anthropic blocks": [{"type": "tool_use", "id": "c1", "name": "find_order", "input": {"id": 7}}],
+    "anthropic message": {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "c1", "name": "find_order", "input": {"id": 7}}],
+    },
+    "responses items": [{"type": "function_call", "call_id": "c1", "name": "find_order", "arguments": '{"id": 7}'}],
+    "bedrock message": {
+        "role": "assistant",
+        "content": [{"toolUse": {"toolUseId": "c1", "name": "find_order", "input": {"id": 7}}}],
+    },
+    "langchain message": {
+        "type": "ai",
+        "data": {"content": "", "tool_calls": [{"name": "find_order", "args": {"id": 7}, "id": "c1"}]},
+    },
+    "gemini content": {
+        "role": "model",
+        "parts": [{"functionCall": {"id": "c1", "name": "find_order", "args": {"id": 7}}}],
+    },
+}
+
+
+@pytest.mark.parametrize("output", CALLING.values(), ids=list(CALLING))
+@pytest.mark.parametrize("write", [lambda value: value, json.dumps], ids=["as it is", "as JSON"])
+def test_calls_in_an_output_are_calls_in_the_format_of_any_provider(output, write):
+    trace = read({"input": [ASKED], "output": write(output)}).trace
+    asked, called = trace.messages
+    assert (asked.role, asked.text, called.role) == ("user", "Where is order 7?", "assistant")
+    assert [(call.name, call.args, call.id) for call in called.tool_calls] == [(CALL.name, CALL.args, CALL.id)]
+    told = [] if write(output) is output else ["JSON text that holds messages, read as these"]
+    assert [warning.found for warning in trace.warnings] == told
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        SAID,
+        [SAID],
+        {"choices": [{"message": SAID}]},
+        [{"index": 0, "message": SAID}],
+        [{"type": "text", "text": "It was sent."}],
+        {"type": "text", "text": "It was sent."},
+        [{"type": "output_text", "text": "It was sent."}],
+        {"id": "r", "object": "response", "output": [{"type": "message", **SAID}]},
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "It was sent."}]}}]},
+        {"output": {"message": {"role": "assistant", "content": [{"text": "It was sent."}]}}, "stopReason": "end_turn"},
+        {"messages": [ASKED, SAID]},  # all of the conversation
+    ],
+)
+def test_an_output_in_the_format_of_a_provider_is_its_text(output):
+    messages = read({"input": {"messages": [ASKED]}, "output": output}).trace.messages
+    assert [(message.role, message.text) for message in messages] == [
+        ("user", "Where is order 7?"),
+        ("assistant", "It was sent."),
+    ]
+
+
+def test_an_answer_that_is_json_stays_the_text_that_it_is():
+    for text in ('{"status": "sent"}', '[{"a": 1}]', '{"answer": "Paris"}', "[1, 2", '{"messages": 5}'):
+        trace = read({"input": "q", "output": text}).trace
+        assert (trace.response, trace.warnings) == (text, ())
+
+
+def test_tools_and_usage_of_a_request_and_its_response_come_along():
+    request = {"model": "m", "messages": [ASKED], "tools": [{"type": "function", "function": {"name": "find_order"}}]}
+    response = {"model": "m-1", "choices": [{"message": SAID}], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+    trace = read({"input": request, "output": response}).trace
+    assert [tool.name for tool in trace.tools] == ["find_order"]
+    assert (trace.messages[-1].model, trace.messages[-1].usage) == ("m-1", Usage(input_tokens=3, output_tokens=2))
+    assert trace.messages[-1].extra == {"request": {"model": "m"}}
+
+
+UNREAD = "a column of another evaluation system, which is not read"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "found"),
+    [
+        ("expected", "r", "a column that is not read; if it is the reference: --column expected=reference"),
+        ("ideal", ["r"], "a column that is not read; if it is the reference: --column ideal=reference"),
+        ("retrieval_context", ["d"], "a column that is not read; if it is the documents: --column retrieval_context="),
+        ("question", "q", "a column that is not read; if it is the input: --column question=input"),
+        ("scores", {"correct": 1}, UNREAD),
+        ("observations", [{"type": "SPAN"}], UNREAD),
+        ("trace_id", "t", UNREAD),
+        ("traceId", "t", UNREAD),
+        ("parent_run_id", "t", UNREAD),
+        ("span_attributes", {"name": "llm"}, UNREAD),
+        ("error", "timeout", UNREAD),
+        ("expected_turns", 5, UNREAD),
+        ("Score", 1, UNREAD),
+        ("history", [{"role": "user", "content": "Hi"}], "messages or tool calls that are not read, found 1"),
+        ("steps", [{"tool_calls": [{"name": "f", "args": {}}]}], "messages or tool calls that are not read, found 1"),
+    ],
+)
+def test_a_column_of_another_system_is_named_in_a_warning(column, value, found):
+    sample = read({"input": "a", "response": "b", column: value})
+    assert sample.fields == {column: value}
+    [warning] = sample.trace.warnings
+    assert warning.found.startswith(found)
+    assert warning.where == column
+
+
+def test_a_column_of_ones_own_is_kept_without_a_word():
+    row = {"language": "en", "difficulty": 3, "tags": ["a"], "topic": {"name": "refunds", "id": 5}, "turn": 1}
+    sample = read({"input": "a", "response": "b", **row})
+    assert (sample.fields, sample.trace.warnings) == (row, ())
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (
+            {"input": "q", "actual_output": "a", "expected_output": "e"},
+            "no response in this row; if it has another name: --column actual_output=response",
+        ),
+        (
+            {"question": "q", "answer": "a"},
+            "no input and no response in this row; if it has another name: --column question=input --column answer=response",
+        ),
+        (
+            {"instruction": "Say hi", "input": "", "output": "hi"},
+            "no input in this row; if it has another name: --column instruction=input --column input=context",
+        ),
+        (
+            {"input": "q", "expectedOutput": "e"},
+            "no reference in this row; if it has another name: --column expectedOutput=reference",
+        ),
+        ({"reference": "r"}, "a row needs what was asked or answered ('input', 'response'), a prediction, a ranking"),
+        ({"label": "l", "subset": "s"}, "a row needs what was asked or answered"),
+        ({"reference": "r", "log": [{"role": "user", "content": "q"}]}, "a row needs what was asked or answered"),
+        (
+            {"results": [{"score": 1}], "sample": {"input": [{"role": "user", "content": "q"}]}},
+            "a row needs what was asked or answered ('input', 'response'), a prediction, a ranking or measured numbers; sample: a column",
+        ),
+    ],
+)
+def test_a_row_that_lacks_what_it_needs_says_which_column_to_rename(row, found):
+    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+        read(row)
+    assert READER.recognises(row)
 
 
 def test_a_row_without_a_response_has_none_and_an_empty_one_is_empty():
@@ -105,7 +282,7 @@ def test_a_row_without_a_response_has_none_and_an_empty_one_is_empty():
     ],
 )
 def test_the_reference_is_a_text_or_a_list_or_else_the_expected_output(row, reference, references):
-    sample = read(row)
+    sample = read({**row, "response": "a"})
     assert (sample.reference, sample.references) == (reference, references)
     assert sample.fields == {name: row[name] for name in ("expected_output",) if name in row}
 
@@ -140,17 +317,17 @@ NAN = float("nan")
             "two responses that differ: 'response' is 'a' and 'output' is 'b'; keep one",
         ),
         ({"reference": ["a"], "references": ["b"]}, "'reference' is a list, and there are 'references' too; keep one"),
-        ({"reference": {"a": 5}}, "reference: Input should be a valid string, found {'a': 5}"),
-        ({"reference": ["a", {}]}, "references[1]: Input should be a valid string, found {}"),
-        ({"label": ["a"]}, "label: Input should be a valid string, found ['a']"),
-        ({"label": NAN}, "label: Input should be a valid string, found nan"),
+        ({"response": "a", "reference": {"a": 5}}, "reference: Input should be a valid string, found {'a': 5}"),
+        ({"response": "a", "reference": ["a", {}]}, "references[1]: Input should be a valid string, found {}"),
+        ({"response": "a", "label": ["a"]}, "label: Input should be a valid string, found ['a']"),
+        ({"response": "a", "label": NAN}, "label: Input should be a valid string, found nan"),
         ({"task_time": "soon"}, "task_time: expected a finite number, found 'soon'"),
         ({"task_quality": NAN}, "task_quality: expected a finite number, found nan"),
         ({"task_quality": 10**400}, "task_quality: expected a finite number, found 1000"),
         ({"original_score": True}, "original_score: expected a finite number, found True"),
         ({"fields": 5, "label": "a"}, "fields: expected an object, found 5"),
         ({"fields": [], "task_time": 5}, "fields: expected an object, found []"),
-        ({"prediction_score": NAN}, "prediction_score: Input should be a finite number, found nan"),
+        ({"response": "a", "prediction_score": NAN}, "prediction_score: Input should be a finite number, found nan"),
         ({"ranking": {"retrieved": ["d"], "relevance": {"d": NAN}}}, "ranking.relevance.d: Input should be a finite"),
         ({"input": [{"role": "robot"}]}, "input: messages[0].role: expected one of system, developer, user, "),
         ("text", "expected an object, found 'text'"),

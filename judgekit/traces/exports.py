@@ -1,0 +1,84 @@
+"""What exports of tracing and evaluation systems have around their records: pages, and traces in several records."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, number_of
+from judgekit.traces.message import JsonObject
+
+_HELD = ("data", "events")
+_CURSORS = ("next_cursor", "nextCursor", "cursor", "next", "next_page_token", "nextPageToken")
+_MARKS = frozenset((*_CURSORS, "has_more", "hasMore", "meta", "pagination"))
+_BESIDE = _MARKS | {"object", "first_id", "last_id", "total", "totalItems", "count", "limit", "page", "status"}
+_TRACES = ("trace_id", "traceId", "root_span_id", "rootSpanId")
+_PARENTS = (
+    *(
+        "parent_run_id",
+        "parent_observation_id",
+        "parentObservationId",
+        "parent_span_id",
+        "parentSpanId",
+        "span_parents",
+    ),
+    *("parent_id", "parentId"),
+)
+
+
+class Page(NamedTuple):
+    """The records of one page that a REST API answered, and whether it said that there are more."""
+
+    records: list[JsonValue]
+    has_more: bool
+
+
+def page_of(value: JsonValue) -> Page | None:
+    """Returns the records of a page such as ``{"data": [...], "next_cursor": ...}``; ``None`` if the value is none."""
+    if not isinstance(value, dict) or _MARKS.isdisjoint(value):
+        return None
+    held = [name for name in _HELD if isinstance(value.get(name), list)]
+    if len(held) != 1 or not value.keys() <= {*held, *_BESIDE}:
+        return None
+    records, meta = value[held[0]], value.get("meta") or value.get("pagination")
+    places = (value, meta) if isinstance(meta, dict) else (value,)
+    return Page(records, any(map(_continues, places))) if isinstance(records, list) else None
+
+
+def _continues(place: JsonObject) -> bool:
+    page, pages = place.get("page"), place.get("totalPages") or place.get("total_pages")
+    more = isinstance(page, int) and isinstance(pages, int) and page < pages
+    return more or any(place.get(name) for name in (*_CURSORS, "has_more", "hasMore"))
+
+
+def names_trace(record: JsonValue | TraceError) -> bool:
+    """Returns whether a record says to which trace, or to which parent, it belongs."""
+    return isinstance(record, dict) and any(record.get(name) for name in (*_TRACES, *_PARENTS))
+
+
+def must_be_whole(records: Iterable[JsonValue | TraceError]) -> None:
+    """Checks that no trace is spread over several records, each of which would count as a sample.
+
+    Raises:
+        TraceError: One is; says how many, and what to do.
+    """
+    traces = Counter(trace for record in records if isinstance(record, dict) and (trace := _trace(record)))
+    parts = sum(times for times in traces.values() if times > 1)
+    if parts:
+        spread = number_of(sum(times > 1 for times in traces.values()), "trace")
+        raise TraceError(
+            f"{parts:,} of {traces.total():,} records are parts of {spread}, and would count as samples of their own; "
+            "export whole traces, or root runs alone; if each is a conversation of its own, "
+            "make the trace their group: --column trace_id=group (or traceId=group)"
+        )
+
+
+def _trace(record: JsonObject) -> str | None:
+    """The trace of a record, or its parent, for whose record this is its own id."""
+    for name in (*_TRACES, *_PARENTS, "id"):
+        value = record.get(name)
+        value = value[0] if isinstance(value, list) and value else value
+        if isinstance(value, str | int) and value != "":
+            return str(value)
+    return None
