@@ -18,7 +18,7 @@ from judgekit.traces.blocks.gemini import completed, read_content, read_function
 from judgekit.traces.found import Found
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.readers.adk import moment, read_events
-from judgekit.traces.readers.foreign import first_of, items, sample_from
+from judgekit.traces.readers.foreign import first_of, group_of, items, sample_from
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
@@ -103,9 +103,18 @@ def _result(row: Found, index: int) -> Sample:
         index,
         {"messages": messages, "labels": _labels(row)},
         identity=row.identity("session_id", "sessionId") or case,
-        group=case,
+        group=group_of(case, _eval_set(row)),
         **_references(expected),
     )
+
+
+def _eval_set(row: Found) -> str | None:
+    """Return the id of the set that a case is from, which the case or the whole result names."""
+    about = row.peek("eval_set_result")
+    whole = about if isinstance(about, dict) else {}
+    names = ("eval_set_id", "evalSetId")
+    found = [*map(row.peek, names), *map(whole.get, names)]
+    return next((name for name in found if isinstance(name, str) and name), None)
 
 
 def _references(expected: Sequence[_Expected]) -> dict[str, object]:

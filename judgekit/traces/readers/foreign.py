@@ -101,6 +101,11 @@ def unbatched(record: JsonValue) -> JsonValue:
     return {**beside, **made, "batch": left} if len(made) > 1 else record
 
 
+def group_of(identity: str | None, within: str | None) -> str | None:
+    """Return the name of a group: the id of a task, and before it the domain or data set whose tasks it is one of."""
+    return f"{within} {identity}" if identity and within else identity
+
+
 def unpaired(messages: Sequence[Message]) -> list[TraceWarning]:
     """A warning for each tool result that answers no call."""
     return [TraceWarning(_NO_CALL, where=f"messages[{index}]") for index in pair_results(messages).orphans]

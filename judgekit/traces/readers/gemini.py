@@ -104,11 +104,11 @@ def _by_candidate(row: JsonValue) -> list[JsonValue]:
     if numbers in ([], [0]):
         return [row]
     records: list[JsonValue] = []
-    for number in numbers:
+    for position, number in enumerate(numbers):
         own = [_only(chunk, found.get(number, [])) for chunk, found in zip(chunks, by_chunk, strict=True)]
         whole = own if isinstance(response, list) else own[0]
         about = whole if response is record and isinstance(whole, dict) else {**record, "response": whole}
-        records.append({**about, "candidate": number})
+        records.append({**about, "candidate": position})
     return records
 
 

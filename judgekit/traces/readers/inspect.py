@@ -16,7 +16,7 @@ from judgekit.traces.blocks.openai_chat import read_tools
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import AIMessage, JsonObject, Message
-from judgekit.traces.readers.foreign import first_of, items, sample_from, unpaired
+from judgekit.traces.readers.foreign import first_of, group_of, items, sample_from, unpaired
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, ToolDefinition, Trace
 
@@ -85,7 +85,7 @@ class InspectReader:
             "children": _children(events, {str(message.get("id")): message for message in raw}, sample),
         }
         _leave_out(sample, events)
-        return sample_from(row, index, trace, identity=name, **_known(sample, identity))
+        return sample_from(row, index, trace, identity=name, **_known(sample, _group(row, identity)))
 
 
 def _is_log(value: JsonValue) -> bool:
@@ -102,10 +102,21 @@ def _samples(log: JsonValue) -> list[JsonValue]:
 
 
 def _epochs(row: Found) -> int:
-    value = row.peek("header")
-    for name in ("eval", "config", "epochs"):
-        value = value.get(name) if isinstance(value, dict) else None
+    value = _in_header(row, "eval", "config", "epochs")
     return value if isinstance(value, int) else 1
+
+
+def _group(row: Found, identity: str | None) -> str | None:
+    """Return the name of the group of a sample's epochs: the samples of many tasks are counted from 1."""
+    task = _in_header(row, "eval", "task")
+    return group_of(identity, task if isinstance(task, str) else None)
+
+
+def _in_header(row: Found, *names: str) -> JsonValue:
+    value = row.peek("header")
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _objects(value: JsonValue) -> list[JsonObject]:

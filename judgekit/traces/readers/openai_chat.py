@@ -120,7 +120,7 @@ def _choices(row: JsonValue) -> list[JsonValue]:
     if not isinstance(choices, list) or not _hold_messages(choices) or len(choices) == 1:
         return [row]
     name = Found(row).identity("id") or Found(reply).identity("id")
-    name = name or hashlib.sha256(repr(choices).encode(errors="replace")).hexdigest()[:12]
+    name = name or hashlib.sha256(repr(row).encode(errors="replace")).hexdigest()[:12]
     records: list[JsonValue] = []
     for number, choice in enumerate(choices):
         one: JsonObject = {**reply, "choices": [choice], "usage": None if number else reply.get("usage")}

@@ -4,24 +4,35 @@
  "simulations": [{"id", "task_id", "trial", "reward_info": {...}, "messages": [...]}]}
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import get_args
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.traces.blocks.openai_chat import read_message, read_usage
+from judgekit.traces.equality import canonical_json
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject, Message, Requestor
-from judgekit.traces.readers.foreign import first_of, items, must_be_object, sample_from
+from judgekit.traces.readers.foreign import first_of, group_of, items, must_be_object, sample_from
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
+
+_SOLO = frozenset(("llm_agent_solo", "dummy_user"))
+"""How files name an agent that works without a user, and the user's stand-in."""
 
 
 class Tau2Reader:
     """Result files of tau2-bench.
 
-    The expected calls are the agent's and the user's. The rest of the task stands in the sample's metadata, the agent's
-    policy and settings in the trace's. Rewards and the benchmark's verdict on each action are labels.
+    The expected calls are the agent's and the user's, or, in a run without a user, the agent's alone. The rest of the
+    task stands in the sample's metadata, the agent's policy and settings in the trace's. Rewards and the benchmark's
+    verdict on each action are labels.
+
+    The benchmark checks a simulation for all actions of its task, or for none. Where the checks name other actions, the
+    file holds another version of the task: the expected calls are those of the checks, and the task stays in ``extra``.
+    In such a file, a simulation that was not checked has references only if a checked trial confirms its task.
     """
 
     name = "tau2"
@@ -33,43 +44,63 @@ class Tau2Reader:
         return _is_file(value) or _is_simulation(value) or _is_simulation(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Each simulation with its task and what else all of the file share; simulations and messages alone as they are."""
+        """Return each simulation with its task and what all of the file share, or a single one as it is.
+
+        A task is doubted if the simulation was checked for other actions; or if it was not checked, nothing confirms its
+        task, and another simulation of the file contradicts its own.
+        """
         if not _is_file(document):
             return [document] if _is_simulation(document) else items(document)
         file = must_be_object(document)
         shared = {name: value for name, value in file.items() if name not in ("simulations", "tasks")}
-        tasks, simulations = file.get("tasks"), file.get("simulations")
+        tasks, found = file.get("tasks"), file.get("simulations")
         by_id = {
             str(task.get("id")): task for task in (tasks if isinstance(tasks, list) else ()) if isinstance(task, dict)
         }
+        simulations = found if isinstance(found, list) else []
+        named = [(one, str(one.get("task_id")) if isinstance(one, dict) else "") for one in simulations]
+        trials = [(one, name, _agrees(one, by_id.get(name))) for one, name in named]
+        confirmed, refuted = ({name for _, name, agrees in trials if agrees is verdict} for verdict in (True, False))
+        doubted = by_id.keys() - (confirmed - refuted) if refuted else set[str]()
         return [
             {
                 **shared,
                 "simulation": simulation,
-                "task": by_id.get(str(simulation.get("task_id"))) if isinstance(simulation, dict) else None,
+                "task": by_id.get(name),
+                "task_doubted": not agrees and name in doubted,
             }
-            for simulation in (simulations if isinstance(simulations, list) else ())
+            for simulation, name, agrees in trials
         ]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One simulation, named by its task and trial; messages alone have no name."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
+        raw = row.peek("simulation") or record
+        checked = [Found(action, "reward_info.action_checks", row.warnings) for action in _checked(raw)]
+        doubted = row.take("task_doubted") is True or _agrees(raw, row.peek("task")) is False
         simulation = row.object("simulation") if "simulation" in row else row
         if simulation is None:
             raise row.unfit("simulation", "an object")
         task_id, trial = simulation.identity("task_id"), simulation.count("trial")
         if task_id is None and simulation is not row:
             raise simulation.unfit("task_id", "the id of a task")
-        messages = [_message(message) for message in simulation.objects("messages")]
+        info, found = row.object("info") or Found({}), simulation.objects("messages")
+        solo = _is_solo(info, found)
+        messages = [_message(message, solo=solo) for message in found]
         if not messages:
             raise TraceError("holds no messages")
-        if (given := row.object("task")) is None and task_id is not None:
-            row.warn(f"no task {task_id!r}, so that what was expected is unknown", "tasks")
-        task = given or Found({})
+        given = row.object("task")
+        instead = "the calls that were checked are expected" if checked else "what was expected is unknown"
+        if doubted:
+            whose = "this simulation was" if checked else "others of the file were"
+            row.warn(f"{whose} checked for other calls than the task names; it stays in extra, and {instead}", "task")
+        elif given is None and task_id is not None:
+            row.warn(f"no task {task_id!r}, so that {instead}", "tasks")
+        task = Found({}) if doubted or given is None else given
         task.take("id")
         criteria = task.object("evaluation_criteria") or Found({})
-        expected = None if "actions" not in criteria else [_action(action) for action in criteria.objects("actions")]
-        info = row.object("info") or Found({})
+        actions = criteria.objects("actions") if "actions" in criteria else checked or None
+        expected = None if actions is None else [_action(action, solo=solo) for action in actions]
         environment = info.object("environment_info") or Found({})
         about = {"policy": environment.text("policy"), "agent": info.take("agent_info")}
         reward = simulation.object("reward_info")
@@ -87,10 +118,17 @@ class Tau2Reader:
             "labels": [] if reward is None else _labels(reward),
             "metadata": {key: value for key, value in about.items() if value},
         }
+        domain, beside = environment.text("domain_name"), row.peek("domain")
+        within = domain or (beside if isinstance(beside, str) else None)
+        if task_id is not None and not within:
+            row.warn(f"no domain, so that task {task_id!r} of any other domain would be of the same group", "info")
+        group = group_of(task_id, within)
+        if group and doubted:
+            group += " (another version)"
         known: dict[str, object] = {
             "reference_tool_calls": expected,
-            "group": task_id,
-            "domain": environment.text("domain_name"),
+            "group": group,
+            "domain": domain,
         }
         known = {field: value for field, value in known.items() if value is not None}
         if simulation is not row or given is not None:
@@ -119,13 +157,56 @@ def _is_telling(message: JsonValue) -> bool:
     return "turn_idx" in message or (isinstance(first, dict) and "requestor" in first)
 
 
-def _message(found: Found) -> Message:
+def _is_solo(info: Found, messages: Sequence[Found]) -> bool:
+    """Return whether the agent works without a user, and so makes the user's calls too.
+
+    The file names the agent or the stand-in of the user; else no user speaks, although the agent calls tools.
+    """
+    sides = [info.peek(name) for name in ("agent_info", "user_info")]
+    named = {str(side.get("implementation")) for side in sides if isinstance(side, dict)}
+    if not named.isdisjoint(_SOLO):
+        return True
+    silent = all(message.peek("role") != "user" for message in messages)
+    return silent and any(message.peek("tool_calls") for message in messages)
+
+
+def _checked(simulation: JsonValue) -> list[JsonObject]:
+    """Return the actions that a simulation was checked for, if all of them are there in full."""
+    reward = simulation.get("reward_info") if isinstance(simulation, dict) else None
+    checks = reward.get("action_checks") if isinstance(reward, dict) else None
+    found = [one.get("action") if isinstance(one, dict) else None for one in items(checks)]
+    actions = [one for one in found if isinstance(one, dict)]
+    in_full = all(isinstance(one.get("name"), str) and isinstance(one.get("arguments"), dict) for one in actions)
+    return actions if in_full and len(actions) == len(found) else []
+
+
+def _agrees(simulation: JsonValue, task: JsonValue) -> bool | None:
+    """Return whether a simulation was checked for the actions of a task; ``None`` if there is nothing to compare.
+
+    Ids, places and notes of actions may differ.
+    """
+    checked = _checked(simulation)
+    if not checked or not isinstance(task, dict):
+        return None
+    criteria = task.get("evaluation_criteria")
+    actions = criteria.get("actions") if isinstance(criteria, dict) else None
+    return Counter(map(_content, checked)) == Counter(map(_content, actions if isinstance(actions, list) else ()))
+
+
+def _content(action: JsonValue) -> str:
+    if not isinstance(action, dict):
+        return ""
+    fields = [action.get(name) for name in ("name", "arguments", "compare_args")]
+    return canonical_json([*fields, action.get("requestor") or "assistant"])
+
+
+def _message(found: Found, *, solo: bool) -> Message:
     about: dict[str, object] = {"timestamp": found.moment("timestamp")}
     role = found.peek("role")
     if role == "tool":  # its id is the id of the call that it answers
         if "requestor" in found and found.peek("requestor") not in get_args(Requestor):
             raise found.unfit("requestor", "'assistant' or 'user'")
-        requestor = found.take("requestor") or "assistant"
+        requestor = "assistant" if solo else found.take("requestor") or "assistant"
         about |= {"tool_call_id": found.identity("id"), "is_error": found.flag("error"), "requestor": requestor}
     elif role == "assistant":
         reply = found.object("raw_data") or Found({})
@@ -134,7 +215,7 @@ def _message(found: Found) -> Message:
     return read_message(found).model_copy(update=about)
 
 
-def _action(found: Found) -> JsonObject:
+def _action(found: Found, *, solo: bool) -> JsonObject:
     if not isinstance(found.peek("arguments"), dict):
         raise found.unfit("arguments", "an object")
     return {
@@ -142,7 +223,7 @@ def _action(found: Found) -> JsonObject:
         "args": found.take("arguments"),
         "id": found.identity("action_id"),
         "compare_args": found.take("compare_args"),
-        "requestor": found.take("requestor") or "assistant",
+        "requestor": "assistant" if solo else found.take("requestor") or "assistant",
         "extra": found.leftover(),
     }
 

@@ -143,7 +143,7 @@ def test_a_turn_where_no_call_is_expected_is_told_from_one_of_which_nothing_is_k
 def test_a_result_gives_what_was_done_beside_what_was_expected(document):
     assert detect(document).name == "adk-eval"
     samples = [READER.sample(record, index) for index, record in enumerate(READER.records(document))]
-    assert [(sample.id, sample.group) for sample in samples] == [("s1", "c1"), ("s2", "c1")]
+    assert [(sample.id, sample.group) for sample in samples] == [("s1", "set c1"), ("s2", "set c1")]
     sample = samples[0]
     assert [(message.role, message.text) for message in sample.trace.messages] == [
         ("user", "Roll a die"),
@@ -169,6 +169,18 @@ def test_a_result_gives_what_was_done_beside_what_was_expected(document):
         ["eval_metric_result_per_invocation[0].actual_invocation.intermediate_data"],
         ["evalMetricResultPerInvocation[0].actualInvocation.intermediateData"],
     )
+
+
+def test_cases_of_two_sets_with_one_id_are_two_groups():
+    [result, _] = RESULTS["eval_case_results"]
+    documents = [
+        {**RESULTS, "eval_set_id": "other"},
+        {**result, "eval_set_id": "own"},
+        camel({**result, "eval_set_id": "own"}),
+        {**result, "eval_set_id": ""},
+    ]
+    samples = [READER.sample(READER.records(document)[0], 0) for document in documents]
+    assert [sample.group for sample in samples] == ["other c1", "own c1", "own c1", "c1"]
 
 
 @pytest.mark.parametrize(

@@ -372,6 +372,13 @@ def test_streamed_candidates_are_told_apart_by_their_index():
     assert [(sample.id, sample.trace.response) for sample in samples] == [("r#0", "xy"), ("r#1", "ab")]
 
 
+def test_streamed_candidates_without_the_first_are_of_no_other_responses_group():
+    part = {"content": {"parts": [{"text": "a"}]}}
+    streams = [{"response": [{"candidates": [{**part, "index": 1}]}] * 2} for _ in range(2)]
+    samples = [READER.sample(record, index) for index, record in enumerate(READER.records(streams))]
+    assert [(sample.id, sample.group) for sample in samples] == [("0#0", "0"), ("1#0", "1")]
+
+
 def test_responses_in_a_list_are_not_chunks():
     responses = [{**RESPONSE, "candidates": RESPONSE["candidates"][:1], "responseId": name} for name in "ab"]
     assert [READER.sample(record, 0).id for record in READER.records(responses)] == ["a", "b"]

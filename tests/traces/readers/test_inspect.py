@@ -131,10 +131,18 @@ def test_the_messages_of_a_sample():
     )
 
 
+def test_samples_of_two_tasks_with_one_id_are_two_groups_and_a_sample_alone_is_named_by_its_id():
+    headers = [
+        {**HEADER, "eval": eval_} for eval_ in ({"task": "sums"}, {"task": "products"}, {"task": ["sums"]}, None)
+    ]
+    samples = [READER.sample({"header": header, "sample": SAMPLE}, 0) for header in headers]
+    assert [sample.group for sample in (*samples, READER.sample(SAMPLE, 0))] == ["sums 5", "products 5", "5", "5", "5"]
+
+
 def test_what_a_log_knows_of_a_sample_comes_along():
     [record] = READER.records(LOG)
     sample = READER.sample(record, 0)
-    assert (sample.id, sample.group, sample.trace.id) == ("5#2", "5", "U")
+    assert (sample.id, sample.group, sample.trace.id) == ("5#2", "sums 5", "U")
     assert (sample.reference, sample.references, sample.metadata) == (None, ("3", "three"), {"level": 1})
     assert sample.trace.labels == (
         Label("match", "C", source="benchmark", reason="it is"),

@@ -713,6 +713,12 @@ def test_calls_in_chunks_are_told_apart(deltas):
     assert [(one.call.name, one.call.args) for one in sample.trace.tool_calls()] == [("f", {"a": 1}), ("g", {})]
 
 
+def test_the_same_choices_for_two_requests_are_two_groups():
+    choices = [{"message": assistant(content=text)} for text in ("yes", "no")]
+    rows = [{"messages": [{**HI, "content": text}], "choices": choices} for text in ("1 < 2?", "2 < 1?")]
+    assert len({sample.group for sample in samples_of(rows)}) == 2
+
+
 def test_streamed_choices_are_samples_of_one_group():
     stream = [chunk({"content": text}) for text in ("a", "b", "c", "d")]
     for number, one in enumerate(stream):

@@ -94,7 +94,7 @@ def test_a_simulation_becomes_a_sample():
     simulation = FILE["simulations"][0]
     assert sample_of(FILE) == Sample(
         id="4#2",
-        group="4",
+        group="airline 4",
         domain="airline",
         reference_tool_calls=[
             ExpectedCall("f", {"a": 1}, id="a0", extra={"info": "i"}),
@@ -173,13 +173,13 @@ def test_simulations_and_their_messages_alone_are_recognised(tmp_path, forgotten
 
 def test_what_the_benchmark_says_goes_before_what_stands_beside():
     sample = sample_of({**FILE, "group": "x", "domain": "y", "label": "z"})
-    assert (sample.group, sample.domain, sample.label) == ("4", "airline", "z")
+    assert (sample.group, sample.domain, sample.label) == ("airline 4", "airline", "z")
 
 
 def test_the_id_of_a_task_may_be_a_number():
     [simulation] = FILE["simulations"]
     sample = sample_of({**FILE, "simulations": [{**simulation, "task_id": 4}]})
-    assert (sample.group, len(sample.reference_tool_calls)) == ("4", 3)
+    assert (sample.group, len(sample.reference_tool_calls)) == ("airline 4", 3)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +211,221 @@ def test_an_expected_call_that_cannot_be_read_is_an_error(action, found):
     task = {"id": "4", "evaluation_criteria": {"actions": [action]}}
     with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
         sample_of({**FILE, "tasks": [task]})
+
+
+def action(name: str, **more: object) -> dict:
+    return {"action_id": name, "name": name, "arguments": {}, "info": None, "compare_args": None, **more}
+
+
+def checked(*actions: dict, task_id: str = "4", **more: object) -> dict:
+    """A simulation that was checked for these actions, and that ended early without any."""
+    checks = [{"action": one, "action_match": True, "action_reward": 1.0} for one in actions] or None
+    return {"task_id": task_id, "messages": HI, "reward_info": {"reward": 1.0, "action_checks": checks}, **more}
+
+
+def tasks(**actions: list[dict] | None) -> list[dict]:
+    return [{"id": name[1:], "ticket": "t", "evaluation_criteria": {"actions": one}} for name, one in actions.items()]
+
+
+SOLO = {
+    "info": {
+        "environment_info": {"domain_name": "telecom", "policy": "Be nice"},
+        "agent_info": {"implementation": "llm_agent_solo", "llm": "gpt-4.1"},
+        "user_info": {"implementation": "dummy_user"},
+    },
+    "tasks": tasks(_7=[action("toggle", requestor="user"), action("reboot", requestor="user"), action("refuel")]),
+    "simulations": [
+        checked(
+            action("toggle", requestor="user"),
+            task_id="7",
+            messages=[
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"id": "c", "name": "toggle", "arguments": {}, "requestor": "assistant"}],
+                    "turn_idx": 0,
+                },
+                {"role": "tool", "id": "c", "content": "on", "requestor": "assistant", "error": False},
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"id": "d", "name": "reboot", "arguments": {}, "requestor": "user"}],
+                },
+                {"role": "tool", "id": "d", "content": "off", "requestor": "user", "error": False},
+                {"role": "assistant", "content": "###STOP###"},
+            ],
+            reward_info=None,
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        SOLO["info"],
+        {**SOLO["info"], "user_info": None},
+        {**SOLO["info"], "agent_info": {"implementation": "gym_agent"}},
+        {"agent_info": {"implementation": "of one's own"}, "user_info": {"implementation": "nobody"}},
+        None,
+    ],
+    ids=["both", "agent", "stand-in of the user", "unknown names", "nothing"],
+)
+def test_in_a_run_without_a_user_all_calls_are_the_agents(info, no_question, forgotten):
+    document = {**SOLO, "info": info}
+    sample = sample_of(document)
+    made = [one.call.name for one in sample.trace.tool_calls()]
+    wanted = [(one.name, one.requestor, one.extra) for one in sample.reference_tool_calls]
+    assert made == ["toggle", "reboot"]
+    assert wanted == [
+        ("toggle", "assistant", {"requestor": "user"}),
+        ("reboot", "assistant", {"requestor": "user"}),
+        ("refuel", "assistant", {}),
+    ]
+    assert len(pair_results(sample.trace.messages).calls) == 2
+    assert no_question in sample.trace.warnings
+    assert forgotten(READER, document) == []
+
+
+def test_a_user_who_is_there_makes_calls_and_so_does_one_who_never_came_to_speak():
+    greeting = {"role": "assistant", "content": "How can I help?", "turn_idx": 0}
+    for messages in ([greeting], [greeting, *HI, *SOLO["simulations"][0]["messages"]]):
+        info = {**SOLO["info"], "agent_info": {"implementation": "llm_agent"}, "user_info": {"implementation": "mine"}}
+        document = {**SOLO, "info": info, "simulations": [{**SOLO["simulations"][0], "messages": messages}]}
+        assert [one.requestor for one in sample_of(document).reference_tool_calls] == ["user", "user", "assistant"]
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        [action("g"), action("f", arguments={"a": 1, "b": None})],
+        [action("f", action_id="9", info="i", arguments={"b": None, "a": 1.0}), action("g", requestor="assistant")],
+        [{"name": "f", "arguments": {"a": 1, "b": None}}, {"name": "g", "arguments": {}, "requestor": None}],
+    ],
+    ids=["another order", "other ids and notes", "defaults left out"],
+)
+def test_checks_that_differ_in_order_or_ids_are_of_the_same_task(actions):
+    document = {
+        **FILE,
+        "tasks": tasks(_4=actions),
+        "simulations": [checked(action("f", arguments={"a": 1, "b": None}), action("g"))],
+    }
+    sample = sample_of(document)
+    assert [one.name for one in sample.reference_tool_calls] == [one["name"] for one in actions]
+    assert (sample.group, sample.trace.warnings, sample.metadata["task"]) == ("airline 4", (), {"ticket": "t"})
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        [action("g")],
+        [action("f", arguments={"a": True})],
+        [action("f", arguments={"a": 1}, requestor="user")],
+        [action("f", arguments={"a": 1}, compare_args=["a"])],
+        [action("f", arguments={"a": 1})] * 2,
+        [],
+        None,
+    ],
+    ids=["name", "arguments", "requestor", "compared arguments", "more", "none", "nothing said"],
+)
+def test_where_a_simulation_was_checked_for_other_actions_the_checks_win_and_the_task_is_set_aside(actions, forgotten):
+    made = action("f", arguments={"a": 1}, action_id="a0", info="i")
+    document = {**FILE, "tasks": tasks(_4=actions), "simulations": [checked(made, trial=1)]}
+    sample = sample_of(document)
+    assert sample.reference_tool_calls == (ExpectedCall("f", {"a": 1}, id="a0", extra={"info": "i"}),)
+    assert (sample.id, sample.group) == ("4#1", "airline 4 (another version)")
+    assert sample.metadata == {"task_id": "4", "task": {}, "criteria": {}}
+    assert sample.trace.extra["task"]["ticket"] == "t"
+    assert sample.trace.warnings == (
+        TraceWarning(
+            "this simulation was checked for other calls than the task names; it stays in extra, and the calls that were "
+            "checked are expected",
+            where="task",
+        ),
+    )
+    assert forgotten(READER, document) == []
+
+
+def test_what_was_not_checked_keeps_its_task_only_if_a_trial_confirms_it_where_others_contradict():
+    f, g = action("f"), action("g")
+    document = {
+        **FILE,
+        "tasks": tasks(_1=[f], _2=[f], _3=[f], _4=[f], _5=[]),
+        "simulations": [
+            checked(f, task_id="1"),
+            checked(task_id="1"),
+            checked(g, task_id="2"),
+            checked(task_id="2"),
+            checked(f, task_id="3"),
+            checked(g, task_id="3"),
+            checked(task_id="3"),
+            checked(task_id="4"),
+            checked(task_id="5"),
+            checked(task_id="6"),
+        ],
+    }
+    samples = [READER.sample(record, index) for index, record in enumerate(READER.records(document))]
+    expected = [one.reference_tool_calls and [call.name for call in one.reference_tool_calls] for one in samples]
+    assert expected == [["f"], ["f"], ["g"], None, ["f"], ["g"], None, None, None, None]
+    assert [one.group.removeprefix("airline ") for one in samples] == [
+        "1",
+        "1",
+        "2 (another version)",
+        "2 (another version)",
+        "3",
+        "3 (another version)",
+        "3 (another version)",
+        "4 (another version)",
+        "5 (another version)",
+        "6",
+    ]
+    told = [[one.found.partition(";")[0] for one in sample.trace.warnings] for sample in samples]
+    assert told[3] == ["others of the file were checked for other calls than the task names"]
+    assert told[9] == ["no task '6', so that what was expected is unknown"]
+
+
+def test_simulations_that_were_not_checked_contradict_nothing():
+    broken = [None, [], [{"action": {"action_id": "a0"}, "action_match": True}], [7], "x", [{"action": action("f")}, 7]]
+    for checks in broken:
+        simulation = {**checked(), "reward_info": {"reward": 0.0, "action_checks": checks}}
+        sample = sample_of({**FILE, "tasks": tasks(_4=[action("g")]), "simulations": [simulation]})
+        assert [one.name for one in sample.reference_tool_calls] == ["g"]
+        assert (sample.group, sample.trace.warnings) == ("airline 4", ())
+
+
+def test_checks_say_what_was_expected_of_a_simulation_whose_task_is_not_in_the_file(forgotten):
+    simulation = {**checked(action("f")), "messages": FILE["simulations"][0]["messages"]}
+    for document in ({**FILE, "tasks": [], "simulations": [simulation]}, simulation):
+        sample = sample_of(document)
+        assert [one.name for one in sample.reference_tool_calls] == ["f"]
+        assert "no task '4', so that the calls that were checked are expected" in [
+            one.found for one in sample.trace.warnings
+        ]
+        assert forgotten(READER, document) == []
+
+
+def test_a_task_beside_a_single_simulation_is_compared_with_its_checks_too():
+    [task] = tasks(_4=[action("g")])
+    sample = sample_of(
+        {**checked(action("f")), "turn_idx": 0, "messages": FILE["simulations"][0]["messages"], "task": task}
+    )
+    assert [one.name for one in sample.reference_tool_calls] == ["f"]
+    assert sample.group == "4 (another version)"
+
+
+def test_tasks_of_two_domains_are_two_groups_and_a_simulation_without_a_domain_is_told():
+    groups = [sample_of({**FILE, "info": {"environment_info": {"domain_name": one}}}).group for one in ("a", "b")]
+    assert groups == ["a 4", "b 4"]
+    simulation = FILE["simulations"][0]
+    told = "no domain, so that task '4' of any other domain would be of the same group"
+    assert told in [one.found for one in sample_of(simulation).trace.warnings]
+    sample = sample_of({**simulation, "domain": "a"})
+    assert (sample.group, sample.domain) == ("a 4", "a")
+    assert told not in [one.found for one in sample.trace.warnings]
+
+
+def test_values_of_any_kind_are_refused_or_read(crashes):
+    contradicted = {**FILE, "simulations": [checked(action("f"), trial=1), *FILE["simulations"]]}
+    for document in (FILE, SOLO, contradicted, FILE["simulations"][0]):
+        assert crashes(READER, document) == []
 
 
 def test_nothing_is_forgotten(forgotten):

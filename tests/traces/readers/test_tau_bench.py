@@ -9,7 +9,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, Tool
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.readers.tau_bench import TauBenchReader
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import Label, Trace
+from judgekit.traces.trace import Label, Trace, TraceWarning
 
 READER = TauBenchReader()
 
@@ -52,7 +52,7 @@ def test_a_trial_becomes_a_sample():
     task = TRIAL["info"]["task"]
     assert READER.sample(record, 0) == Sample(
         id="0#1",
-        group="0",
+        group="0 c5365bf9",
         reference_tool_calls=[ExpectedCall("f", {"a": 1}), ExpectedCall("g")],
         metadata={"task_id": "0", "task": {name: task[name] for name in ("user_id", "instruction", "outputs")}},
         trace=Trace(
@@ -76,9 +76,21 @@ def test_a_call_id_that_is_used_twice_answers_each_call_in_its_turn():
     assert {index: (caller.message, caller.call.name) for index, caller in pairs.items()} == {3: (2, "f"), 5: (4, "g")}
 
 
+def test_trials_of_one_task_are_a_group_and_tasks_of_two_domains_with_one_id_are_two():
+    info = TRIAL["info"]
+    other = {**TRIAL, "info": {**info, "task": {**info["task"], "instruction": "You want to exchange."}}}
+    rows = [TRIAL, {**TRIAL, "trial": 2, "info": {**info, "user_cost": 1}}, other]
+    first, again, third = [READER.sample(row, index).group for index, row in enumerate(rows)]
+    assert first == again != third
+
+
 def test_what_a_trial_lacks_is_not_invented():
     sample = READER.sample({"task_id": 7, "traj": TRIAL["traj"], "reward": None}, 0)
     assert (sample.id, sample.reference_tool_calls, sample.trace.labels) == ("7", None, ())
+    assert sample.group == "7"
+    assert sample.trace.warnings == (
+        TraceWarning("no task, so that task '7' of any other domain would be of the same group", where="info"),
+    )
 
 
 def test_nothing_is_forgotten(forgotten):
