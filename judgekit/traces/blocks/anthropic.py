@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import Item, asked, content_of, reply
+from judgekit.traces.blocks.reply import Item, asked, content_of, is_blank, reply
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -189,7 +189,7 @@ def _item(block: Found | JsonValue) -> Item:
     """What a block is."""
     if isinstance(block, Found) and _type(block).endswith("tool_result"):
         return _result(block)
-    if isinstance(block, Found) and _type(block).endswith("tool_use"):
+    if isinstance(block, Found) and _type(block).endswith("tool_use") and not is_blank(block):
         return _call(block)
     return _part(block)
 

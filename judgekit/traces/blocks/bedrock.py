@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import Item, asked, content_of, reply
+from judgekit.traces.blocks.reply import Item, asked, content_of, is_blank, reply
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -149,7 +149,11 @@ def _is_block(block: JsonValue) -> bool:
 
 def _item(block: Found | JsonValue) -> Item:
     """What a block is."""
-    if isinstance(block, Found) and (call := block.object("toolUse")) is not None:
+    if (
+        isinstance(block, Found)
+        and not is_blank(block.peek("toolUse"))
+        and (call := block.object("toolUse")) is not None
+    ):
         return _call(block, call)
     if isinstance(block, Found) and (result := block.object("toolResult")) is not None:
         return _result(block, result)

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import content_of
+from judgekit.traces.blocks.reply import content_of, is_blank
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -330,6 +330,8 @@ def _messages(parts: Iterable[Found | JsonValue], speaker: Speaker, *, joined: b
                 raise part.unfit(name, "no call in a message of this role")
             if joined and calls and name in ("functionCall", "function_call") and not _is_named(part.peek(name)):
                 pieces[-1].append(part.leftover())
+            elif is_blank(part.peek(name)):
+                said.append(_part(part))
             else:
                 calls.append(_call(part, name))
                 pieces.append([])

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import content_of
+from judgekit.traces.blocks.reply import content_of, is_blank, listed_calls
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -172,7 +172,7 @@ def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mappin
         return _media(found, kind)
     if kind == "thinking":
         return _thought(found)
-    if kind == "tool_use" and calls is not None and isinstance(found.peek("name"), str):
+    if kind == "tool_use" and calls is not None and isinstance(found.peek("name"), str) and not is_blank(found):
         return _called(found, calls, beside)
     if kind in _OTHERS:
         raise found.unfit("type", "a part of Chat Completions; try format=anthropic or vercel")
@@ -207,7 +207,9 @@ def _called(found: Found, calls: list[ToolCall], beside: Mapping[str, ToolCall])
 
 
 def _calls(found: Found) -> list[ToolCall]:
-    calls = [_call(call) for call in found.objects("tool_calls")]
+    calls = [_call(call) for call in listed_calls(found, "tool_calls")]
+    if is_blank(found.peek("function_call")):
+        return calls
     function = found.object("function_call")  # from before there were several
     return calls if function is None else [*calls, _function_call(function, None)]
 

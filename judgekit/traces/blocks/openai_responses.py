@@ -14,7 +14,7 @@ from typing import Literal, cast
 from pydantic import JsonValue
 
 from judgekit.traces.blocks.openai_chat import read_tools
-from judgekit.traces.blocks.reply import content_of
+from judgekit.traces.blocks.reply import content_of, is_blank
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -214,7 +214,7 @@ class Items:
     def _assistant(self, found: Found, kind: str, turn: _Turn) -> None:
         if kind == "reasoning":
             turn.parts.append(_reasoning(found))
-        elif kind in _CALLS:
+        elif kind in _CALLS and not (kind in _NAMED and is_blank(found)):
             call, result = _call(found, kind)
             turn.calls.append(call)
             if result is not None:
@@ -222,7 +222,7 @@ class Items:
         else:
             if kind in _ELSEWHERE:
                 found.warn(f"part of the history is not in the file, but behind this {kind.replace('_', ' ')}")
-            elif kind not in _KEPT:
+            elif kind not in (*_KEPT, *_CALLS):
                 found.warn(f"an item of the unknown kind {kind!r:.80}, kept as it stands")
             turn.parts.append(OtherPart(found.leftover()))
 

@@ -56,6 +56,10 @@ class OpenAIChatReader:
             messages.insert(0, SystemMessage(system))
         identity = None
         if (response := _response(row)) is not None:
+            if "streamed_ids" in row:
+                row.warn("chunks with an id each, read as one response; several that were streamed at once are mixed")
+            if others := response.count("streamed_with"):
+                response.warn(f"its chunks stand in one list with those of {others} more, each of which is a sample")
             messages.append(_reply(response))
             identity = messages[-1].id
         elif (said := row.peek("response")) and (
@@ -87,8 +91,11 @@ class OpenAIChatChunksReader(OpenAIChatReader):
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """The responses, put together."""
-        chunks = [chunk for row in items(document) for chunk in items(row)]
-        return [record for response in assemble(chunks) for record in _choices(response)]
+        rows = items(document)
+        lists = [row for row in rows if isinstance(row, list)]
+        loose = [row for row in rows if not isinstance(row, list)]
+        streams = [*lists, loose] if loose else lists
+        return [record for chunks in streams for response in assemble(chunks) for record in _choices(response)]
 
 
 def _is_conversation(value: JsonValue) -> bool:
@@ -110,7 +117,9 @@ def _choices(row: JsonValue) -> list[JsonValue]:
         return [row]
     response = row.get("response")
     if isinstance(response, list) and are_chunks(response):
-        return [record for whole in assemble(response) for record in _choices({**row, "response": whole})]
+        wholes = assemble(response)
+        told: JsonObject = {"streamed_with": len(wholes) - 1}
+        return [record for whole in wholes for record in _choices({**row, "response": {**whole, **told}})]
     if isinstance(response, dict) and _is_response(response):
         reply, beside = response, row
     else:
