@@ -31,7 +31,7 @@ from judgekit.traces.trace import ToolDefinition
 _ROLES = ("system", "user", "assistant")
 _INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _LOOKED_AT = 50
-_OTHERS_BLOCKS = ("image_url", "input_audio", "refusal", "input_text", "output_text", "tool-call", "tool-result")
+_OTHERS_BLOCKS = ("image_url", "input_audio", "refusal", "input_text", "output_text", "tool-call", "tool-result", "document_url")
 _OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "search_result")
 
 
@@ -45,8 +45,13 @@ def may_be_anthropic(message: JsonValue) -> bool:
     """Whether a message has a role of this API, and nothing of what others write beside or inside the content."""
     if not isinstance(message, dict) or message.get("role") not in _ROLES or message.get("tool_calls"):
         return False
-    kinds = (block.get("type") for block in _blocks_of(message) if isinstance(block, dict))
-    return all(kind is not None and kind not in _OTHERS_BLOCKS for kind in kinds)
+    return not any(isinstance(block, dict) and _is_of_others(block) for block in _blocks_of(message))
+
+
+def _is_of_others(block: JsonObject) -> bool:
+    """Whether a block is none of this API's; Mistral's thinking is a list of texts."""
+    kind = block.get("type")
+    return kind is None or kind in _OTHERS_BLOCKS or (kind == "thinking" and not isinstance(block.get(kind), str))
 
 
 def is_response(value: JsonValue) -> bool:
@@ -168,9 +173,7 @@ def _has_own_block(message: JsonValue) -> bool:
                 return True
             if kind.endswith("tool_result") and "tool_use_id" in block:
                 return True
-            if (kind == "thinking" and "thinking" in block) or (
-                kind in ("image", "document") and isinstance(block.get("source"), dict)
-            ):
+            if kind == "thinking" or (kind in ("image", "document") and isinstance(block.get("source"), dict)):
                 return True
     return is_response(message)
 

@@ -14,7 +14,7 @@ from judgekit.traces.blocks.openai_chat import read_message, read_messages, read
 from judgekit.traces.blocks.openai_chat_chunks import are_chunks, assemble, is_chunk
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject, Message, SystemMessage
-from judgekit.traces.readers.foreign import first_of, items, sample_from, unbatched
+from judgekit.traces.readers.foreign import first_of, items, sample_from, unbatched, warn_unanswered
 from judgekit.traces.sample import Sample
 
 _OF_RESPONSES = ("id", "model", "choices", "usage", "error")
@@ -62,12 +62,8 @@ class OpenAIChatReader:
                 response.warn(f"its chunks stand in one list with those of {others} more, each of which is a sample")
             messages.append(_reply(response))
             identity = messages[-1].id
-        elif (said := row.peek("response")) and (
-            "request" in row or (messages[-1:] and messages[-1].role != "assistant")
-        ):
-            row.warn(
-                f"holds no answer: {shortened((isinstance(said, dict) and said.get('error')) or said)}", "response"
-            )
+        elif isinstance(record, dict) and ("request" in record or (messages and messages[-1].role != "assistant")):
+            warn_unanswered(row, record)
         if not messages:
             raise TraceError("holds no messages")
         trace = {
@@ -94,8 +90,9 @@ class OpenAIChatChunksReader(OpenAIChatReader):
         rows = items(document)
         lists = [row for row in rows if isinstance(row, list)]
         loose = [row for row in rows if not isinstance(row, list)]
-        streams = [*lists, loose] if loose else lists
-        return [record for chunks in streams for response in assemble(chunks) for record in _choices(response)]
+        responses = [response for chunks in lists for response in assemble(chunks)]
+        responses += assemble(loose) if loose else []
+        return [record for response in responses for record in _choices(response)]
 
 
 def _is_conversation(value: JsonValue) -> bool:
