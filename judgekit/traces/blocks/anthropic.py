@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import Item, asked, content_of, is_blank, reply
+from judgekit.traces.blocks.reply import Item, asked, content_of, is_blank, reply, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -31,7 +31,17 @@ from judgekit.traces.trace import ToolDefinition
 _ROLES = ("system", "user", "assistant")
 _INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _LOOKED_AT = 50
-_OTHERS_BLOCKS = ("image_url", "input_audio", "refusal", "input_text", "output_text", "tool-call", "tool-result", "document_url")
+_OTHERS_BLOCKS = (
+    "image_url",
+    "input_audio",
+    "refusal",
+    "input_text",
+    "output_text",
+    "tool-call",
+    "tool-result",
+    "document_url",
+)
+_KEPT = ("compaction", "tool_reference")
 _OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "search_result")
 
 
@@ -43,7 +53,9 @@ def is_anthropic(messages: Sequence[JsonValue]) -> bool:
 
 def may_be_anthropic(message: JsonValue) -> bool:
     """Whether a message has a role of this API, and nothing of what others write beside or inside the content."""
-    if not isinstance(message, dict) or message.get("role") not in _ROLES or message.get("tool_calls"):
+    if not isinstance(message, dict) or message.get("role") not in _ROLES:
+        return False
+    if message.get("tool_calls") or message.get("function_call"):
         return False
     return not any(isinstance(block, dict) and _is_of_others(block) for block in _blocks_of(message))
 
@@ -266,7 +278,7 @@ def _part(found: Found | JsonValue) -> Part:
         return _media(found, kind)
     if kind == "search_result" and _are_texts(found.peek("content")):
         return TextPart(_lines(found.objects("content")), extra=found.leftover())
-    return OtherPart(found.leftover())
+    return OtherPart(found.leftover()) if kind in _KEPT else unread_part(found)
 
 
 def _are_texts(content: JsonValue) -> bool:

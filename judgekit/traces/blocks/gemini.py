@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import content_of, is_blank
+from judgekit.traces.blocks.reply import content_of, is_blank, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -54,6 +54,7 @@ _RESULTS = (
     "code_execution_result",
 )
 _MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
+_SIGNATURES = ("thought", "thoughtSignature", "thought_signature")
 _PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
 _PARAMETERS = frozenset(("config", "generationConfig", "generation_config", "systemInstruction", "system_instruction"))
 _FEEDBACK = ("promptFeedback", "prompt_feedback")
@@ -392,7 +393,10 @@ def _part(found: Found | JsonValue) -> Part:
         text = _words(found, "text")
         part = ReasoningPart if found.flag("thought") else TextPart
         return part(text, extra=found.leftover())
-    return _media(found) or OtherPart(found.leftover())
+    made = _media(found)
+    if made is None and all(name in _SIGNATURES for name in found):
+        made = OtherPart(found.leftover())
+    return made or unread_part(found)
 
 
 def _media(found: Found) -> MediaPart | None:

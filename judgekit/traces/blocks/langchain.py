@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from judgekit.traces.blocks.openai_chat import read_message, read_usage
-from judgekit.traces.blocks.reply import Item, asked, content_of, is_blank, listed_calls, reply
+from judgekit.traces.blocks.reply import Item, asked, content_of, is_blank, listed_calls, reply, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -298,7 +298,7 @@ def _part(found: Found | JsonValue) -> Part:
     if kind is None and isinstance(found.peek("text"), str):  # Bedrock's blocks have no type
         kind = "text"
     if not isinstance(kind, str):
-        return OtherPart(found.leftover())
+        return unread_part(found)
     name = kind if isinstance(found.peek(kind), str) else "text"
     if kind in _PARTS and isinstance(found.peek(name), str):
         found.take("type")
@@ -312,7 +312,7 @@ def _part(found: Found | JsonValue) -> Part:
         return ReasoningPart("", extra=found.leftover())
     if kind in _MEDIA:
         return _media(found, kind)
-    return OtherPart(found.leftover())
+    return unread_part(found)
 
 
 def _media(found: Found, kind: str) -> MediaPart:

@@ -14,7 +14,7 @@ from typing import Literal, cast
 from pydantic import JsonValue
 
 from judgekit.traces.blocks.openai_chat import read_tools
-from judgekit.traces.blocks.reply import content_of, is_blank
+from judgekit.traces.blocks.reply import content_of, is_blank, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -189,6 +189,9 @@ class Items:
         role = found.peek("role")
         if role not in _ROLES:
             raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+        for name in ("tool_calls", "function_call"):
+            if not is_blank(found.peek(name)):
+                found.warn("calls of Chat Completions, which have no place in an item; kept as they stand", name)
         if role == "assistant":
             turn = self._turn_of(found, agent, model)
             turn.parts += _message_parts(found)
@@ -373,7 +376,7 @@ def _part(found: Found | JsonValue) -> Part:
         return (RefusalPart if kind == "refusal" else TextPart)(text, extra=_rest(found))
     if kind in _MEDIA:
         return _media(found, kind)
-    return OtherPart(found.leftover())
+    return unread_part(found)
 
 
 def _media(found: Found, kind: str) -> MediaPart:

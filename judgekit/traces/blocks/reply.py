@@ -13,6 +13,7 @@ from judgekit.traces.message import (
     HumanMessage,
     JsonObject,
     Message,
+    OtherPart,
     Part,
     SystemMessage,
     TextPart,
@@ -49,6 +50,15 @@ def listed_calls(found: Found, name: str) -> list[Found]:
             where = f"{found.where}.{name}[{index}]".lstrip(".")
             raise TraceError(f"{where}: expected an object, found {shortened(item)}")
     return calls
+
+
+def unread_part(found: Found) -> OtherPart:
+    """A part of a kind that the format does not have, or that is broken: it is kept as it stands, with a warning."""
+    if not is_blank(found):
+        kind = found.peek("type")
+        named = "without a type" if kind is None else f"of the kind {kind!r:.80}"
+        found.warn(f"a part {named} that cannot be read, kept as it stands")
+    return OtherPart(found.leftover())
 
 
 def content_of(parts: Sequence[Part]) -> str | Sequence[Part]:

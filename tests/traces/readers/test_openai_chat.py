@@ -276,6 +276,25 @@ def test_a_message_is_read_as_ours(found, message):
     assert READER.sample({"messages": [found]}, 0).trace.messages == (message,)
 
 
+def test_a_part_that_cannot_be_read_is_told():
+    use = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+    parts = [{"type": "image_url", "image_url": 5}, {"type": "text", "text": [1]}, {"text": "x"}, use]
+    trace = READER.sample([{"role": "system", "content": parts}, HI], 0).trace
+    kinds = ["of the kind 'image_url'", "of the kind 'text'", "without a type", "of the kind 'tool_use'"]
+    assert [(one.found, one.where) for one in trace.warnings] == [
+        (f"a part {kind} that cannot be read, kept as it stands", f"messages[0].content[{index}]")
+        for index, kind in enumerate(kinds)
+    ]
+
+
+def test_a_call_in_the_content_that_differs_from_that_of_its_id_is_told():
+    used = {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 2}}
+    trace = READER.sample([HI, assistant(content=[used], tool_calls=[function("f", '{"a": 1}', "1")])], 0).trace
+    [warning] = trace.warnings
+    assert "differs from the call" in warning.found
+    assert warning.where == "messages[1].content[0]"
+
+
 def test_ids_that_are_numbers_become_text():
     found = {"role": "tool", "tool_call_id": 7, "id": 1, "content": "x"}
     sample = READER.sample({"id": 5, "messages": [found]}, 0)
