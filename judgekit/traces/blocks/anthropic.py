@@ -63,7 +63,7 @@ def may_be_anthropic(message: JsonValue) -> bool:
 def _is_of_others(block: JsonObject) -> bool:
     """Whether a block is none of this API's; Mistral's thinking is a list of texts."""
     kind = block.get("type")
-    return kind is None or kind in _OTHERS_BLOCKS or (kind == "thinking" and not isinstance(block.get(kind), str))
+    return kind is None or kind in _OTHERS_BLOCKS or (kind == "thinking" and not isinstance(block.get("thinking"), str))
 
 
 def is_response(value: JsonValue) -> bool:

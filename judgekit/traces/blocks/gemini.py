@@ -393,10 +393,9 @@ def _part(found: Found | JsonValue) -> Part:
         text = _words(found, "text")
         part = ReasoningPart if found.flag("thought") else TextPart
         return part(text, extra=found.leftover())
-    made = _media(found)
-    if made is None and all(name in _SIGNATURES for name in found):
-        made = OtherPart(found.leftover())
-    return made or unread_part(found)
+    if all(name in _SIGNATURES for name in found):
+        return OtherPart(found.leftover())
+    return _media(found) or unread_part(found)
 
 
 def _media(found: Found) -> MediaPart | None:

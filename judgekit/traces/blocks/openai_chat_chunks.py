@@ -111,9 +111,9 @@ def _response(chunks: Sequence[JsonObject]) -> JsonObject:
             choices.setdefault(_index(choice), []).append(choice)
     response = _joined([{name: value for name, value in chunk.items() if name != "choices"} for chunk in chunks])
     response["choices"] = [_choice(choices[index]) for index in sorted(choices)]
-    ids = list(dict.fromkeys(filter(None, map(_id, chunks))))
+    ids: list[JsonValue] = list(dict.fromkeys(identity for chunk in chunks if (identity := _id(chunk))))
     if len(ids) > 1:
-        response |= {"id": ids[0], "streamed_ids": list[JsonValue](ids)}
+        response |= {"id": ids[0], "streamed_ids": ids}
     usages: list[JsonValue] = [usage for chunk in chunks if (usage := chunk.get("usage"))]
     if len(usages) > 1:  # so far, in each chunk
         response["usage"] = usages[-1]

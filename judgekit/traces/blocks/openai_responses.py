@@ -189,9 +189,9 @@ class Items:
         role = found.peek("role")
         if role not in _ROLES:
             raise found.unfit("role", f"one of {', '.join(_ROLES)}")
-        for name in ("tool_calls", "function_call"):
-            if not is_blank(found.peek(name)):
-                found.warn("calls of Chat Completions, which have no place in an item; kept as they stand", name)
+        for calls in ("tool_calls", "function_call"):
+            if not is_blank(found.peek(calls)):
+                found.warn("calls of Chat Completions, which have no place in an item; kept as they stand", calls)
         if role == "assistant":
             turn = self._turn_of(found, agent, model)
             turn.parts += _message_parts(found)
