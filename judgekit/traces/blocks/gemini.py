@@ -60,6 +60,8 @@ _PARAMETERS = frozenset(("config", "generationConfig", "generation_config", "sys
 _FEEDBACK = ("promptFeedback", "prompt_feedback")
 _USAGE = ("usageMetadata", "usage_metadata")
 _VERSION = frozenset(("modelVersion", "model_version"))
+_OF_EVENTS = frozenset(("author", "content"))
+"""Fields of ADK's events, which have much of a response."""
 ANSWERS = ("candidates", *_FEEDBACK, *_USAGE)
 """The fields of a response that say what became of the request."""
 _LOOKED_AT = 50
@@ -278,7 +280,7 @@ def is_response(value: JsonValue) -> bool:
         return False
     if any(isinstance(value.get(name), dict) for name in _FEEDBACK):
         return True
-    is_whole = "candidates" in value or ("content" not in value and not _VERSION.isdisjoint(value))
+    is_whole = "candidates" in value or (_OF_EVENTS.isdisjoint(value) and not _VERSION.isdisjoint(value))
     return is_whole and any(isinstance(value.get(name), dict) for name in _USAGE)
 
 

@@ -104,7 +104,9 @@ def warn_unanswered(row: Found, record: JsonObject) -> None:
     """Notes what stands in place of a response, if anything does."""
     name = "response" if "response" in record else "error"
     found = record.get(name)
-    if name == "response" or ("request" in record and found):
+    if answering(found):
+        row.warn("holds an answer in a form that this format does not read; kept as it stands", name)
+    elif name == "response" or ("request" in record and found):
         error = found.get("error") or found.get("Error") if isinstance(found, dict) else None
         row.warn("holds no answer" if found is None else f"holds no answer: {shortened(error or found)}", name)
 
@@ -114,9 +116,9 @@ def answering(response: JsonValue) -> set[str]:
     named: set[str] = set()
     for one in items(response)[:_LOOKED_AT]:
         if isinstance(one, dict):
-            event = str(one.get("type"))
-            named |= {name for name, start in _EVENTS if event.startswith(start)}
-            named |= {name for name, field, kind in _ANSWERS if isinstance(one.get(field), kind)}
+            event = one.get("type")
+            named |= {name for name, start in _EVENTS if isinstance(event, str) and event.startswith(start)}
+            named |= {name for name, field, kind in _ANSWERS if isinstance(one.get(field), kind) and one[field]}
     return named
 
 

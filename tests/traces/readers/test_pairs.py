@@ -150,6 +150,7 @@ def records() -> Iterator[tuple[str, str, JsonValue, str]]:
                 yield f"{api}, pair {number} {reply}", api, {"request": request, "response": response}, api
         for number, response in enumerate(RESPONSES[api]):
             yield f"{api}, response {number}", api, response, api
+        yield f"{api}, error alone", api, {"error": {"message": "x"}}, ""
         if api in STREAM_READERS:
             yield f"{api}, stream", api, STREAMS[api], STREAM_READERS[api]
 
@@ -160,8 +161,33 @@ NAMES = [name for name, *_ in records()]
 
 @pytest.mark.parametrize(("record", "reader"), RECORDS, ids=NAMES)
 def test_a_record_is_recognised_by_the_reader_of_its_api_alone(record, reader):
-    assert recognising(record) == ([] if reader == "openai-chat" else [reader])
+    assert recognising(record) == ([reader] if reader not in ("openai-chat", "") else [])
     assert READERS["openai-chat"].recognises(record) or reader != "openai-chat"
+
+
+def test_the_messages_of_a_strands_session_are_no_messages_of_converse():
+    assert recognising([{"message": BLOCK, "message_id": 0, "created_at": "2026-01-02T03:04:05Z"}]) == ["strands"]
+
+
+def test_streamed_events_of_converse_are_told():
+    trace = READERS["bedrock"].sample({"request": REQUESTS["bedrock"][0], "response": CONVERSE}, 0).trace
+    assert [(one.found, one.where) for one in trace.warnings] == [
+        ("holds an answer in a form that this format does not read; kept as it stands", "response")
+    ]
+    assert trace.extra["response"] == CONVERSE
+
+
+def test_reasoning_of_mistral_is_read():
+    pair = {"request": REQUESTS["openai-chat"][3], "response": RESPONSES["openai-chat"][1]}
+    trace = READERS["openai-chat"].sample(pair, 0).trace
+    assert [(one.text, one.content[0].text) for one in trace.messages[1:]] == [("Yes", "hm"), ("Yes", "hm")]
+    assert trace.warnings == ()
+
+
+def test_a_guardrail_is_kept_and_why_the_response_ended():
+    trace = READERS["bedrock"].sample(RESPONSES["bedrock"][1], 0).trace
+    assert (trace.response, trace.messages[0].finish_reason) == ("No", "guardrail_intervened")
+    assert trace.extra == {"trace": {"guardrail": {"inputAssessment": {}}}}
 
 
 def mixed() -> Iterator[tuple[str, JsonValue, list[str]]]:
