@@ -55,8 +55,11 @@ def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
         if not isinstance(chunk, dict):
             raise TraceError(f"[{number}]: expected a chunk, found {shortened(chunk)}")
         identity = _id(chunk)
-        is_next = uses[identity] == 1 or (identity not in under_way and _only_ends(chunk))
-        if identity and not (is_next and last in under_way and uses[last] == 1):
+        ends = _ending(chunk)
+        goes_on = last in under_way and uses[last] == 1 and ends.isdisjoint(under_way[last][1])
+        # Groq gives the end of all its responses one id.
+        is_next = uses[identity] == 1 or (identity not in under_way and bool(ends) and not _speaking(chunk))
+        if identity and not (goes_on and is_next):
             last = identity
         elif last not in under_way and not _choices(chunk):
             early.append(chunk)
@@ -67,7 +70,7 @@ def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
             responses.append(under_way[last][0])
         response, ended = under_way[last]
         response.append(chunk)
-        ended |= {_index(choice) for choice in _choices(chunk) if choice.get("finish_reason")}
+        ended |= ends
     if not responses:
         raise TraceError("holds no messages")
     return [_response(chunks) for chunks in responses]
@@ -83,15 +86,14 @@ def _id(chunk: JsonValue) -> str:
     return identity if isinstance(identity, str) else ""
 
 
-def _only_ends(chunk: JsonObject) -> bool:
-    """Whether a chunk is the end of a response that others began; Groq gives it an id that all responses have."""
-    choices = _choices(chunk)
-    return bool(choices) and all(choice.get("finish_reason") and is_blank(choice.get("delta")) for choice in choices)
-
-
 def _index(choice: JsonObject) -> int:
     index = choice.get("index")
     return index if isinstance(index, int) else 0
+
+
+def _ending(chunk: JsonObject) -> set[int]:
+    """The choices that a chunk ends."""
+    return {_index(choice) for choice in _choices(chunk) if choice.get("finish_reason")}
 
 
 def _speaking(chunk: JsonObject) -> set[int]:
@@ -100,7 +102,8 @@ def _speaking(chunk: JsonObject) -> set[int]:
     return {
         index
         for index, delta in deltas
-        if isinstance(delta, dict) and any(not is_blank(value) for name, value in delta.items() if name != "role")
+        if isinstance(delta, dict)
+        and any(value and not is_blank(value) for name, value in delta.items() if name != "role")
     }
 
 

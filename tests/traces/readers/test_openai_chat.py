@@ -1051,6 +1051,15 @@ def test_a_response_of_one_chunk_between_those_of_others_stays_whole():
     assert texts == {"Helll": 2, "Yes": len(STREAM)}
 
 
+def test_responses_of_one_chunk_each_stay_apart_also_where_nothing_is_said():
+    whole = [
+        chunk({"role": "assistant", "content": text}, text or "x", finish_reason="stop") for text in ("a", "", "b")
+    ]
+    samples = samples_of(whole, CHUNKS)
+    assert [(sample.id, sample.trace.response) for sample in samples] == [("a", "a"), ("x", ""), ("b", "b")]
+    assert MIXED not in told(samples[0])
+
+
 def test_several_responses_in_the_chunks_of_one_pair_are_told():
     both = [*STREAM, *({**one, "id": "b"} for one in STREAM)]
     samples = samples_of({"request": {"messages": [HI]}, "response": both})
