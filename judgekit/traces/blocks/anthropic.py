@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import Item, asked, content_of, reply
+from judgekit.traces.blocks.reply import Item, asked, content_of, is_blank, reply, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -31,7 +31,17 @@ from judgekit.traces.trace import ToolDefinition
 _ROLES = ("system", "user", "assistant")
 _INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _LOOKED_AT = 50
-_OTHERS_BLOCKS = ("image_url", "input_audio", "refusal", "input_text", "output_text", "tool-call", "tool-result")
+_OTHERS_BLOCKS = (
+    "image_url",
+    "input_audio",
+    "refusal",
+    "input_text",
+    "output_text",
+    "tool-call",
+    "tool-result",
+    "document_url",
+)
+_KEPT = ("compaction", "tool_reference")
 _OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "search_result")
 
 
@@ -43,10 +53,17 @@ def is_anthropic(messages: Sequence[JsonValue]) -> bool:
 
 def may_be_anthropic(message: JsonValue) -> bool:
     """Whether a message has a role of this API, and nothing of what others write beside or inside the content."""
-    if not isinstance(message, dict) or message.get("role") not in _ROLES or message.get("tool_calls"):
+    if not isinstance(message, dict) or message.get("role") not in _ROLES:
         return False
-    kinds = (block.get("type") for block in _blocks_of(message) if isinstance(block, dict))
-    return all(kind is not None and kind not in _OTHERS_BLOCKS for kind in kinds)
+    if message.get("tool_calls") or message.get("function_call"):
+        return False
+    return not any(isinstance(block, dict) and _is_of_others(block) for block in _blocks_of(message))
+
+
+def _is_of_others(block: JsonObject) -> bool:
+    """Whether a block is none of this API's; Mistral's thinking is a list of texts."""
+    kind = block.get("type")
+    return kind is None or kind in _OTHERS_BLOCKS or (kind == "thinking" and not isinstance(block.get("thinking"), str))
 
 
 def is_response(value: JsonValue) -> bool:
@@ -168,9 +185,7 @@ def _has_own_block(message: JsonValue) -> bool:
                 return True
             if kind.endswith("tool_result") and "tool_use_id" in block:
                 return True
-            if (kind == "thinking" and "thinking" in block) or (
-                kind in ("image", "document") and isinstance(block.get("source"), dict)
-            ):
+            if kind == "thinking" or (kind in ("image", "document") and isinstance(block.get("source"), dict)):
                 return True
     return is_response(message)
 
@@ -189,7 +204,7 @@ def _item(block: Found | JsonValue) -> Item:
     """What a block is."""
     if isinstance(block, Found) and _type(block).endswith("tool_result"):
         return _result(block)
-    if isinstance(block, Found) and _type(block).endswith("tool_use"):
+    if isinstance(block, Found) and _type(block).endswith("tool_use") and not is_blank(block):
         return _call(block)
     return _part(block)
 
@@ -263,7 +278,7 @@ def _part(found: Found | JsonValue) -> Part:
         return _media(found, kind)
     if kind == "search_result" and _are_texts(found.peek("content")):
         return TextPart(_lines(found.objects("content")), extra=found.leftover())
-    return OtherPart(found.leftover())
+    return OtherPart(found.leftover()) if kind in _KEPT else unread_part(found)
 
 
 def _are_texts(content: JsonValue) -> bool:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import Item, asked, content_of, reply
+from judgekit.traces.blocks.reply import Item, asked, content_of, is_blank, reply, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -138,7 +138,7 @@ def _definition(found: Found) -> ToolDefinition:
 
 
 def _has_role(message: JsonValue) -> bool:
-    return isinstance(message, dict) and message.get("role") in _ROLES
+    return isinstance(message, dict) and message.get("role") in _ROLES and not message.get("tool_calls")
 
 
 def _is_block(block: JsonValue) -> bool:
@@ -149,7 +149,11 @@ def _is_block(block: JsonValue) -> bool:
 
 def _item(block: Found | JsonValue) -> Item:
     """What a block is."""
-    if isinstance(block, Found) and (call := block.object("toolUse")) is not None:
+    if (
+        isinstance(block, Found)
+        and not is_blank(block.peek("toolUse"))
+        and (call := block.object("toolUse")) is not None
+    ):
         return _call(block, call)
     if isinstance(block, Found) and (result := block.object("toolResult")) is not None:
         return _result(block, result)
@@ -196,7 +200,7 @@ def _part(found: Found | JsonValue) -> Part:
         found.take("text")
         return TextPart(value, extra=found.leftover())
     if not isinstance(value, dict):
-        return OtherPart(found.leftover())
+        return unread_part(found)
     if kind in _MEDIA:
         return _media(found, kind)
     if kind == "reasoningContent":

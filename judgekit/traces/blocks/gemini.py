@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import content_of
+from judgekit.traces.blocks.reply import content_of, is_blank, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -54,8 +54,16 @@ _RESULTS = (
     "code_execution_result",
 )
 _MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
+_SIGNATURES = ("thought", "thoughtSignature", "thought_signature")
 _PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
 _PARAMETERS = frozenset(("config", "generationConfig", "generation_config", "systemInstruction", "system_instruction"))
+_FEEDBACK = ("promptFeedback", "prompt_feedback")
+_USAGE = ("usageMetadata", "usage_metadata")
+_VERSION = frozenset(("modelVersion", "model_version"))
+_OF_EVENTS = frozenset(("author", "content"))
+"""Fields of ADK's events, which have much of a response."""
+ANSWERS = ("candidates", *_FEEDBACK, *_USAGE)
+"""The fields of a response that say what became of the request."""
 _LOOKED_AT = 50
 
 
@@ -110,11 +118,12 @@ def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
 
 
 def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
-    """What a candidate said: nothing if there is none, as where a prompt was blocked.
+    """What a candidate said. A response without candidates, as to a prompt that was blocked, is an empty message.
 
     Args:
         found: The response, or the chunks of a streamed one. What earlier chunks said of the response, such as their
-            token counts, is left in them where the last one says something else.
+            token counts, is left in them where the last one says something else. One that says nothing of an answer
+            gives no message.
         candidate: The number of the candidate, which is the only one in the response.
 
     Raises:
@@ -122,7 +131,7 @@ def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
     """
     streamed = len(found) > 1
     chosen = [one for chunk in found for one in chunk.objects("candidates")]
-    if not chosen:
+    if not chosen and not any(name in one for one in found for name in ANSWERS):
         return []
     parts: list[Found | JsonValue] = []
     for one in chosen:
@@ -143,13 +152,21 @@ def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
         },
         once={
             "id": _last(found, "responseId", "response_id").text("responseId", "response_id"),
-            "finish_reason": _last(chosen, "finishReason", "finish_reason").text("finishReason", "finish_reason"),
-            "usage": read_usage(
-                _last(found, "usageMetadata", "usage_metadata").object("usageMetadata", "usage_metadata")
-            ),
+            "finish_reason": _last(chosen, "finishReason", "finish_reason").text("finishReason", "finish_reason")
+            if chosen
+            else _blocked(found),
+            "usage": read_usage(_last(found, *_USAGE).object(*_USAGE)),
         },
-        extra=chosen[-1].leftover(),
+        extra=chosen[-1].leftover() if chosen else {},
     )
+
+
+def _blocked(found: Sequence[Found]) -> str | None:
+    """Why a response has no candidates."""
+    feedback = _last(found, *_FEEDBACK).object(*_FEEDBACK)
+    reason = feedback.text("blockReason", "block_reason") if feedback else None
+    found[-1].warn(f"the prompt was blocked: {reason}" if reason else "the response has no candidates")
+    return reason
 
 
 def read_function_call(found: Found) -> ToolCall:
@@ -261,8 +278,10 @@ def is_response(value: JsonValue) -> bool:
         return said or "finishReason" in first or "finish_reason" in first
     if found:
         return False
-    about = ("usageMetadata", "usage_metadata") if "candidates" in value else ("promptFeedback", "prompt_feedback")
-    return any(isinstance(value.get(name), dict) for name in about)
+    if any(isinstance(value.get(name), dict) for name in _FEEDBACK):
+        return True
+    is_whole = "candidates" in value or (_OF_EVENTS.isdisjoint(value) and not _VERSION.isdisjoint(value))
+    return is_whole and any(isinstance(value.get(name), dict) for name in _USAGE)
 
 
 def _may_be_content(value: JsonValue) -> bool:
@@ -330,6 +349,8 @@ def _messages(parts: Iterable[Found | JsonValue], speaker: Speaker, *, joined: b
                 raise part.unfit(name, "no call in a message of this role")
             if joined and calls and name in ("functionCall", "function_call") and not _is_named(part.peek(name)):
                 pieces[-1].append(part.leftover())
+            elif is_blank(part.peek(name)):
+                said.append(_part(part))
             else:
                 calls.append(_call(part, name))
                 pieces.append([])
@@ -374,7 +395,9 @@ def _part(found: Found | JsonValue) -> Part:
         text = _words(found, "text")
         part = ReasoningPart if found.flag("thought") else TextPart
         return part(text, extra=found.leftover())
-    return _media(found) or OtherPart(found.leftover())
+    if all(name in _SIGNATURES for name in found):
+        return OtherPart(found.leftover())
+    return _media(found) or unread_part(found)
 
 
 def _media(found: Found) -> MediaPart | None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from judgekit.traces.blocks.openai_chat import read_message, read_usage
-from judgekit.traces.blocks.reply import Item, asked, content_of, reply
+from judgekit.traces.blocks.reply import Item, asked, content_of, is_blank, listed_calls, reply, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -191,8 +191,8 @@ def _said(found: Found, outer: Found) -> list[Message]:
 def _reply(found: Found, outer: Found) -> list[Message]:
     beside = found.object("additional_kwargs") or Found({})
     about = found.object("response_metadata") or Found({})
-    calls = [_call(call) for call in found.objects("tool_calls")]
-    calls += [_broken(call) for call in found.objects("invalid_tool_calls")]
+    calls = [_call(call) for call in listed_calls(found, "tool_calls")]
+    calls += [_broken(call) for call in listed_calls(found, "invalid_tool_calls")]
     calls = calls or _older(beside)
     if (older := beside.peek("tool_calls")) is not None and calls == _older(Found({"tool_calls": older})):
         beside.take("tool_calls")
@@ -274,7 +274,7 @@ def _item(found: Found | JsonValue) -> Item:
     kind = found.peek("type") if isinstance(found, Found) else None
     if not isinstance(found, Found) or not isinstance(kind, str):
         return _part(found)
-    if kind in (*_CALLS, *_PROVIDER_CALLS) and isinstance(found.peek("name"), str):
+    if kind in (*_CALLS, *_PROVIDER_CALLS) and isinstance(found.peek("name"), str) and not is_blank(found):
         return _call(found)
     if kind.endswith("tool_result"):
         return _result(found)
@@ -298,7 +298,7 @@ def _part(found: Found | JsonValue) -> Part:
     if kind is None and isinstance(found.peek("text"), str):  # Bedrock's blocks have no type
         kind = "text"
     if not isinstance(kind, str):
-        return OtherPart(found.leftover())
+        return unread_part(found)
     name = kind if isinstance(found.peek(kind), str) else "text"
     if kind in _PARTS and isinstance(found.peek(name), str):
         found.take("type")
@@ -312,7 +312,7 @@ def _part(found: Found | JsonValue) -> Part:
         return ReasoningPart("", extra=found.leftover())
     if kind in _MEDIA:
         return _media(found, kind)
-    return OtherPart(found.leftover())
+    return unread_part(found)
 
 
 def _media(found: Found, kind: str) -> MediaPart:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import content_of
+from judgekit.traces.blocks.reply import content_of, is_blank, listed_calls, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -43,6 +43,7 @@ _MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
     "video_url": "video",
     "input_audio": "audio",
     "file": "file",
+    "document_url": "file",  # Mistral
 }
 _BESIDE = frozenset(("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details", "audio", "refusal"))
 """Fields of a message that hold parts of its content."""
@@ -161,7 +162,7 @@ def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mappin
         return TextPart(found) if isinstance(found, str) else OtherPart(found)
     kind = found.peek("type")
     if not isinstance(kind, str):
-        return OtherPart(found.leftover())
+        return unread_part(found)
     held = found.peek(kind)
     if kind in _TEXTS and isinstance(held, str):
         found.take("type")
@@ -172,11 +173,11 @@ def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mappin
         return _media(found, kind)
     if kind == "thinking":
         return _thought(found)
-    if kind == "tool_use" and calls is not None and isinstance(found.peek("name"), str):
+    if kind == "tool_use" and calls is not None and isinstance(found.peek("name"), str) and not is_blank(found):
         return _called(found, calls, beside)
     if kind in _OTHERS:
         raise found.unfit("type", "a part of Chat Completions; try format=anthropic or vercel")
-    return OtherPart(found.leftover())
+    return unread_part(found)
 
 
 def _media(found: Found, kind: str) -> MediaPart:
@@ -200,6 +201,7 @@ def _called(found: Found, calls: list[ToolCall], beside: Mapping[str, ToolCall])
         calls.append(_call(found))
         return None
     if (same.name, same.args) != (found.peek("name"), found.peek("input")):
+        found.warn("differs from the call beside the content that has its id; kept as it stands")
         return OtherPart(found.leftover())
     for name in ("type", "id", "name", "input"):
         found.take(name)
@@ -207,7 +209,9 @@ def _called(found: Found, calls: list[ToolCall], beside: Mapping[str, ToolCall])
 
 
 def _calls(found: Found) -> list[ToolCall]:
-    calls = [_call(call) for call in found.objects("tool_calls")]
+    calls = [_call(call) for call in listed_calls(found, "tool_calls")]
+    if is_blank(found.peek("function_call")):
+        return calls
     function = found.object("function_call")  # from before there were several
     return calls if function is None else [*calls, _function_call(function, None)]
 

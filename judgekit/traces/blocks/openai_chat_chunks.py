@@ -4,11 +4,13 @@
 {"object": "chat.completion.chunk", "id": "a", "choices": [{"index": 0, "delta": {"content": "lo"}, "finish_reason": "stop"}]}
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, shortened
+from judgekit.traces.blocks.reply import is_blank
 from judgekit.traces.message import JsonObject
 
 _PIECES = frozenset(
@@ -34,11 +36,12 @@ def are_chunks(value: JsonValue) -> bool:
     return isinstance(value, list) and any(map(is_chunk, value[:50]))
 
 
-def assemble(chunks: Iterable[JsonValue]) -> list[JsonObject]:
+def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
     """The responses, as the API gives them when they are not streamed.
 
     Chunks belong together by their id, and one without an id to the chunk before it. An id whose response has ended is
-    that of another response when more is said under it.
+    that of another response when more is said under it. Some servers give each chunk an id of its own: chunks in a row
+    whose ids do not come back are one response, up to its end, which keeps their ids in ``streamed_ids``.
 
     Raises:
         TraceError: A chunk is no object, or none belongs to a response.
@@ -46,12 +49,17 @@ def assemble(chunks: Iterable[JsonValue]) -> list[JsonObject]:
     responses: list[list[JsonObject]] = []
     under_way: dict[str, tuple[list[JsonObject], set[int]]] = {}
     early: list[JsonObject] = []
+    uses = Counter(map(_id, chunks))
     last = ""
     for number, chunk in enumerate(chunks):
         if not isinstance(chunk, dict):
             raise TraceError(f"[{number}]: expected a chunk, found {shortened(chunk)}")
-        identity = chunk.get("id")
-        if isinstance(identity, str) and identity:
+        identity = _id(chunk)
+        ends = _ending(chunk)
+        goes_on = last in under_way and uses[last] == 1 and ends.isdisjoint(under_way[last][1])
+        # Groq gives the end of all its responses one id.
+        is_next = uses[identity] == 1 or (identity not in under_way and bool(ends) and not _speaking(chunk))
+        if identity and not (goes_on and is_next):
             last = identity
         elif last not in under_way and not _choices(chunk):
             early.append(chunk)
@@ -62,7 +70,7 @@ def assemble(chunks: Iterable[JsonValue]) -> list[JsonObject]:
             responses.append(under_way[last][0])
         response, ended = under_way[last]
         response.append(chunk)
-        ended |= {_index(choice) for choice in _choices(chunk) if choice.get("finish_reason")}
+        ended |= ends
     if not responses:
         raise TraceError("holds no messages")
     return [_response(chunks) for chunks in responses]
@@ -73,9 +81,19 @@ def _choices(chunk: JsonObject) -> list[JsonObject]:
     return [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
 
 
+def _id(chunk: JsonValue) -> str:
+    identity = chunk.get("id") if isinstance(chunk, dict) else None
+    return identity if isinstance(identity, str) else ""
+
+
 def _index(choice: JsonObject) -> int:
     index = choice.get("index")
     return index if isinstance(index, int) else 0
+
+
+def _ending(chunk: JsonObject) -> set[int]:
+    """The choices that a chunk ends."""
+    return {_index(choice) for choice in _choices(chunk) if choice.get("finish_reason")}
 
 
 def _speaking(chunk: JsonObject) -> set[int]:
@@ -84,7 +102,8 @@ def _speaking(chunk: JsonObject) -> set[int]:
     return {
         index
         for index, delta in deltas
-        if isinstance(delta, dict) and any(value for name, value in delta.items() if name != "role")
+        if isinstance(delta, dict)
+        and any(value and not is_blank(value) for name, value in delta.items() if name != "role")
     }
 
 
@@ -95,6 +114,9 @@ def _response(chunks: Sequence[JsonObject]) -> JsonObject:
             choices.setdefault(_index(choice), []).append(choice)
     response = _joined([{name: value for name, value in chunk.items() if name != "choices"} for chunk in chunks])
     response["choices"] = [_choice(choices[index]) for index in sorted(choices)]
+    ids: list[JsonValue] = list(dict.fromkeys(identity for chunk in chunks if (identity := _id(chunk))))
+    if len(ids) > 1:
+        response |= {"id": ids[0], "streamed_ids": ids}
     usages: list[JsonValue] = [usage for chunk in chunks if (usage := chunk.get("usage"))]
     if len(usages) > 1:  # so far, in each chunk
         response["usage"] = usages[-1]
@@ -148,6 +170,8 @@ def _listed(name: str, parts: list[JsonValue]) -> JsonValue:
     """A list of parts: those of one ``index`` are pieces of one object, as are those of one tool call."""
     pieces = [part for part in parts if isinstance(part, dict)]
     if len(pieces) < len(parts):
+        return parts
+    if name == "executed_tools":  # Groq sends them again when they have a result
         return parts
     if name != "tool_calls" and not all("index" in piece for piece in pieces):
         return _neighbours(pieces) if name in _OF_PARTS else parts

@@ -14,7 +14,7 @@ from typing import Literal, cast
 from pydantic import JsonValue
 
 from judgekit.traces.blocks.openai_chat import read_tools
-from judgekit.traces.blocks.reply import content_of
+from judgekit.traces.blocks.reply import content_of, is_blank, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -189,6 +189,9 @@ class Items:
         role = found.peek("role")
         if role not in _ROLES:
             raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+        for calls in ("tool_calls", "function_call"):
+            if not is_blank(found.peek(calls)):
+                found.warn("calls of Chat Completions, which have no place in an item; kept as they stand", calls)
         if role == "assistant":
             turn = self._turn_of(found, agent, model)
             turn.parts += _message_parts(found)
@@ -214,7 +217,7 @@ class Items:
     def _assistant(self, found: Found, kind: str, turn: _Turn) -> None:
         if kind == "reasoning":
             turn.parts.append(_reasoning(found))
-        elif kind in _CALLS:
+        elif kind in _CALLS and not (kind in _NAMED and is_blank(found)):
             call, result = _call(found, kind)
             turn.calls.append(call)
             if result is not None:
@@ -222,7 +225,7 @@ class Items:
         else:
             if kind in _ELSEWHERE:
                 found.warn(f"part of the history is not in the file, but behind this {kind.replace('_', ' ')}")
-            elif kind not in _KEPT:
+            elif kind not in (*_KEPT, *_CALLS):
                 found.warn(f"an item of the unknown kind {kind!r:.80}, kept as it stands")
             turn.parts.append(OtherPart(found.leftover()))
 
@@ -373,7 +376,7 @@ def _part(found: Found | JsonValue) -> Part:
         return (RefusalPart if kind == "refusal" else TextPart)(text, extra=_rest(found))
     if kind in _MEDIA:
         return _media(found, kind)
-    return OtherPart(found.leftover())
+    return unread_part(found)
 
 
 def _media(found: Found, kind: str) -> MediaPart:

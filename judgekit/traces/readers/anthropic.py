@@ -19,7 +19,7 @@ from judgekit.traces.blocks.anthropic import (
 from judgekit.traces.blocks.anthropic_stream import is_event, read_events, responses
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject, Message
-from judgekit.traces.readers.foreign import answer_of, first_of, items, sample_from, unbatched
+from judgekit.traces.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched
 from judgekit.traces.sample import Sample
 
 _LOOKED_AT = 50
@@ -51,7 +51,7 @@ class AnthropicReader:
         if _are_events(row.peek("response")):
             for events in responses(items(row.take("response"))):
                 messages += read_events(events, "response", row.warnings)
-        elif (response := answer_of(row)) is not None:
+        elif (response := answer_of(row, record, "content")) is not None:
             messages += read_message(response)
         if not messages:
             raise request.unfit("messages", "messages")
@@ -97,7 +97,7 @@ def _is_record(value: JsonValue) -> bool:
     if is_response(value) or is_response(response) or _are_events(response):
         return True
     request = value.get("request") if "messages" not in value else value
-    return isinstance(request, dict) and _is_request(request)
+    return isinstance(request, dict) and _is_request(request) and may_answer("anthropic", value.get("response"))
 
 
 def _is_of_others(row: JsonValue) -> bool:
@@ -110,6 +110,9 @@ def _is_request(request: JsonObject) -> bool:
     messages = request.get("messages")
     if not isinstance(messages, list) or not all(map(may_be_anthropic, messages[:_LOOKED_AT])):
         return False
+    tools = request.get("tools")
+    if isinstance(tools, list) and any(isinstance(tool, dict) and "function" in tool for tool in tools[:_LOOKED_AT]):
+        return False  # as OpenAI's API has them, for a model of Anthropic's
     model, system = request.get("model"), request.get("system")
     block = system[0] if isinstance(system, list) and system else None
     of_text = isinstance(block, dict) and block.get("type") == "text"

@@ -19,7 +19,7 @@ from judgekit.traces.blocks.bedrock import (
 )
 from judgekit.traces.found import Found
 from judgekit.traces.message import Message
-from judgekit.traces.readers.foreign import answer_of, items, sample_from
+from judgekit.traces.readers.foreign import answer_of, items, may_answer, sample_from
 from judgekit.traces.sample import Sample
 
 _LOOKED_AT = 50
@@ -47,7 +47,7 @@ class BedrockReader:
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         request = row if "messages" in row else row.object("request") or Found({})
         messages = [*read_system(request), *read_messages(request.objects("messages"))]
-        if (response := row if _is_response(record) else answer_of(row)) is not None:
+        if (response := row if _is_response(record) else answer_of(row, record, "output")) is not None:
             messages += _reply(response, request.text("modelId"))
         if not messages:
             raise request.unfit("messages", "messages")
@@ -129,4 +129,4 @@ def _is_record(value: JsonValue) -> bool:
         return True
     request = value.get("request") if "messages" not in value else value
     messages = request.get("messages") if isinstance(request, dict) else None
-    return isinstance(messages, list) and is_bedrock(messages)
+    return isinstance(messages, list) and is_bedrock(messages) and may_answer("bedrock", value.get("response"))

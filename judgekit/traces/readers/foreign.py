@@ -15,8 +15,22 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace, TraceWarning
 from judgekit.traces.unread import unread_messages
 
-_ANSWERS = ("choices", "output", "candidates", "content")
-"""Where the answer stands in a response."""
+_ANSWERS: Sequence[tuple[str, str, type]] = (
+    ("openai-chat", "choices", list),
+    ("openai-responses", "output", list),
+    ("bedrock", "output", dict),
+    ("gemini", "candidates", list),
+    ("gemini", "promptFeedback", dict),
+    ("gemini", "prompt_feedback", dict),
+    ("anthropic", "content", list),
+    ("bedrock", "messageStart", dict),
+    ("bedrock", "contentBlockDelta", dict),
+    ("bedrock", "messageStop", dict),
+)
+"""The fields in which APIs answer, streamed or not, and what they hold."""
+_EVENTS = (("openai-responses", "response."), ("anthropic", "message_"), ("anthropic", "content_block_"))
+"""What the types of streamed events begin with."""
+_LOOKED_AT = 50
 
 _NO_CALL = "a tool result that answers no call before it"
 _NO_QUESTION = 'no message of the user; responses that were logged alone belong to their requests: {"request": ..., "response": ...}'
@@ -73,15 +87,47 @@ def items(document: JsonValue) -> list[JsonValue]:
     return document if isinstance(document, list) else [document]
 
 
-def answer_of(row: Found) -> Found | None:
-    """The response of a pair. One that is nothing but an error stays in the row, and a warning tells it."""
+def answer_of(row: Found, record: JsonValue, *fields: str) -> Found | None:
+    """Return the response of a pair, if it has one of the fields in which its API answers.
+
+    What else may stand in its place (the body of an error, a text, nothing) stays in the row, with a warning.
+    """
     response = row.peek("response")
-    fields = response if isinstance(response, dict) else {}
-    error = fields.get("error") or fields.get("Error")
-    if not error or any(map(fields.get, _ANSWERS)):
+    found = response if isinstance(response, dict) else {}
+    error = found.get("error") or found.get("Error")
+    if any(map(found.get, fields)) or (not error and not found.keys().isdisjoint(fields)):
         return row.object("response")
-    row.warn(f"holds no answer: {shortened(error)}", "response")
+    if isinstance(record, dict):
+        warn_unanswered(row, record)
     return None
+
+
+def warn_unanswered(row: Found, record: JsonObject) -> None:
+    """Notes what stands in place of a response, if anything does."""
+    name = "response" if "response" in record else "error"
+    found = record.get(name)
+    if answering(found):
+        row.warn("holds an answer in a form that this format does not read; kept as it stands", name)
+    elif name == "response" or ("request" in record and found):
+        error = found.get("error") or found.get("Error") if isinstance(found, dict) else None
+        row.warn("holds no answer" if found is None else f"holds no answer: {shortened(error or found)}", name)
+
+
+def answering(response: JsonValue) -> set[str]:
+    """Return the APIs that answer in this way; none if it is no answer but an error, say."""
+    named: set[str] = set()
+    for one in items(response)[:_LOOKED_AT]:
+        if isinstance(one, dict):
+            event = one.get("type")
+            named |= {name for name, start in _EVENTS if isinstance(event, str) and event.startswith(start)}
+            named |= {name for name, field, kind in _ANSWERS if isinstance(one.get(field), kind) and one[field]}
+    return named
+
+
+def may_answer(name: str, response: JsonValue) -> bool:
+    """Whether a response may be that of an API: it is no other's, though it may be an error."""
+    named = answering(response)
+    return not named or name in named
 
 
 def unbatched(record: JsonValue) -> JsonValue:

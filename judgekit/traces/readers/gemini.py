@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, shortened
 from judgekit.traces.blocks.gemini import (
+    ANSWERS,
     is_contents,
     is_request,
     is_response,
@@ -19,7 +20,7 @@ from judgekit.traces.blocks.gemini import (
 )
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject, Message, SystemMessage
-from judgekit.traces.readers.foreign import answer_of, first_of, items, sample_from
+from judgekit.traces.readers.foreign import answer_of, first_of, items, may_answer, sample_from
 from judgekit.traces.sample import Sample
 
 _HISTORY = ("automaticFunctionCallingHistory", "automatic_function_calling_history")
@@ -46,7 +47,7 @@ class GeminiReader:
         if isinstance(record, list):
             record = {"response" if is_response(first_of(record)) else "contents": record}
         row = Found.of(record)
-        responses = _responses(row)
+        responses = _responses(row, record)
         named = next((name for one in responses if (name := one.peek("responseId") or one.peek("response_id"))), None)
         identity = row.identity("id", "key") or (named if isinstance(named, str) else None)
         request = row.object("request") if "request" in row else row
@@ -67,10 +68,11 @@ class GeminiReader:
 
 
 def _is_one(value: JsonValue) -> bool:
-    if isinstance(value, dict) and "response" in value:
-        return is_response(first_of(value["response"])) or is_request(value.get("request"))
-    if isinstance(value, dict) and "request" in value:
-        return is_request(value["request"])
+    if isinstance(value, dict) and not {"request", "response"}.isdisjoint(value):
+        request, response = value.get("request"), value.get("response")
+        if is_request(request):
+            return may_answer("gemini", response)
+        return is_response(first_of(response)) and not (isinstance(request, dict) and "messages" in request)
     return is_contents(value) or is_request(value) or is_response(value)
 
 
@@ -128,13 +130,18 @@ def _only(chunk: JsonValue, own: list[JsonValue]) -> JsonValue:
     return {**chunk, "candidates": own}
 
 
-def _responses(row: Found) -> list[Found]:
-    if "response" not in row:
+def _responses(row: Found, record: JsonValue) -> list[Found]:
+    if not isinstance(record, dict) or {"request", "response"}.isdisjoint(record):
         return [row]
-    if isinstance(row.peek("response"), list):
-        return row.objects("response")
-    response = answer_of(row)
-    return [] if response is None else [response]
+    response = row.peek("response")
+    if isinstance(response, list) and any(map(is_response, response)):
+        chunks = row.objects("response")
+        for chunk in chunks:
+            if "error" in chunk:
+                chunk.warn(f"the stream tells an error: {shortened(chunk.peek('error'))}", "error")
+        return chunks
+    answer = answer_of(row, record, *ANSWERS)
+    return [] if answer is None else [answer]
 
 
 def _history(response: Found) -> list[JsonValue]:

@@ -5,6 +5,7 @@ from pydantic import JsonValue, ValidationError
 from judgekit.errors import TraceError, explain
 from judgekit.traces.readers.foreign import items, must_be_object
 from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
 
 
 class JudgekitReader:
@@ -15,11 +16,14 @@ class JudgekitReader:
     shape = 'judgekit: {"id": ..., "trace": {"messages": [...]}, "reference": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A sample has a trace; a trace has a schema version beside its messages."""
+        """A sample has a trace, with fields of one; a trace has a schema version beside its messages."""
         record = next(iter(items(value)), None)
-        return isinstance(record, dict) and (
-            isinstance(record.get("trace"), dict) or ("schema_version" in record and "messages" in record)
-        )
+        if not isinstance(record, dict):
+            return False
+        trace = record.get("trace")
+        if isinstance(trace, dict):
+            return not trace or not Trace.model_fields.keys().isdisjoint(trace)
+        return "schema_version" in record and "messages" in record
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """One record, or a list of them."""

@@ -14,7 +14,7 @@ from judgekit.traces.blocks.openai_chat import read_message, read_messages, read
 from judgekit.traces.blocks.openai_chat_chunks import are_chunks, assemble, is_chunk
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject, Message, SystemMessage
-from judgekit.traces.readers.foreign import first_of, items, sample_from, unbatched
+from judgekit.traces.readers.foreign import first_of, items, sample_from, unbatched, warn_unanswered
 from judgekit.traces.sample import Sample
 
 _OF_RESPONSES = ("id", "model", "choices", "usage", "error")
@@ -56,14 +56,14 @@ class OpenAIChatReader:
             messages.insert(0, SystemMessage(system))
         identity = None
         if (response := _response(row)) is not None:
+            if "streamed_ids" in row:
+                row.warn("chunks with an id each, read as one response; several that were streamed at once are mixed")
+            if others := response.count("streamed_with"):
+                response.warn(f"its chunks stand in one list with those of {others} more, each of which is a sample")
             messages.append(_reply(response))
             identity = messages[-1].id
-        elif (said := row.peek("response")) and (
-            "request" in row or (messages[-1:] and messages[-1].role != "assistant")
-        ):
-            row.warn(
-                f"holds no answer: {shortened((isinstance(said, dict) and said.get('error')) or said)}", "response"
-            )
+        elif isinstance(record, dict) and ("request" in record or (messages and messages[-1].role != "assistant")):
+            warn_unanswered(row, record)
         if not messages:
             raise TraceError("holds no messages")
         trace = {
@@ -87,8 +87,12 @@ class OpenAIChatChunksReader(OpenAIChatReader):
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """The responses, put together."""
-        chunks = [chunk for row in items(document) for chunk in items(row)]
-        return [record for response in assemble(chunks) for record in _choices(response)]
+        rows = items(document)
+        lists = [row for row in rows if isinstance(row, list)]
+        loose = [row for row in rows if not isinstance(row, list)]
+        responses = [response for chunks in lists for response in assemble(chunks)]
+        responses += assemble(loose) if loose else []
+        return [record for response in responses for record in _choices(response)]
 
 
 def _is_conversation(value: JsonValue) -> bool:
@@ -110,7 +114,9 @@ def _choices(row: JsonValue) -> list[JsonValue]:
         return [row]
     response = row.get("response")
     if isinstance(response, list) and are_chunks(response):
-        return [record for whole in assemble(response) for record in _choices({**row, "response": whole})]
+        wholes = assemble(response)
+        told: JsonObject = {"streamed_with": len(wholes) - 1}
+        return [record for whole in wholes for record in _choices({**row, "response": {**whole, **told}})]
     if isinstance(response, dict) and _is_response(response):
         reply, beside = response, row
     else:

@@ -21,7 +21,7 @@ from judgekit.traces.blocks.openai_responses import (
 from judgekit.traces.found import Found
 from judgekit.traces.known import KNOWN
 from judgekit.traces.message import JsonObject
-from judgekit.traces.readers.foreign import answer_of, first_of, items, sample_from, unbatched
+from judgekit.traces.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
 
@@ -67,8 +67,9 @@ class OpenAIResponsesReader:
             whole = [_assembled(one, "response") for one in _by_response(row.take("response"))]
             output: JsonValue = [item for response, _ in whole for item in items(response["output"])]
             response: JsonValue = {**whole[-1][0], "output": output}
-            row = Found({**row.leftover(), "response": response}, warnings=[warning for _, warning in whole])
-        return _sample(row, index)
+            record = {**row.leftover(), "response": response}
+            row = Found(record, warnings=[warning for _, warning in whole])
+        return _sample(row, record, index)
 
 
 class OpenAIResponsesStreamReader:
@@ -89,12 +90,12 @@ class OpenAIResponsesStreamReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One response."""
         response, warning = _assembled(record, None)
-        return _sample(Found(response, warnings=[warning]), index)
+        return _sample(Found(response, warnings=[warning]), response, index)
 
 
-def _sample(row: Found, index: int) -> Sample:
+def _sample(row: Found, record: JsonValue, index: int) -> Sample:
     request = row.object("request") or row
-    response = answer_of(row) or (row if request is row else Found({}))
+    response = answer_of(row, record, "output") or (row if request is row else Found({}))
     tools = read_tools(request.details("tools"))
     for source, name in ((row, "messages"), (request, "input"), (response, "output")):
         tools += found_tools(source.peek(name))
@@ -123,8 +124,11 @@ def _is_row(value: JsonValue) -> bool:
     if _kind(value).startswith("response."):
         return False  # an event, in which a response may stand
     request, response = value.get("request"), value.get("response")
+    if isinstance(request, dict) and _is_request(request):
+        return may_answer("openai-responses", response)
     if isinstance(request, dict) or isinstance(response, dict | list):
-        return _is_response(response) or _are_events(response) or (isinstance(request, dict) and _is_request(request))
+        is_answer = _is_response(response) or _are_events(response)
+        return is_answer and not (isinstance(request, dict) and "messages" in request)
     return _is_response(value) or _is_request(value) or is_items(value.get("messages"))
 
 

@@ -9,14 +9,20 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.traces.blocks.openai_chat import read_messages, read_tools
+from judgekit.traces.blocks.reply import content_of
 from judgekit.traces.found import Found
+from judgekit.traces.known import as_text
+from judgekit.traces.message import AIMessage, Message, Part, ReasoningPart, TextPart
 from judgekit.traces.readers.foreign import first_of, items, sample_from
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
 
 class ToolBenchReader:
-    """The last of the message lists is the path taken, up to the call of ``Finish``. Others, and the tree, stay in ``extra``."""
+    """The last of the message lists is the path taken. Others, and the tree, stay in ``extra``.
+
+    The call of ``Finish`` at its end is no call but the agent's answer, or nothing said if the agent gave up.
+    """
 
     name = "toolbench"
     gathers = False
@@ -44,6 +50,7 @@ class ToolBenchReader:
         messages = read_messages(path.objects(f"train_messages[{number}]"))
         if not messages:
             raise TraceError(f"{answer.where}.train_messages[{number}]: holds no messages")
+        messages[-1] = _finished(messages[-1], path)
         if all(_begins(one, found[-1]) for one in found):
             answer.take("train_messages")
         labels: list[Label] = []
@@ -58,6 +65,28 @@ class ToolBenchReader:
             "labels": labels,
         }
         return sample_from(row, index, trace)
+
+
+def _finished(message: Message, path: Found) -> Message:
+    """The last message of a path. What is said beside ``Finish`` is a thought; its other arguments go to ``extra``."""
+    if not isinstance(message, AIMessage) or [call.name for call in message.tool_calls] != ["Finish"]:
+        return message
+    [call] = message.tool_calls
+    if call.args_error:
+        path.warn("the answer cannot be read: the arguments of Finish are broken")
+        return message
+    rest = dict(call.args)
+    answer = rest.pop("final_answer", None) if rest.get("return_type") == "give_answer" else None
+    thoughts = [TextPart(message.content)] if isinstance(message.content, str) else message.content
+    said: list[Part] = [
+        ReasoningPart(part.text, extra=part.extra) if isinstance(part, TextPart) else part
+        for part in thoughts
+        if part != TextPart("")
+    ]
+    if answer is not None:
+        said.append(TextPart(as_text(answer)))
+    extra = {**message.extra, "Finish": {**rest, **call.extra}}
+    return AIMessage.model_validate({**dict(message), "content": content_of(said), "tool_calls": (), "extra": extra})
 
 
 def _begins(one: JsonValue, whole: JsonValue) -> bool:

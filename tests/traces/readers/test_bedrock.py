@@ -254,7 +254,10 @@ def test_a_message_is_read_as_ours(found, messages):
             r"messages\[0\]\.role: expected one of system, user, assistant, found 'tool'",
         ),
         ([{"role": "user", "content": "Hi"}], r"messages\[0\]\.content: expected a list, found 'Hi'"),
-        ([assistant({"toolUse": {}})], r"messages\[0\]\.content\[0\]\.toolUse\.name: expected the name of a tool"),
+        (
+            [assistant({"toolUse": {"input": {"a": 1}}})],
+            r"messages\[0\]\.content\[0\]\.toolUse\.name: expected the name of a tool",
+        ),
         ({"messages": []}, "messages: expected messages, found"),
         ({"response": {"output": {}}}, r"response\.output\.message: expected a message, found nothing"),
     ],

@@ -453,14 +453,13 @@ def test_many_candidates_take_time_in_proportion_to_their_number():
         ([{**HI, "role": "martian"}], "contents[0].role: expected one of user, model"),
         ({"contents": user({"text": 5})}, "contents[0].parts[0].text: expected a text, found 5"),
         (
-            {"contents": model({"functionCall": {}})},
+            {"contents": model({"functionCall": {"args": {"a": 1}}})},
             "contents[0].parts[0].functionCall.name: expected the name of a tool",
         ),
         ({"contents": model({"functionCall": "f"})}, "contents[0].parts[0].functionCall: expected an object"),
         ({"contents": user({"functionResponse": 5})}, "contents[0].parts[0].functionResponse: expected an object"),
         ({"contents": [{"role": "system", "parts": [CODE]}]}, "contents[0].parts[0].executableCode: expected no call"),
         ({"contents": []}, "the record: holds no messages"),
-        ({"promptFeedback": {"blockReason": "SAFETY"}}, "the record: holds no messages"),
         (5, "the record: expected an object"),
     ],
 )
@@ -469,12 +468,55 @@ def test_an_error_says_where_and_what_was_found(record, found):
         READER.sample(record, 0)
 
 
-def test_a_prompt_that_was_blocked_has_no_answer():
-    blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
-    document = {"request": {"contents": [HI]}, "response": blocked}
-    assert detect(document).name == detect(blocked).name == "gemini"
+COUNTED = {"usageMetadata": {"promptTokenCount": 7, "totalTokenCount": 7}, "modelVersion": "m", "responseId": "r"}
+ENDED = {
+    "the prompt was blocked": (
+        {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT", "safetyRatings": [{"category": "c"}]}, **COUNTED},
+        "PROHIBITED_CONTENT",
+        ["the prompt was blocked: PROHIBITED_CONTENT"],
+    ),
+    "the prompt was blocked, and no candidates": (
+        {"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}, **COUNTED},
+        "SAFETY",
+        ["the prompt was blocked: SAFETY"],
+    ),
+    "nothing is said of it": (COUNTED, None, ["the response has no candidates"]),
+    "no candidates": ({"candidates": [], **COUNTED}, None, ["the response has no candidates"]),
+    "a candidate without content": ({"candidates": [{"finishReason": "SAFETY", "index": 0}], **COUNTED}, "SAFETY", []),
+    "a candidate without parts": (
+        {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}], **COUNTED},
+        "MAX_TOKENS",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("spelled", [lambda one: one, snake], ids=["camelCase", "snake_case"])
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("response", "reason", "told"), ENDED.values(), ids=ENDED)
+def test_a_response_without_an_answer_keeps_its_usage_and_says_why_it_ended(
+    response, reason, told, streamed, spelled, no_question, forgotten
+):
+    alone = spelled(response)
+    pair = {"request": {"contents": [HI]}, "response": [alone] if streamed else alone}
+    for document, unasked in ((pair, []), (alone, [no_question.found])):
+        assert detect(document).name == "gemini"
+        [record] = READER.records(document)
+        trace = READER.sample(record, 0).trace
+        answer = trace.messages[-1]
+        assert (answer.text, answer.finish_reason, answer.model, answer.id) == ("", reason, "m", "r")
+        assert answer.usage.input_tokens == 7
+        assert [one.found for one in trace.warnings] == [*told, *unasked]
+        assert forgotten(READER, document) == []
+
+
+def test_an_error_among_the_chunks_of_a_stream_is_told():
+    document = {"request": {"contents": [HI]}, "response": [*STREAM[:2], {"error": {"code": 503}}]}
     trace = READER.sample(document, 0).trace
-    assert (trace.messages, trace.extra) == ((HumanMessage("Hi"),), {"response": blocked})
+    assert trace.response == "Hel"
+    assert [(one.found, one.where) for one in trace.warnings] == [
+        ("the stream tells an error: {'code': 503}", "response[2].error")
+    ]
 
 
 @pytest.mark.parametrize(

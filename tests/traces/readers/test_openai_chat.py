@@ -276,6 +276,25 @@ def test_a_message_is_read_as_ours(found, message):
     assert READER.sample({"messages": [found]}, 0).trace.messages == (message,)
 
 
+def test_a_part_that_cannot_be_read_is_told():
+    use = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+    parts = [{"type": "image_url", "image_url": 5}, {"type": "text", "text": [1]}, {"text": "x"}, use]
+    trace = READER.sample([{"role": "system", "content": parts}, HI], 0).trace
+    kinds = ["of the kind 'image_url'", "of the kind 'text'", "without a type", "of the kind 'tool_use'"]
+    assert [(one.found, one.where) for one in trace.warnings] == [
+        (f"a part {kind} that cannot be read, kept as it stands", f"messages[0].content[{index}]")
+        for index, kind in enumerate(kinds)
+    ]
+
+
+def test_a_call_in_the_content_that_differs_from_that_of_its_id_is_told():
+    used = {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 2}}
+    trace = READER.sample([HI, assistant(content=[used], tool_calls=[function("f", '{"a": 1}', "1")])], 0).trace
+    [warning] = trace.warnings
+    assert "differs from the call" in warning.found
+    assert warning.where == "messages[1].content[0]"
+
+
 def test_ids_that_are_numbers_become_text():
     found = {"role": "tool", "tool_call_id": 7, "id": 1, "content": "x"}
     sample = READER.sample({"id": 5, "messages": [found]}, 0)
@@ -922,7 +941,14 @@ def test_recorded_requests_and_responses_are_read_alone_and_as_pairs(recorded, n
         for kind, document in documents.items():
             for sample in samples_of(document) if document else ():
                 trace = sample.trace
-                assert trace.warnings == ((no_question,) if kind == "response" else ())
+                unanswered = kind == "pair" and response is None
+                assert trace.warnings == (
+                    (no_question,)
+                    if kind == "response"
+                    else (TraceWarning("holds no answer", where="response"),)
+                    if unanswered
+                    else ()
+                )
                 counted[kind] += 1
                 counted.update(f"{kind}: {message.role}" for message in trace.messages)
                 counted[f"{kind}: call"] += len(trace.tool_calls())
@@ -970,3 +996,79 @@ def test_a_custom_id_beside_messages_is_no_batch():
     row = {"custom_id": "k", "messages": [{"role": "user", "content": "Hi"}], "params": {"temperature": 0}}
     (record,) = READER.records(row)
     assert [message.text for message in READER.sample(record, 0).trace.messages] == ["Hi"]
+
+
+def with_ids(stream: list[dict], name: str, last: str | None = None) -> list[dict]:
+    """A stream of which each chunk has an id of its own; the last one's may be the same for all streams."""
+    own = [{**one, "id": f"{name}{number}"} for number, one in enumerate(stream)]
+    return own if last is None else [*own[:-1], {**own[-1], "id": last}]
+
+
+GROQ = [
+    chunk({"reasoning": "To find"}),
+    chunk({"reasoning": " it"}),
+    chunk({"executed_tools": [{"index": 0, "type": "search", "arguments": "{}"}]}),
+    chunk({"executed_tools": [{"index": 0, "type": "search", "arguments": "{}", "output": "12C"}]}),
+    chunk({"content": "It is "}),
+    chunk({"content": "12C."}),
+    chunk({}, finish_reason="stop", x_groq={"usage": {"prompt_tokens": 5}}),
+]
+MIXED = "chunks with an id each, read as one response; several that were streamed at once are mixed"
+
+
+def told(sample: Sample) -> list[str]:
+    return [one.found for one in sample.trace.warnings]
+
+
+def test_chunks_with_an_id_each_are_one_response_to_their_request(forgotten):
+    document = {"request": {"messages": [HI]}, "response": with_ids(GROQ, "a", "stub")}
+    [sample] = samples_of(document)
+    [asked, answer] = sample.trace.messages
+    assert (asked, answer.text, answer.id, answer.finish_reason) == (HumanMessage("Hi"), "It is 12C.", "a0", "stop")
+    assert answer.content[0] == ReasoningPart("To find it")
+    assert [one.get("output") for one in answer.extra["executed_tools"]] == [None, "12C"]
+    assert (sample.id, told(sample)) == ("a0", [])
+    assert forgotten(READER, document) == []
+
+
+@pytest.mark.parametrize("last", [None, "stub"])
+def test_chunks_with_an_id_each_are_told_apart_by_their_ends_and_that_is_told(tmp_path, last):
+    lines = [*with_ids(GROQ, "a", last), *STREAM, *with_ids(GROQ, "b", last), *with_ids(STREAM, "c")]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    samples = list(read(path, on_error="raise"))
+    assert [sample.trace.response for sample in samples] == ["It is 12C.", "Helll", "It is 12C.", "Helll"]
+    assert [MIXED in told(sample) for sample in samples] == [True, False, True, True]
+
+
+def test_a_list_of_chunks_is_a_stream_of_its_own():
+    broken_off = with_ids(GROQ[:-1], "a")
+    first, second = samples_of([broken_off, with_ids(GROQ, "b", "stub")], CHUNKS)
+    assert (first.trace.response, second.trace.response) == ("It is 12C.", "It is 12C.")
+    assert "the stream breaks off before the response ends" in told(first)
+
+
+def test_a_response_of_one_chunk_between_those_of_others_stays_whole():
+    whole = chunk({"role": "assistant", "content": "Yes"}, "c", finish_reason="stop")
+    other = [{**one, "id": "b"} for one in STREAM]
+    mixed = [one for pair in zip(STREAM, other, strict=True) for one in (pair[0], whole, pair[1])]
+    document = [one if one is not whole else {**whole, "id": f"c{number}"} for number, one in enumerate(mixed)]
+    texts = Counter(sample.trace.response for sample in samples_of(document, CHUNKS))
+    assert texts == {"Helll": 2, "Yes": len(STREAM)}
+
+
+def test_responses_of_one_chunk_each_stay_apart_also_where_nothing_is_said():
+    whole = [
+        chunk({"role": "assistant", "content": text}, text or "x", finish_reason="stop") for text in ("a", "", "b")
+    ]
+    samples = samples_of(whole, CHUNKS)
+    assert [(sample.id, sample.trace.response) for sample in samples] == [("a", "a"), ("x", ""), ("b", "b")]
+    assert MIXED not in told(samples[0])
+
+
+def test_several_responses_in_the_chunks_of_one_pair_are_told():
+    both = [*STREAM, *({**one, "id": "b"} for one in STREAM)]
+    samples = samples_of({"request": {"messages": [HI]}, "response": both})
+    assert [told(sample) for sample in samples] == [
+        ["its chunks stand in one list with those of 1 more, each of which is a sample"]
+    ] * 2

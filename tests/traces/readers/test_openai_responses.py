@@ -176,6 +176,41 @@ def test_history_that_stands_with_the_provider_is_told(name):
     assert trace.extra[name] == "it"
 
 
+USE = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+FOREIGN = {
+    "a call of Anthropic's as an item": (USE, "an item of the unknown kind 'tool_use', kept as it stands"),
+    "a result of Anthropic's as an item": (
+        {"type": "tool_result", "tool_use_id": "1", "content": "x"},
+        "an item of the unknown kind 'tool_result', kept as it stands",
+    ),
+    "a call of Anthropic's as a part": (
+        {"role": "assistant", "content": [USE]},
+        "a part of the kind 'tool_use' that cannot be read, kept as it stands",
+    ),
+    "a result of Anthropic's as a part": (
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "x"}]},
+        "a part of the kind 'tool_result' that cannot be read, kept as it stands",
+    ),
+    "a part without a type": (
+        {"role": "user", "content": [{"text": "x"}]},
+        "a part without a type that cannot be read, kept as it stands",
+    ),
+    "calls of Chat Completions": (
+        {"role": "assistant", "content": "x", "tool_calls": [{"id": "1", "function": {"name": "f"}}]},
+        "calls of Chat Completions, which have no place in an item; kept as they stand",
+    ),
+}
+
+
+@pytest.mark.parametrize(("item", "told"), FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("wrapped", [lambda items: items, lambda items: {**REQUEST, "input": items}])
+def test_items_and_parts_of_other_apis_are_told(item, told, wrapped):
+    trace = sample(wrapped([HI, CALL, RESULT, item])).trace
+    [warning] = trace.warnings
+    assert warning.found == told
+    assert warning.where.startswith("input[3]")
+
+
 @pytest.mark.parametrize("empty", [{"model": "m", "input": []}, {"object": "response", "output": []}, []])
 def test_a_conversation_without_messages_is_refused(empty):
     with pytest.raises(TraceError, match=r"input: expected input or output: it holds no messages"):

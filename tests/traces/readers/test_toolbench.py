@@ -4,7 +4,7 @@ import pytest
 
 from judgekit.errors import TraceError
 from judgekit.traces.detect import detect
-from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from judgekit.traces.message import AIMessage, HumanMessage, ReasoningPart, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.readers.toolbench import ToolBenchReader
 from judgekit.traces.trace import Label, ToolDefinition, TraceWarning
 
@@ -48,8 +48,10 @@ def test_the_last_list_is_the_path_that_was_taken():
         HumanMessage("A quote?", extra={"valid": False}),
         AIMessage(tool_calls=[ToolCall("quote", "{'topic': broken")]),
         ToolMessage('{"error": "", "response": "Be."}', name="quote"),
-        AIMessage(tool_calls=[ToolCall("Finish", {"return_type": "give_answer", "final_answer": "Be."})]),
+        AIMessage("Be.", extra={"Finish": {"return_type": "give_answer"}}),
     )
+    assert trace.response == "Be."
+    assert [made.call.name for made in trace.tool_calls()] == ["quote"]
     assert trace.labels == (Label("win", value=True, source="benchmark"),)
     assert trace.tools == (ToolDefinition("quote", description="d", parameters={"type": "object"}),)
     assert (sample.id, trace.termination) == ("2", "give_answer")
@@ -58,6 +60,48 @@ def test_the_last_list_is_the_path_that_was_taken():
     assert trace.extra["answer_generation"] == {
         "valid_data": True, "query_count": 5, "total_tokens": 4389, "final_answer": "Be."
     }  # fmt: skip
+
+
+def ended(arguments, content=None):
+    last = {**calls("Finish", arguments), "content": content}
+    answer = {**FILE["answer_generation"], "train_messages": [[*PATH[:-1], last]]}
+    return READER.sample({"answer_generation": answer}, 0).trace
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content", "answer"),
+    [
+        ('{"return_type": "give_answer", "final_answer": "Be."}', "I know.", "Be."),
+        ({"return_type": "give_answer", "final_answer": {"quote": "Be."}}, None, '{"quote": "Be."}'),
+        ({"return_type": "give_answer"}, "I know.", ""),
+        ({"return_type": "give_up_and_restart"}, "I am lost.", ""),
+        ({"return_type": "give_up_and_restart", "final_answer": "Be."}, None, ""),
+        ({}, None, ""),
+    ],
+)
+def test_the_answer_is_what_finish_was_called_with_unless_the_agent_gave_up(arguments, content, answer):
+    trace = ended(arguments, content)
+    last = trace.messages[-1]
+    assert (trace.response, last.tool_calls, trace.warnings) == (answer, (), ())
+    assert [part.text for part in last.content if part == ReasoningPart(content or "")] == (
+        [content] if content else []
+    )
+    if answer == "":
+        assert last.extra["Finish"] == arguments
+
+
+def test_an_answer_that_cannot_be_read_is_told():
+    trace = ended('{"return_type": "give_answer", "final_answer": "Be')
+    assert trace.messages[-1].tool_calls[0].name == "Finish"
+    assert [one.found for one in trace.warnings] == ["the answer cannot be read: the arguments of Finish are broken"]
+
+
+def test_a_call_of_finish_that_was_refused_stays_a_call():
+    refused = [calls("Finish", "{}"), {"role": "function", "name": "Finish", "content": "no answer"}]
+    answer = {**FILE["answer_generation"], "train_messages": [[*PATH[:-1], *refused, PATH[-1]]]}
+    trace = READER.sample({"answer_generation": answer}, 0).trace
+    assert [made.call.name for made in trace.tool_calls()] == ["quote", "Finish"]
+    assert trace.response == "Be."
 
 
 def test_lists_that_are_no_beginnings_of_the_last_are_kept():
