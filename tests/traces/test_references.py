@@ -87,8 +87,19 @@ def test_references_are_joined_by_a_metadata_key_to_many_samples(join, rows):
 
 
 def test_references_by_the_id_of_a_task_reach_its_trials(join):
-    rows = [row("a#1", group="a"), row("a#2", group="airline a"), row("b#1"), row("c#x", group="c"), row("d", group="d")]
-    known = [{"id": "a", "reference": "r"}, {"id": "a#2", "reference": "own"}, {"id": "b", "reference": "r"}, {"id": "c"}]
+    rows = [
+        row("a#1", group="a"),
+        row("a#2", group="airline a"),
+        row("b#1"),
+        row("c#x", group="c"),
+        row("d", group="d"),
+    ]
+    known = [
+        {"id": "a", "reference": "r"},
+        {"id": "a#2", "reference": "own"},
+        {"id": "b", "reference": "r"},
+        {"id": "c"},
+    ]
     samples, met = join(rows, known)
     assert [sample.reference for sample in samples] == ["r", "own", None, None, None]
     assert met == ["2 references met no sample by 'id': 'b'; 'c'; samples have ids such as 'b#1', 'c#x', 'd'"]

@@ -7,6 +7,7 @@ from judgekit.traces.readers.atif import AtifReader
 from judgekit.traces.readers.bedrock import BedrockReader, StrandsReader
 from judgekit.traces.readers.claude_code import ClaudeCodeReader
 from judgekit.traces.readers.codex import CodexReader
+from judgekit.traces.readers.codex_exec import CodexExecReader
 from judgekit.traces.readers.foreign import Reader
 from judgekit.traces.readers.gemini import GeminiReader
 from judgekit.traces.readers.inspect import InspectReader
@@ -44,6 +45,7 @@ READERS: dict[str, Reader] = {
         OpenAIResponsesStreamReader(),
         OpenAIAgentsReader(),
         CodexReader(),
+        CodexExecReader(),
         VercelReader(),
         RagasReader(),
         GeminiReader(),

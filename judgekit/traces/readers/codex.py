@@ -195,8 +195,8 @@ class _Session:
         if info is None or (total := info.peek("total_token_usage")) == self._total:
             return  # it is also sent when only the limits have changed
         self._total = total
-        self._usage = _usage(info, "total_token_usage")
-        if (usage := _usage(info, "last_token_usage")) is not None:
+        self._usage = read_usage(info, "total_token_usage")
+        if (usage := read_usage(info, "last_token_usage")) is not None:
             self._reports += 1
             self._items.report(usage)
 
@@ -229,7 +229,8 @@ def _told(message: Message) -> Message:
     )
 
 
-def _usage(found: Found, name: str) -> Usage | None:
+def read_usage(found: Found, name: str) -> Usage | None:
+    """Return the token counts that stand in a field, as Codex names them."""
     tokens = found.object(name) if isinstance(found.peek(name), dict) else None
     if tokens is None:
         return None
