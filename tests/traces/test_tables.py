@@ -354,7 +354,7 @@ def test_arrow_is_read_as_parquet_is(tmp_path, writer):
     assert [sample.trace.response for sample in samples] == list(map(str, range(700)))
     assert samples[0].references == ("r",)
     path.write_bytes(path.read_bytes()[:-40_000])
-    with pytest.raises(TraceError, match="a.arrow"):
+    with pytest.raises(TraceError, match=r"a\.arrow"):
         list(read(path, on_error="raise"))
 
 

@@ -28,6 +28,7 @@ from judgekit.traces.readers.tau2 import Tau2Reader
 from judgekit.traces.readers.tau_bench import TauBenchReader
 from judgekit.traces.readers.toolbench import ToolBenchReader
 from judgekit.traces.readers.vercel import VercelReader
+from judgekit.traces.readers.who_when import WhoWhenReader
 
 READERS: dict[str, Reader] = {
     reader.name: reader
@@ -54,6 +55,7 @@ READERS: dict[str, Reader] = {
         SWEAgentReader(),
         ShareGPTReader(),
         ToolBenchReader(),
+        WhoWhenReader(),
         OTelReader(),
         OpenInferenceReader(),
         MLflowReader(),

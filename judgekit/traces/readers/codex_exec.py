@@ -32,7 +32,7 @@ _TEXTS: dict[str, JsonObject] = {
 _CALLS = {
     "command_execution": ("command",),
     "file_change": ("changes",),
-    "mcp_tool_call": ("arguments",),
+    "mcp_tool_call": (),  # whose arguments are a field
     "collab_tool_call": ("prompt", "receiver_thread_ids"),
     "web_search": ("query", "action"),
     "todo_list": ("items",),
@@ -54,7 +54,9 @@ class CodexExecReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Events are of a thread, of a turn, or of an item that they hold."""
-        row = next((row for row in items(value)[:50] if isinstance(row, dict)), {})
+        row = next((row for row in items(value)[:50] if isinstance(row, dict)), None)
+        if row is None:
+            return False
         kind = row.get("type")
         return kind in _EVENTS and (kind not in _ITEM_EVENTS or isinstance(row.get("item"), dict))
 
@@ -176,10 +178,8 @@ def _add(made: Items, item: Found) -> None:
 
 
 def _add_call(made: Items, item: Found, kind: str) -> None:
-    names = _CALLS[kind]
-    arguments: JsonValue = {name: value for name in names if (value := item.take(name)) is not None}
-    if isinstance(arguments, dict) and names == ("arguments",):
-        arguments = arguments.get("arguments")
+    fields: JsonObject = {name: value for name in _CALLS[kind] if (value := item.take(name)) is not None}
+    arguments = item.take("arguments") if kind == "mcp_tool_call" else fields
     name = item.text("tool") if "tool" in item else kind
     identity, status, code = item.identity("id"), item.peek("status"), item.peek("exit_code")
     output = _output(item)

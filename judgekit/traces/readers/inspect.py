@@ -218,9 +218,9 @@ def _stands_in(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
 def _known(sample: Found, identity: str | None) -> dict[str, object]:
     """Return what is known of a sample: its target, and fields of a `Sample` in its metadata."""
     known: JsonObject = {} if identity is None else {"group": identity}
-    targets = [as_text(one) for one in items(sample.take("target")) if one not in (None, "")]
+    targets: list[JsonValue] = [as_text(one) for one in items(sample.take("target")) if one not in (None, "")]
     if targets:
-        known |= {"reference": targets[0]} if len(targets) == 1 else {"references": targets}
+        known["reference"] = targets[0] if len(targets) == 1 else targets
     metadata = sample.object("metadata") or Found({})
     for name in metadata:
         if name in _IN_METADATA and not (targets and name in _TARGETS) and _fits(name, metadata):
