@@ -36,7 +36,7 @@ class WhoWhenReader:
 
     name = "who-when"
     gathers = False
-    shape = 'who-when: {"question": ..., "question_ID": ..., "history": [{"content", "role", "name"?}], "mistake_agent": ..., "mistake_step": ...}'
+    shape = 'who-when: {"history": [{"role", "content", ...}], "question_ID": ..., "mistake_agent": ..., "mistake_step": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
         """A history of messages with a speaker, and what the data set says of it."""
