@@ -4,11 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, shortened
+from judgekit.traces.found import Found
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
     JsonObject,
     Message,
+    OtherPart,
     Part,
     SystemMessage,
     TextPart,
@@ -18,6 +23,42 @@ from judgekit.traces.message import (
 
 Item: TypeAlias = Part | ToolCall | ToolMessage
 """What a reply is made of, in order."""
+_KINDS = ("type", "index")
+"""What a placeholder may say of itself."""
+
+
+def is_blank(value: Found | JsonValue) -> bool:
+    """Whether a value is the empty placeholder that some servers write in place of a call: no name, id or arguments."""
+    if isinstance(value, Found):
+        return all(name in _KINDS or is_blank(value.peek(name)) for name in value)
+    if isinstance(value, dict):
+        return all(name in _KINDS or is_blank(inner) for name, inner in value.items())
+    return all(map(is_blank, value)) if isinstance(value, list) else value in (None, "")
+
+
+def listed_calls(found: Found, name: str) -> list[Found]:
+    """Return the calls in a list, without empty placeholders, which stay in the object.
+
+    Raises:
+        TraceError: It is no list, or something in it is no object.
+    """
+    calls: list[Found] = []
+    for index, item in enumerate(found.items(name)):
+        if isinstance(item, Found):
+            calls += [] if is_blank(item) else [item]
+        elif item is not None:
+            where = f"{found.where}.{name}[{index}]".lstrip(".")
+            raise TraceError(f"{where}: expected an object, found {shortened(item)}")
+    return calls
+
+
+def unread_part(found: Found) -> OtherPart:
+    """A part of a kind that the format does not have, or that is broken: it is kept as it stands, with a warning."""
+    if not is_blank(found):
+        kind = found.peek("type")
+        named = "without a type" if kind is None else f"of the kind {kind!r:.80}"
+        found.warn(f"a part {named} that cannot be read, kept as it stands")
+    return OtherPart(found.leftover())
 
 
 def content_of(parts: Sequence[Part]) -> str | Sequence[Part]:

@@ -12,6 +12,7 @@ from judgekit.errors import TraceError
 from judgekit.traces.blocks.openai_chat import read_tools
 from judgekit.traces.blocks.openai_responses import Items, is_item
 from judgekit.traces.found import Found
+from judgekit.traces.known import as_text
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, Usage
 from judgekit.traces.readers.foreign import items, sample_from
 from judgekit.traces.sample import Sample
@@ -106,6 +107,8 @@ class _Session:
             elif kind == "event_msg" and self._event(inner):
                 self._repeating += 1
                 return
+        elif kind is not None:
+            row.warn(f"a row of the kind {as_text(kind):.80} that cannot be read, kept in extra")
         if rest := row.leftover():
             self._left.append(rest)
 

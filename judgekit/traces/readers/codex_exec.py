@@ -50,7 +50,7 @@ class CodexExecReader:
 
     name = "codex-exec"
     gathers = True
-    shape = 'codex-exec: {"type": "thread.started" | "item.completed" | ..., "item": {...}} in each line'
+    shape = 'codex-exec: {"type": "thread.started" | "turn.started" | "item.completed" | ...} in each line'
 
     def recognises(self, value: JsonValue) -> bool:
         """Events are of a thread, of a turn, or of an item that they hold."""
@@ -135,7 +135,7 @@ class _Thread:
                 _add(made, item)
         messages = made.messages()
         if not messages:
-            raise TraceError("holds no messages: no item is of the agent")
+            raise TraceError(f"holds no messages: {self._failure or 'no item is of the agent'}")
         if self._updates:
             found = f"{self._updates} earlier states of items that were updated, left out"
             self.warnings.append(TraceWarning(found))

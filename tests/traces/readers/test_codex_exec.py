@@ -222,7 +222,8 @@ def test_unknown_kinds_are_kept_and_told():
 @pytest.mark.parametrize(
     ("rows", "found"),
     [
-        ([STARTED, ENDED], "holds no messages"),
+        ([STARTED, ENDED], "holds no messages: no item is of the agent"),
+        ([{"type": "turn.failed", "error": {"message": "no tokens"}}], "holds no messages: no tokens"),
         ([item("completed", "i", "agent_message", text=1)], r"\[0\].item.text: expected a text, found 1"),
     ],
 )

@@ -398,3 +398,12 @@ def test_recorded_logs(shared_data, forgotten, name, counts):
         sum(len(trace.labels) for trace in traces),
     )
     assert forgotten(READER, records[0], most=40) == []
+
+
+def test_a_part_of_an_unknown_kind_is_kept_and_told():
+    parts = [{"type": "dream", "text": "sheep"}, {"type": "data", "data": {"a": 1}}]
+    trace = READER.sample({"messages": [{**ASKED, "content": parts}, REPLY], "epoch": 1}, 0).trace
+    assert trace.messages[0].content == tuple(map(OtherPart, parts))
+    assert [(one.where, one.found) for one in trace.warnings] == [
+        ("messages[0].content[0]", "a part of the kind 'dream' that cannot be read, kept as it stands")
+    ]
