@@ -11,12 +11,10 @@ from judgekit.aggregates.total import total_of
 from judgekit.errors import ConfigError, TraceError
 from judgekit.score import Score
 from judgekit.scoring import Scorer, attempt, signature
-from judgekit.traces.known import KNOWN, fields_of
 from judgekit.traces.message import JsonObject
 from judgekit.traces.readers.inspect import InspectReader
 from judgekit.traces.sample import Sample
 
-_KNOWN = KNOWN - {"metadata"}
 _JSON = TypeAdapter[JsonValue](JsonValue)
 
 Metric: TypeAlias = Callable[[Sequence[Any]], Mapping[str, float]]
@@ -52,7 +50,7 @@ class _Log(Protocol):
 def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
     """A scorer for a task of Inspect, under the scorer's own name.
 
-    The sample is what `judgekit.read` makes of the task's log; besides, what is known of it (``reference_tool_calls``,
+    The sample is what `judgekit.read` makes of the task's log: what is known of it (``reference_tool_calls``,
     ``reference_topics``, ``label`` and so on) is taken from the metadata of Inspect's sample, and the choices stand in
     its ``fields``. A score that is skipped, failed or abstained is an unscored one there, which is counted and enters no
     metric; ``reason`` and ``metadata`` say which. Errors that the next sample would meet as well are raised.
@@ -93,20 +91,16 @@ def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
 
 def _sample(state: Any, target: Any, events: object) -> Sample:
     """The sample that a log would hold; see `InspectReader`."""
-    metadata = dict(state.metadata)
-    known = {name: metadata.pop(name) for name in _KNOWN & metadata.keys()}
-    if choices := [choice.value for choice in state.choices]:
-        known["fields"] = {**fields_of(known), "choices": choices}
     record = {
-        **known,
         "id": state.sample_id,
         "epoch": state.epoch,
         "uuid": state.uuid,
         "input": state.input,
+        "choices": [choice.value for choice in state.choices],
         "target": list(target),
         "messages": state.messages,
         "output": state.output,
-        "metadata": metadata,
+        "metadata": state.metadata,
         "events": events,
     }
     found = _JSON.validate_python(to_jsonable_python(record, exclude_none=True, fallback=str))

@@ -37,6 +37,7 @@ _SUFFIXES: dict[str, Container] = {
     ".csv": "csv",
     ".tsv": "csv",
     ".parquet": "parquet",
+    ".arrow": "parquet",  # of Arrow, whose tables are read in the same way
     ".eval": "archive",
     ".traj": "document",  # of SWE-agent
     ".txt": "document",
@@ -45,6 +46,8 @@ _SUFFIXES: dict[str, Container] = {
 _OF_RECORDS = _SUFFIXES.keys() - {"", ".txt", ".log"}
 """Endings by which a file in a folder is known; files of all kinds have the others, and are read where they are named."""
 _KNOWN = f"{', '.join(filter(None, _SUFFIXES))}, all also with .gz or .zst"
+_OF_DATASETS = ("dataset_info.json", "dataset_dict.json", "state.json")
+"""What Hugging Face's `save_to_disk` writes beside a dataset's tables."""
 _HEADERS = ("header.json", "_journal/start.json")
 """Of the archive of an Inspect log; one that is still being written has only the second."""
 _OBJECT = re.compile(rb"^\{", re.MULTILINE)
@@ -287,7 +290,8 @@ class File:
 def files_at(path: Path | str) -> list[Path]:
     """The files in a folder whose names say that they can be read, or those that fit a pattern; else the path itself.
 
-    Hidden ones are left out. They stand in the order of their names.
+    Hidden ones are left out, and what Hugging Face's datasets write beside their tables. They stand in the order of their
+    names.
 
     Raises:
         TraceError: There are none in a folder.
@@ -295,8 +299,15 @@ def files_at(path: Path | str) -> list[Path]:
     path = Path(path)
     if path.is_dir():
         inside = (one.relative_to(path) for one in path.rglob("*"))
-        shown = (one for one in inside if not any(name.startswith(".") for name in one.parts))
-        found = sorted(path / one for one in shown if _suffix(one) in _OF_RECORDS and (path / one).is_file())
+        shown = [one for one in inside if not any(name.startswith(".") for name in one.parts)]
+        datasets = {folder for one in shown if _suffix(one) == ".arrow" for folder in (one.parent, one.parent.parent)}
+        found = sorted(
+            path / one
+            for one in shown
+            if _suffix(one) in _OF_RECORDS
+            and (path / one).is_file()
+            and not (one.name in _OF_DATASETS and one.parent in datasets)
+        )
         if not found:
             raise TraceError(f"holds no files that can be read; known are {_KNOWN}", path=path)
         return found

@@ -23,8 +23,9 @@ class Joiner:
 
     The key is ``id``, or else ``input``, the text of a trace's first message of the user, or else the one field that
     is neither a `Sample`'s nor a dataset row's: it names a key in the metadata of the sample or its trace, or in what
-    the trace's format has beside. One row may then join many samples. All rows have the same key. Beside ``id`` and
-    ``input`` other columns go into the sample's fields.
+    the trace's format has beside. One row may then join many samples, as does the ``id`` of a task whose trials are
+    named ``task#trial``. All rows have the same key. Beside ``id`` and ``input`` other columns go into the sample's
+    fields.
 
     Args:
         path: The file the rows come from, for messages.
@@ -39,7 +40,7 @@ class Joiner:
         self._key: str | None = None
         self._references: dict[str, dict[str, object]] = {}
         self._places: dict[str, list[str]] = {}
-        self._met: set[str] = set()
+        self._met: dict[str, set[str | None]] = {}
         self._unknown: dict[str, None] = {}
         self._carried = 0
         self._warnings: list[TraceWarning] = []
@@ -82,7 +83,7 @@ class Joiner:
             if len(self._unknown) < _SHOWN:
                 self._unknown[value] = None
             return sample
-        self._met.add(value)
+        self._met.setdefault(value, set()).add(sample.group)
         if len(self._places[value]) > 1:
             return sample
         known = self._references[value]
@@ -98,7 +99,8 @@ class Joiner:
 
     def _value(self, sample: Sample) -> str | None:
         if self._key == "id":
-            return sample.id
+            task = _task_of(sample)
+            return task if task in self._references and sample.id not in self._references else sample.id
         if self._key == "input":
             return next((message.text for message in sample.trace.messages if message.role == "user"), None)
         places = (sample.metadata, sample.trace.metadata, sample.trace.extra)
@@ -124,6 +126,16 @@ class Joiner:
             elif not self._met:
                 found += "; no sample has one"
             yield TraceError(found, path=self._path)
+        shared = [f"{value!r:.80}" for value, groups in self._met.items() if self._key == "id" and len(groups) > 1]
+        if shared:
+            found = f"{len(shared)} references met samples of different groups by 'id': {listed(shared)}"
+            yield TraceError(found, path=self._path)
         if self._carried:
             found = f"{number_of(self._carried, 'sample')} with references already, which were kept"
             yield TraceError(found, path=self._path)
+
+
+def _task_of(sample: Sample) -> str | None:
+    """Return the id of the task whose trial a sample is, as readers name it: ``task#trial``, with a group of the task."""
+    task, _, trial = sample.id.rpartition("#")
+    return task if trial.isdecimal() and task and task in (sample.group or "") else None

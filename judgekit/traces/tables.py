@@ -1,4 +1,4 @@
-"""Tables of dataset rows: CSV and Parquet."""
+"""Tables of dataset rows: CSV, Parquet and Arrow."""
 
 import csv
 import re
@@ -37,6 +37,8 @@ _RESPONSES = ("response", "output")
 _DELIMITERS = ",;\t"
 _PYTHON = re.compile(r"\s*[\[{(]+'")
 """How a list, or an object, of texts begins when it is printed instead of written as JSON."""
+_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+"""How Arrow's two kinds of files begin; that of Hugging Face's datasets is the second."""
 _HINTS = {
     "unexpected end": "a quote that is opened in this row is never closed",
     "new-line character": "a carriage return outside quotes; lines end in \\n or \\r\\n",
@@ -183,23 +185,37 @@ class _Parquet(Protocol):
     ParquetFile: Callable[[IO[bytes]], _ParquetFile]
 
 
+class _ArrowFile(Protocol):
+    schema: _Schema
+    num_record_batches: int
+
+    def get_batch(self, i: int) -> _Batch: ...
+
+
+class _ArrowStream(Protocol):
+    schema: _Schema
+
+    def __iter__(self) -> Iterator[_Batch]: ...
+
+
+class _Arrow(Protocol):
+    open_file: Callable[[IO[bytes]], _ArrowFile]
+    open_stream: Callable[[IO[bytes]], _ArrowStream]
+
+
 def parquet_rows(file: File, columns: Columns) -> Iterator[Record]:
-    """The rows of a Parquet file. Lists and structs stay; what JSON has no type for (times, decimals, bytes) is text.
+    """The rows of a Parquet or Arrow file. Lists and structs stay; what JSON has no type for (times, decimals, bytes) is text.
 
     Raises:
-        TraceError: It is no Parquet file, or has no rows.
+        TraceError: It is no such file, or has no rows.
         ConfigError: pyarrow is not installed.
     """
-    try:
-        parquet = cast("_Parquet", import_module("pyarrow.parquet"))
-    except ImportError as error:
-        raise ConfigError("reading Parquet needs pyarrow: pip install 'judgekit[parquet]'") from error
     empty = True
     with file.opened() as stream:
         try:
-            table = parquet.ParquetFile(stream)
-            names = columns.renamed(table.schema_arrow.names)
-            for batch in table.iter_batches(batch_size=256):
+            schema, batches = _batches(stream)
+            names = columns.renamed(schema.names)
+            for batch in batches:
                 for values in zip(*(map(_json, _values(column)) for column in batch.columns), strict=True):
                     empty = False
                     yield Record(None, dict(zip(names, values, strict=True)))
@@ -209,6 +225,25 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[Record]:
             raise TraceError(f"cannot be read: {error}", path=file.path) from error
     if empty:
         raise TraceError("holds no rows", path=file.path)
+
+
+def _batches(stream: IO[bytes]) -> tuple[_Schema, Iterator[_Batch]]:
+    """Return the columns and rows of a file, which its first bytes tell from others."""
+    try:
+        parquet = cast("_Parquet", import_module("pyarrow.parquet"))
+        arrow = cast("_Arrow", import_module("pyarrow.ipc"))
+    except ImportError as error:
+        raise ConfigError("reading Parquet and Arrow needs pyarrow: pip install 'judgekit[parquet]'") from error
+    head = stream.read(len(_ARROW_FILE))
+    stream.seek(0)
+    if head == _ARROW_FILE:
+        file = arrow.open_file(stream)
+        return file.schema, map(file.get_batch, range(file.num_record_batches))
+    if head.startswith(_ARROW_STREAM):
+        batches = arrow.open_stream(stream)
+        return batches.schema, iter(batches)
+    table = parquet.ParquetFile(stream)
+    return table.schema_arrow, table.iter_batches(batch_size=256)
 
 
 def _values(column: _Column) -> list[object]:

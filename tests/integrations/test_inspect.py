@@ -11,7 +11,7 @@ from judgekit import BLEU, Score, ScriptedJudge, ToolCallF1, load_prompt, read, 
 from judgekit.errors import ConfigError
 from judgekit.integrations.inspect import inspect_scorer
 from judgekit.scorers.prompted import PromptScorer
-from judgekit.scoring import signature
+from judgekit.scoring import attempt, signature
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore"
@@ -82,7 +82,7 @@ def test_a_scorer_sees_the_sample_that_reading_the_log_gives_and_the_references_
     log = evaluated(inspect_scorer(keep))
     assert log.status == "success"
     for sample, logged in zip(seen, read(log.location, on_error="raise"), strict=True):
-        assert (sample.id, sample.reference) == (logged.id, logged.reference)
+        assert sample.model_copy(update={"trace": logged.trace, "group": logged.group}) == logged
         assert logged.group == f"{log.eval.task} {sample.group}"  # the name of the task is unknown to a scorer
         assert (sample.trace.id, sample.trace.messages) == (logged.trace.id, logged.trace.messages)
         assert sample.trace.tools == logged.trace.tools
@@ -90,6 +90,26 @@ def test_a_scorer_sees_the_sample_that_reading_the_log_gives_and_the_references_
     a, b, _ = seen
     assert [(call.name, call.args) for call in a.reference_tool_calls] == [("add", {"x": 1, "y": 2})]
     assert (a.metadata, a.fields, b.fields) == ({"note": "kept"}, {}, {"choices": ["3", "4"]})
+
+
+def test_a_log_that_was_scored_live_gets_the_same_scores_when_it_is_read(evaluated):
+    log = evaluated(inspect_scorer(ToolCallF1()), epochs=2)
+    live = [sample.scores["tool_call_f1"].value for sample in log.samples]
+    again = [asyncio.run(attempt(ToolCallF1(), one)).value for one in read(log.location, on_error="raise")]
+    assert [math.isnan(value) for value in live] == [value is None for value in again]
+    assert [value for value in live if not math.isnan(value)] == [value for value in again if value is not None]
+    assert again.count(None) == 2
+
+
+def test_references_by_the_id_of_a_sample_reach_all_its_epochs(evaluated, tmp_path):
+    @scorer
+    def nothing(sample):
+        return 1.0
+
+    log = evaluated(inspect_scorer(nothing), epochs=2)
+    (tmp_path / "known.jsonl").write_text('{"id": "b", "label": "sum"}')
+    samples = list(read(log.location, references=tmp_path / "known.jsonl", on_error="raise"))
+    assert [(one.id, one.label) for one in samples if one.label] == [("b#1", "sum"), ("b#2", "sum")]
 
 
 def test_only_scored_samples_enter_a_mean_and_the_others_are_counted(evaluated):

@@ -225,7 +225,7 @@ def test_a_name_may_end_in_capital_letters(tmp_path, name):
     assert [sample.trace.response for sample in read(path, on_error="raise")] == ["a", "b"]
 
 
-KNOWN = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet, .eval, .traj, .txt, .log, all also with .gz or .zst"
+KNOWN = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet, .arrow, .eval, .traj, .txt, .log, all also with .gz or .zst"
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.csv.zip", "a.xlsx.gz", "a.xlsx.zst"])
@@ -435,3 +435,25 @@ def test_a_file_that_is_cut_off_or_has_flipped_bits_is_read_or_refused(tmp_path_
     path.write_bytes(content[: data.draw(st.integers(1, len(content)) | st.just(len(content)))])
     with suppress(TraceError):
         list(read(path, on_error=lambda _: None))
+
+
+def test_a_folder_of_a_hugging_face_dataset_is_its_tables(tmp_path):
+    """As `save_to_disk` writes it: one folder for each split, and in it tables beside two files about them."""
+    pa = pytest.importorskip("pyarrow")
+    for split, answers in (("test", ["a"]), ("train", ["b", "c"])):
+        folder = tmp_path / "data" / split
+        folder.mkdir(parents=True)
+        rows = pa.table({"input": ["q"] * len(answers), "response": answers})
+        with (folder / "data-00000-of-00001.arrow").open("wb") as file, pa.ipc.new_stream(file, rows.schema) as out:
+            out.write_table(rows)
+        (folder / "dataset_info.json").write_text('{"features": {"input": {"dtype": "string"}}}')
+        (folder / "state.json").write_text('{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}')
+    (tmp_path / "data" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    for folder, found in ((tmp_path / "data", ["a", "b", "c"]), (tmp_path / "data" / "train", ["b", "c"])):
+        assert [sample.trace.response for sample in read(folder, on_error="raise")] == found
+
+
+def test_a_file_of_such_a_name_is_read_where_no_tables_are(tmp_path):
+    (tmp_path / "state.json").write_text('{"input": "q", "response": "a"}')
+    [sample] = read(tmp_path, on_error="raise")
+    assert sample.trace.response == "a"

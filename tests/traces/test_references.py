@@ -86,6 +86,32 @@ def test_references_are_joined_by_a_metadata_key_to_many_samples(join, rows):
     assert met == []
 
 
+def test_references_by_the_id_of_a_task_reach_its_trials(join):
+    rows = [
+        row("a#1", group="a"),
+        row("a#2", group="airline a"),
+        row("b#1"),
+        row("c#x", group="c"),
+        row("d", group="d"),
+    ]
+    known = [
+        {"id": "a", "reference": "r"},
+        {"id": "a#2", "reference": "own"},
+        {"id": "b", "reference": "r"},
+        {"id": "c"},
+    ]
+    samples, met = join(rows, known)
+    assert [sample.reference for sample in samples] == ["r", "own", None, None, None]
+    assert met == ["2 references met no sample by 'id': 'b'; 'c'; samples have ids such as 'b#1', 'c#x', 'd'"]
+
+
+def test_references_that_reach_tasks_of_different_groups_are_told(join):
+    rows = [row("18#0", group="airline 18"), row("18#0", group="retail 18"), row("18#1", group="retail 18")]
+    samples, met = join(rows, [{"id": "18", "reference": "r"}])
+    assert [sample.reference for sample in samples] == ["r", "r", "r"]
+    assert met == ["1 references met samples of different groups by 'id': '18'"]
+
+
 @pytest.mark.parametrize("key", [{"id": "a"}, {"input": "Hi"}, {"id": "a", "input": "Hi"}])
 def test_beside_an_id_or_an_input_other_columns_are_fields_of_the_sample(join, key):
     references = [{"task": 1, **key, "reference": "r", "refrence": "x", "fields": {"f": 2}, "task_time": 3}]

@@ -344,6 +344,20 @@ def test_a_parquet_file_that_is_none_or_has_no_rows_is_an_error(tmp_path, write)
         read(twice)
 
 
+@pytest.mark.parametrize("writer", [pa.ipc.new_stream, pa.ipc.new_file])
+def test_arrow_is_read_as_parquet_is(tmp_path, writer):
+    path = tmp_path / "a.arrow"
+    rows = pa.table({"output": list(map(str, range(700))), "references": [["r"]] * 700})
+    with path.open("wb") as file, writer(file, rows.schema) as out:
+        out.write_table(rows, max_chunksize=300)
+    samples = list(read(path, on_error="raise"))
+    assert [sample.trace.response for sample in samples] == list(map(str, range(700)))
+    assert samples[0].references == ("r",)
+    path.write_bytes(path.read_bytes()[:-40_000])
+    with pytest.raises(TraceError, match=r"a\.arrow"):
+        list(read(path, on_error="raise"))
+
+
 def test_a_row_of_parquet_that_does_not_fit_is_told(tmp_path):
     path = table(tmp_path / "a.parquet", {"response": ["a", "b"], "task_time": [float("nan"), 1.0]})
     samples, told = read_both(path)
@@ -354,5 +368,7 @@ def test_a_row_of_parquet_that_does_not_fit_is_told(tmp_path):
 def test_without_pyarrow_parquet_is_an_error_that_says_what_to_install(tmp_path, monkeypatch):
     path = table(tmp_path / "a.parquet", {"response": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ConfigError, match=r"^reading Parquet needs pyarrow: pip install 'judgekit\[parquet\]'$"):
+    with pytest.raises(
+        ConfigError, match=r"^reading Parquet and Arrow needs pyarrow: pip install 'judgekit\[parquet\]'$"
+    ):
         read(path)

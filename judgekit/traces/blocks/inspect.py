@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from judgekit.traces.blocks.reply import Item, content_of, reply
+from judgekit.traces.blocks.reply import Item, content_of, reply, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -140,7 +140,7 @@ def _part(found: Found, kind: JsonValue) -> Part:
         where, media = found.text(kind), _MEDIA[kind]
         name, mime_type = found.text("filename"), found.text("mime_type")
         return MediaPart(kind=media, url=where, name=name, mime_type=mime_type, extra=found.leftover())
-    return OtherPart(found.leftover())
+    return OtherPart(found.leftover()) if kind == "data" else unread_part(found)
 
 
 def _provider_call(found: Found) -> list[Item]:

@@ -7,6 +7,7 @@ from judgekit.traces.readers.atif import AtifReader
 from judgekit.traces.readers.bedrock import BedrockReader, StrandsReader
 from judgekit.traces.readers.claude_code import ClaudeCodeReader
 from judgekit.traces.readers.codex import CodexReader
+from judgekit.traces.readers.codex_exec import CodexExecReader
 from judgekit.traces.readers.foreign import Reader
 from judgekit.traces.readers.gemini import GeminiReader
 from judgekit.traces.readers.inspect import InspectReader
@@ -27,6 +28,7 @@ from judgekit.traces.readers.tau2 import Tau2Reader
 from judgekit.traces.readers.tau_bench import TauBenchReader
 from judgekit.traces.readers.toolbench import ToolBenchReader
 from judgekit.traces.readers.vercel import VercelReader
+from judgekit.traces.readers.who_when import WhoWhenReader
 
 READERS: dict[str, Reader] = {
     reader.name: reader
@@ -44,6 +46,7 @@ READERS: dict[str, Reader] = {
         OpenAIResponsesStreamReader(),
         OpenAIAgentsReader(),
         CodexReader(),
+        CodexExecReader(),
         VercelReader(),
         RagasReader(),
         GeminiReader(),
@@ -52,6 +55,7 @@ READERS: dict[str, Reader] = {
         SWEAgentReader(),
         ShareGPTReader(),
         ToolBenchReader(),
+        WhoWhenReader(),
         OTelReader(),
         OpenInferenceReader(),
         MLflowReader(),

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.traces.blocks.openai_chat import read_tools
-from judgekit.traces.blocks.reply import content_of
+from judgekit.traces.blocks.reply import content_of, unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -243,7 +243,7 @@ def _part(found: Found | JsonValue) -> Part:
         found.take("type")
         media = {"kind": kind, "url": source.text("path"), "mime_type": source.text("media_type")}
         return MediaPart.model_validate({**media, "extra": found.leftover()})
-    return OtherPart(found.leftover())
+    return unread_part(found)
 
 
 def _usage(found: Found | None) -> Usage | None:

@@ -12,6 +12,7 @@ from judgekit.errors import TraceError
 from judgekit.traces.blocks.openai_chat import read_tools
 from judgekit.traces.blocks.openai_responses import Items, is_item
 from judgekit.traces.found import Found
+from judgekit.traces.known import as_text
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, Usage
 from judgekit.traces.readers.foreign import items, sample_from
 from judgekit.traces.sample import Sample
@@ -106,6 +107,8 @@ class _Session:
             elif kind == "event_msg" and self._event(inner):
                 self._repeating += 1
                 return
+        elif kind is not None:
+            row.warn(f"a row of the kind {as_text(kind):.80} that cannot be read, kept in extra")
         if rest := row.leftover():
             self._left.append(rest)
 
@@ -195,8 +198,8 @@ class _Session:
         if info is None or (total := info.peek("total_token_usage")) == self._total:
             return  # it is also sent when only the limits have changed
         self._total = total
-        self._usage = _usage(info, "total_token_usage")
-        if (usage := _usage(info, "last_token_usage")) is not None:
+        self._usage = read_usage(info, "total_token_usage")
+        if (usage := read_usage(info, "last_token_usage")) is not None:
             self._reports += 1
             self._items.report(usage)
 
@@ -229,7 +232,8 @@ def _told(message: Message) -> Message:
     )
 
 
-def _usage(found: Found, name: str) -> Usage | None:
+def read_usage(found: Found, name: str) -> Usage | None:
+    """Return the token counts that stand in a field, as Codex names them."""
     tokens = found.object(name) if isinstance(found.peek(name), dict) else None
     if tokens is None:
         return None

@@ -14,7 +14,7 @@ from judgekit.errors import TraceError
 from judgekit.traces.blocks.inspect import are_messages, read_messages, read_usage
 from judgekit.traces.blocks.openai_chat import read_tools
 from judgekit.traces.found import Found
-from judgekit.traces.known import as_text
+from judgekit.traces.known import KNOWN, as_text, fields_of, known_of, sample_of
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.readers.foreign import first_of, group_of, items, sample_from, unpaired
 from judgekit.traces.sample import Sample
@@ -22,6 +22,8 @@ from judgekit.traces.trace import Label, ToolDefinition, Trace
 
 _POINTERS = ("attachments", "events_data", "message_pool")
 """What long texts and repeated messages are moved to."""
+_TARGETS = ("reference", "references", "expected_output")
+_IN_METADATA = KNOWN - {"metadata", "group"}
 
 
 class InspectReader:
@@ -225,16 +227,29 @@ def _stands_in(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
 
 
 def _known(sample: Found, identity: str | None) -> dict[str, object]:
-    known: dict[str, object] = {} if identity is None else {"group": identity}
-    if (metadata := sample.object("metadata")) is not None:
-        known["metadata"] = metadata.leftover()
-    target = sample.take("target")
-    targets = [as_text(one) for one in items(target) if one not in (None, "")]
-    if len(targets) == 1:
-        known["reference"] = targets[0]
-    elif targets:
-        known["references"] = targets
-    return known
+    """Return what is known of a sample: its target, and fields of a `Sample` in its metadata."""
+    known: JsonObject = {} if identity is None else {"group": identity}
+    targets: list[JsonValue] = [as_text(one) for one in items(sample.take("target")) if one not in (None, "")]
+    if targets:
+        known["reference"] = targets[0] if len(targets) == 1 else targets
+    metadata = sample.object("metadata") or Found({})
+    for name in metadata:
+        if name in _IN_METADATA and not (targets and name in _TARGETS) and _fits(name, metadata):
+            known[name] = metadata.take(name)
+    known = known_of(known, sample.warnings)
+    if (choices := sample.peek("choices")) and "fields" not in sample:
+        sample.take("choices")
+        known["fields"] = {"choices": choices, **fields_of(known)}
+    return {**known, "metadata": metadata.leftover()}
+
+
+def _fits(name: str, metadata: Found) -> bool:
+    try:
+        sample_of("", known_of({name: metadata.peek(name)}, []))
+    except TraceError as error:
+        metadata.warn(f"kept as it stands, not taken over: {error.found}")
+        return False
+    return True
 
 
 def _termination(sample: Found) -> str | None:

@@ -21,6 +21,8 @@ from judgekit.traces.spans import Span, spans_of
 
 _SPELLED = {"id": "span_id", "started_at": "start_time", "ended_at": "end_time", "span_data": "attributes"}
 """How other tracers spell the fields of spans."""
+_BESIDE = ("handoff", "guardrail", "custom", "mcp_tools", "transcription", "speech", "speech_group")
+"""Kinds of spans that hold nothing of what was said, or say it again."""
 _SILENT = (
     "what was said is not in the file: RunConfig(trace_include_sensitive_data=True) records it for Chat Completions "
     "models; for the Responses API save result.to_input_list() instead"
@@ -145,6 +147,8 @@ def _step(span: Span) -> Step:
         return _call(span)
     if kind in ("generation", "response"):
         return _exchange(span)
+    if kind not in _BESIDE:
+        data.warn(f"a span of the kind {kind!r:.80} that cannot be read, kept in extra")
     return Step(span)
 
 

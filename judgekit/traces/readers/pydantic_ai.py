@@ -33,6 +33,7 @@ from judgekit.traces.readers.foreign import items, sample_from
 from judgekit.traces.sample import Sample
 
 _URLS = {"image-url": "image", "audio-url": "audio", "video-url": "video", "document-url": "file"}
+_KEPT = ("cache-point", "uploaded-file")
 _PROCESSED = "Final result processed."
 """What an output tool is answered: its arguments are the agent's answer, in the form that was asked for."""
 
@@ -160,6 +161,7 @@ def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
     elif kind == "speech":
         said = found.text("transcript") or ""
     else:
+        _unread(found, kind)
         return []
     fields: dict[str, object] = {"content": said, "timestamp": found.moment("timestamp")}
     return [HumanMessage.model_validate({**fields, "extra": found.leftover()})]
@@ -218,7 +220,13 @@ def _part(found: Found | JsonValue) -> Part:
         found.take("kind")
         media = {"kind": _URLS[kind], "url": found.text("url"), "mime_type": found.text("media_type")}
         return MediaPart.model_validate({**media, "extra": found.leftover()})
+    if kind not in _KEPT:
+        _unread(found, kind)
     return OtherPart(found.leftover())
+
+
+def _unread(found: Found, kind: JsonValue) -> None:
+    found.warn(f"a part of the kind {kind!r:.80} that cannot be read, kept as it stands")
 
 
 def _response(found: Found, outputs: Collection[str], unused: Collection[str]) -> list[Message]:
@@ -253,6 +261,7 @@ def _said(found: Found, outputs: Collection[str], unused: Collection[str]) -> It
         if isinstance(part, OtherPart):
             return OtherPart({**rest, "content": part.data})
         return part.model_copy(update={"extra": {**part.extra, "part": rest}})
+    _unread(found, kind)
     return OtherPart(found.leftover())
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from judgekit.traces.blocks.openai_chat import read_tools
+from judgekit.traces.blocks.reply import unread_part
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.message import (
@@ -36,6 +37,8 @@ from judgekit.traces.sample import Sample
 _ROLES = ("system", "user", "assistant", "tool", "data")
 _DECISIVE_PARTS = ("step-start", "dynamic-tool", "tool-invocation", "source-url", "source-document")
 _DECISIVE_CONTENT = ("tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file")
+_KEPT = ("data-", "source", "tool-approval-", "reasoning-file")
+"""How kinds of parts begin that hold nothing of what was said."""
 _STREAMING = ("input-streaming", "partial-call")
 _STATES = (
     *_STREAMING,
@@ -355,7 +358,8 @@ def _part(found: Found | JsonValue) -> Part:
             return (TextPart if kind == "text" else ReasoningPart)(text, extra=found.leftover())
     if kind in ("file", "image", "media", "file-data", "file-url", "image-data", "image-url"):
         return _media(found)
-    return OtherPart(found.leftover())
+    is_kept = isinstance(kind, str) and kind.startswith(_KEPT)
+    return OtherPart(found.leftover()) if is_kept else unread_part(found)
 
 
 def _media(found: Found) -> Part:

@@ -258,3 +258,10 @@ def test_recorded_trajectories(shared_data, forgotten, name, counts):
         len(trace.children),
     )
     assert forgotten(READER, record, most=40) == []
+
+
+def test_a_part_of_an_unknown_kind_is_kept_and_told():
+    part = {"type": "dream", "text": "sheep"}
+    trace = READER.sample({**FILE, "steps": [{**USER, "message": [part]}]}, 0).trace
+    assert trace.messages[0].content == (OtherPart(part),)
+    assert "a part of the kind 'dream' that cannot be read, kept as it stands" in [one.found for one in trace.warnings]

@@ -284,3 +284,12 @@ def test_a_session_with_an_odd_row_is_read_or_refused(one, data):
     READER.recognises([changed])
     with suppress(TraceError, ValidationError):
         READER.sample([*SESSION[:5], changed, *SESSION[5:]], 0)
+
+
+@pytest.mark.parametrize("unknown", [row("dream", text="sheep"), {"type": "event_msg"}])
+def test_a_row_of_an_unknown_kind_is_kept_and_told(unknown):
+    made = trace(META, said("user", "a"), unknown)
+    assert [(one.where, one.found) for one in made.warnings] == [
+        ("[2]", f"a row of the kind {unknown['type']} that cannot be read, kept in extra")
+    ]
+    assert unknown in made.extra["rows"]

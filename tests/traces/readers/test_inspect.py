@@ -21,6 +21,7 @@ from judgekit.traces.message import (
     Usage,
 )
 from judgekit.traces.readers.inspect import InspectReader
+from judgekit.traces.sample import ExpectedCall
 from judgekit.traces.trace import Label, ToolDefinition
 
 READER = InspectReader()
@@ -167,6 +168,29 @@ def test_what_a_log_knows_of_a_sample_comes_along():
     assert extra["header"] == HEADER
     assert extra["sample"]["scores"]["match"] == {"answer": "three"}
     assert extra["sample"]["output"] == {"time": 0.5}
+
+
+def test_fields_of_a_sample_in_the_metadata_are_what_is_known_and_the_target_goes_before_them():
+    calls = [{"name": "add", "args": {"x": 1}}]
+    metadata = {"reference_tool_calls": calls, "task_time": 3, "group": "easy", "reference": "own", "level": 1}
+    [record] = READER.records({**LOG, "samples": [{**SAMPLE, "metadata": metadata}]})
+    sample = READER.sample(record, 0)
+    assert sample.reference_tool_calls == (ExpectedCall("add", {"x": 1}),)
+    assert (sample.group, sample.references, sample.reference) == ("5", ("3", "three"), None)
+    assert sample.fields == {"choices": ["a", "b"], "task_time": 3}
+    assert sample.metadata == {"group": "easy", "reference": "own", "level": 1}
+    untargeted = READER.sample({**SAMPLE, "target": "", "metadata": metadata}, 0)
+    assert (untargeted.reference, untargeted.references) == ("own", None)
+
+
+def test_metadata_that_does_not_fit_the_field_of_its_name_stays_and_is_told():
+    metadata = {"documents": [{"title": "t"}], "task_time": "long", "label": "l"}
+    [record] = READER.records({**LOG, "samples": [{**SAMPLE, "metadata": metadata}]})
+    sample = READER.sample(record, 0)
+    assert (sample.label, sample.documents) == ("l", None)
+    assert sample.metadata == {"documents": [{"title": "t"}], "task_time": "long"}
+    told = [(one.where, one.found.partition(":")[0]) for one in sample.trace.warnings if "metadata" in one.where]
+    assert told == [("sample.metadata", "kept as it stands, not taken over")] * 2
 
 
 def test_an_input_that_was_counted_with_what_came_from_the_cache_is_not_added_to():
@@ -382,3 +406,12 @@ def test_recorded_logs(shared_data, forgotten, name, counts):
         sum(len(trace.labels) for trace in traces),
     )
     assert forgotten(READER, records[0], most=40) == []
+
+
+def test_a_part_of_an_unknown_kind_is_kept_and_told():
+    parts = [{"type": "dream", "text": "sheep"}, {"type": "data", "data": {"a": 1}}]
+    trace = READER.sample({"messages": [{**ASKED, "content": parts}, REPLY], "epoch": 1}, 0).trace
+    assert trace.messages[0].content == tuple(map(OtherPart, parts))
+    assert [(one.where, one.found) for one in trace.warnings] == [
+        ("messages[0].content[0]", "a part of the kind 'dream' that cannot be read, kept as it stands")
+    ]

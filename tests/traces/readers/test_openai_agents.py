@@ -275,3 +275,10 @@ def replaced(value, odd, random):
     key = random.choice(list(value) if isinstance(value, dict) else range(len(value)))
     copy[key] = replaced(value[key], odd, random)
     return copy
+
+
+def test_a_span_of_an_unknown_kind_is_told():
+    unknown = span("s9", None, 8, 9, type="dream", input="sheep", output="wool")
+    [record] = READER.records([*SPOKEN, unknown])
+    warnings = READER.sample(record, 0).trace.warnings
+    assert "a span of the kind 'dream' that cannot be read, kept in extra" in [one.found for one in warnings]

@@ -261,3 +261,18 @@ def test_a_recorded_conversation(shared_data, forgotten):
     assert [message.is_error for message in trace.messages if message.role == "tool"] == [False, True, False]
     assert trace.warnings == ()
     assert forgotten(READER, messages) == []
+
+
+def test_parts_of_an_unknown_kind_are_kept_and_told():
+    unknown = {"part_kind": "dream", "content": "sheep"}
+    asked = {
+        "content": ["a", {"kind": "dream", "content": "sheep"}, {"kind": "cache-point"}],
+        "part_kind": "user-prompt",
+    }
+    trace = trace_of(request(asked, unknown), response(unknown))
+    assert [(one.where, one.found) for one in trace.warnings] == [
+        ("messages[0].parts[0].content[1]", "a part of the kind 'dream' that cannot be read, kept as it stands"),
+        ("messages[0].parts[1]", "a part of the kind 'dream' that cannot be read, kept as it stands"),
+        ("messages[1].parts[0]", "a part of the kind 'dream' that cannot be read, kept as it stands"),
+    ]
+    assert trace.messages[-1].content == (OtherPart(unknown),)

@@ -412,3 +412,12 @@ def replaced(value, odd, random):
     key = random.choice(list(value) if isinstance(value, dict) else range(len(value)))
     copy[key] = replaced(value[key], odd, random)
     return copy
+
+
+def test_parts_of_an_unknown_kind_are_told_and_those_of_data_and_sources_are_not():
+    parts = [{"type": "dream", "text": "sheep"}, {"type": "data-chart", "data": {}}, {"type": "source-url", "url": "u"}]
+    trace = READER.sample([{"role": "user", "parts": [text("q")]}, assistant(STEP, *parts)], 0).trace
+    assert trace.messages[-1].content == tuple(map(OtherPart, parts))
+    assert [(one.where, one.found) for one in trace.warnings] == [
+        ("messages[1].parts[1]", "a part of the kind 'dream' that cannot be read, kept as it stands")
+    ]
