@@ -269,6 +269,40 @@ def test_agents_within_agents_are_children_and_judges_are_left_out():
     assert (child.messages[1].agent, child.messages[2].is_error, child.messages[2].name) == ("Hand", True, "dig")
 
 
+@pytest.mark.parametrize("name", ["transfer_to_billing_desk", "escalate"])
+def test_a_handoff_is_the_call_that_a_model_made_for_it(name):
+    handed = {"role": "assistant", **call("c1", name, "{}")}
+    taken = {"role": "tool", "tool_call_id": "c1", "content": '{"assistant": "Billing desk"}'}
+    trace = read(
+        span("AGENT", "Triage", id="a", start=1, end=5),
+        llm([{"role": "system", "content": "Sort"}, USER], [handed], id="b", parent="a", start=2),
+        span("TOOL", "handoff to Billing desk", id="c", parent="a", start=3, error="Multiple handoffs requested"),
+        span("AGENT", "Billing desk", id="d", start=5, end=9),
+        llm(
+            [{"role": "system", "content": "Bill"}, USER, handed, taken],
+            [{"role": "assistant", "content": "Paid"}],
+            id="e",
+            parent="d",
+            start=6,
+        ),
+    ).trace
+    assert [(role, called) for role, _, called in told(trace)] == [
+        ("system", []),
+        ("user", []),
+        ("assistant", [name]),
+        ("tool", []),
+        ("system", []),
+        ("assistant", []),
+    ]
+    assert [one.is_error for one in trace.messages if one.role == "tool"] == [None]
+
+
+def test_a_handoff_that_no_model_is_known_to_have_called_is_a_call():
+    handoff = span("TOOL", "handoff to Billing", id="b", parent="a", start=2, output__value="Billing")
+    trace = read(span("AGENT", "Triage", id="a", end=9, input__value="Hi", output__value="Bye"), handoff).trace
+    assert [called for _, _, called in told(trace)] == [[], ["handoff to Billing"], [], []]
+
+
 def test_calls_that_only_tools_tell_of_are_put_where_they_happened():
     trace = read(
         llm([USER], [{"role": "assistant", "content": "<code>look()</"}], start=1, end=2),
