@@ -3,6 +3,7 @@
 {"resourceSpans": [{"resource": {...}, "scopeSpans": [{"scope": {...}, "spans": [...]}]}]}  OTLP/JSON, typed attributes
 [{"trace_id": "..", "span_id": "..", "attributes": {"gen_ai.system": "openai"}}, ...]       lists of spans; one span alone
 {"name": "chat", "context": {"trace_id": "0x..", "span_id": "0x.."}, "attributes": {...}}   console exporters
+{"context.trace_id": "..", "context.span_id": "..", "attributes.llm.model_name": "gpt-4"}   data frames of Phoenix
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -262,6 +263,8 @@ def _without(found: JsonObject, *names: str) -> JsonObject:
 
 def _span(found: JsonObject) -> JsonObject | None:
     """An object as a span, if it is a span, a log record, or the attributes of one."""
+    if "context.trace_id" in found:
+        found = _from_columns(found)
     attributes = _plain_attributes(found.get("attributes"))
     marked = isinstance(attributes, dict) and bool(_marks(attributes))
     event = _event_name(found, attributes.get("event.name") if isinstance(attributes, dict) else None)
@@ -280,6 +283,18 @@ def _span(found: JsonObject) -> JsonObject | None:
                 span[name] = _with_attributes(found[name])
         return span
     return {"attributes": _flat(found)} if _marks(_flat(found)) else None
+
+
+def _from_columns(found: JsonObject) -> JsonObject:
+    """A row of Phoenix's data frames, with a column for each attribute, as a span."""
+    span: JsonObject = {}
+    for whole in ("context", "attributes"):
+        parts = {name: value for name, value in found.items() if name.startswith(f"{whole}.") and value is not None}
+        span[whole] = {name.removeprefix(f"{whole}."): value for name, value in parts.items()}
+    return {
+        **span,
+        **{name: value for name, value in found.items() if not name.startswith(("context.", "attributes."))},
+    }
 
 
 def _event_name(found: JsonObject, attribute: JsonValue) -> str:

@@ -1,10 +1,13 @@
+import csv
 import json
+import re
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import judgekit
 from judgekit.errors import TraceError
 from judgekit.traces.detect import detect
 from judgekit.traces.readers.openinference import OpenInferenceReader
@@ -211,6 +214,44 @@ def test_flat_nested_and_typed_attributes_are_the_same(count):
     document = {"resourceSpans": [{"scopeSpans": [{"spans": [exported]}]}]}
     assert detect(document).name == "openinference"
     assert told(READER.sample(READER.records(document)[0], 0).trace) == expected
+
+
+def columns(made):
+    """The span as a row of Phoenix's data frames: lists of messages, and a column for each attribute and id."""
+    attributes = {name: value for name, value in made["attributes"].items() if not re.search(r"_messages\.\d", name)}
+    for name in ("input", "output"):
+        if said := tree(made["attributes"]).get("llm", {}).get(f"{name}_messages"):
+            attributes[f"llm.{name}_messages"] = [dotted(one) for one in said]
+    inner = {"context": made["context"], "attributes": {**attributes, "llm.prompts": None}}
+    flat = {f"{whole}.{name}": value for whole, parts in inner.items() for name, value in parts.items()}
+    return {**flat, **{name: value for name, value in made.items() if name not in inner}}
+
+
+def dotted(message):
+    return {f"message.{name}": value for name, value in message["message"].items()}
+
+
+def test_rows_of_a_data_frame_are_spans(shared_data, forgotten):
+    rows = [columns(one) for one in TEAM]
+    assert rows[1]["attributes.llm.input_messages"] == [{"message.role": "user", "message.content": "Hi"}]
+    assert detect(rows).name == detect(rows[0]).name == "openinference"
+    made, expected = read(*rows), read(*TEAM)
+    assert (made.id, told(made.trace)) == (expected.id, told(expected.trace))
+    assert [told(child) for child in made.trace.children] == [told(child) for child in expected.trace.children]
+    assert not forgotten(READER, rows)
+    (sample,) = judgekit.read(shared_data / "exports/phoenix_df.jsonl", on_error="raise")
+    assert told(sample.trace) == [("user", "Where is order 7?", []), ("assistant", "It was sent.", [])]
+
+
+@pytest.mark.parametrize("index", [[], ["context.span_id"]])
+def test_tables_of_a_data_frame_are_refused_with_what_to_write(tmp_path, index):
+    rows = [{name: value for name, value in columns(one).items() if value is not None} for one in TEAM]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    path = tmp_path / "spans.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([index + names, *([row.get(name, "") for name in index + names] for row in rows)])
+    with pytest.raises(TraceError, match=r'spans\.to_json\("spans.jsonl", orient="records", lines=True\)'):
+        list(judgekit.read(path, on_error="raise"))
 
 
 TEAM = [
