@@ -8,6 +8,8 @@ from judgekit.traces.merging.step import Step
 from judgekit.traces.merging.threads import Thread, Threads
 from judgekit.traces.merging.tools import complete
 from judgekit.traces.merging.variants import Variants
+from judgekit.traces.message import HumanMessage, SystemMessage
+from judgekit.traces.moved import TOGETHER
 from judgekit.traces.spans import Span
 from judgekit.traces.trace import Trace, TraceWarning
 
@@ -60,6 +62,12 @@ def merged(steps: Sequence[Step]) -> dict[str, object]:
         if calls:
             warning = TraceWarning(f"calls of a model that {found.format(len(calls))}")
             calls[0].span.found.warnings.append(warning)
+    asked = [
+        one for thread in threads.found for one in thread.messages if isinstance(one, HumanMessage | SystemMessage)
+    ]
+    if empty := sum(not one.content and not getattr(one, "tool_calls", ()) for one in asked):
+        found = f"messages of the user and instructions without content: {empty} of {len(asked)}"
+        steps[0].span.found.warnings.append(TraceWarning(f"{found}; if it was moved into log records, {TOGETHER}"))
     metadata = {"variants": variants.found} if variants.found else {}
     return {**_assembled(threads.found, levels, call_ids), "metadata": metadata}
 

@@ -60,8 +60,8 @@ class MLflowReader:
         """One trace. What is left of its spans stands in the trace's ``extra``."""
         row = Found.of(_decoded(record))
         info, data = row.object("info") or Found({}), row.object("data") or row
-        for found, name in ((data, "spans"), *((info, name) for name in ("assessments", "trace_metadata", "tags"))):
-            if isinstance(found.peek(name), str):
+        for holder, name in ((data, "spans"), *((info, name) for name in ("assessments", "trace_metadata", "tags"))):
+            if isinstance(holder.peek(name), str):
                 raise TraceError(f"{name}: a text that is not JSON, as in tables of search_traces(); write {_WRITE}")
         spans = spans_of(data)
         steps, tools = steps_of(spans, _kind, _model_step, _VALUES)
