@@ -7,6 +7,7 @@
 import json
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from judgekit.traces.message import JsonObject
 TOGETHER = "read spans and log records together: cat spans.jsonl logs.jsonl > both.jsonl"
 """What to do about messages whose contents are not there."""
 _SIDES = ("input", "output")
-_ROLE = re.compile(r"((llm\.(?:in|out)put_messages|gen_ai\.(?:prompt|completion))\.(\d+)\.(?:message\.)?)role")
+_ROLE = re.compile(r"((llm\.(?:in|out)put_messages|gen_ai\.(?:prompt|completion))\.(\d{1,9})\.(?:message\.)?)role")
 _RAW = {
     "openinference.span.kind": {"user": "input.value", "assistant": "output.value"},
     "traceloop.span.kind": {"user": "traceloop.entity.input", "assistant": "traceloop.entity.output"},
@@ -97,21 +98,19 @@ def _fill(filled: JsonObject, attributes: JsonObject, side: str, texts: Sequence
         same = roles[len(raw) :] == [hole.moved(by_role=by_role)[1] for hole in holes]
         if same and len(set(raw)) == len(raw) and _RAW[kind].keys() >= set(raw):
             names = [_RAW[kind][role] for role in raw] + [f"{hole.prefix}content" for hole in holes]
-            fitting[tuple(names)] = bool(raw) == _is_whole(contents[0], contents[1:])
+            whole = str(contents[0]).lstrip()[:1] in ("{", "[")
+            held = all(map(partial(_holds, str(contents[0])), contents[len(raw) :]))
+            fitting[tuple(names)] = whole and held if raw else not whole
     likely = [names for names, is_likely in fitting.items() if is_likely or len(fitting) == 1]
     if len(likely) == 1:
         filled |= dict(zip(likely[0], contents, strict=True))
     return len(likely) == 1
 
 
-def _is_whole(text: JsonValue, contents: Sequence[JsonValue]) -> bool:
-    """Whether a text is a request or a response that holds the contents of its messages."""
-    whole = text if isinstance(text, str) and text.lstrip()[:1] in ("{", "[") else ""
-    texts = [content for content in contents if isinstance(content, str)]
-    return bool(whole) and all(
-        text in whole or any(json.dumps(text, ensure_ascii=ascii_only)[1:-1] in whole for ascii_only in (True, False))
-        for text in texts
-    )
+def _holds(whole: str, content: JsonValue) -> bool:
+    """Whether the text of a request or of a response holds that of one of its messages."""
+    text = str(content)
+    return text in whole or any(json.dumps(text, ensure_ascii=plain)[1:-1] in whole for plain in (True, False))
 
 
 def _holes(attributes: JsonObject) -> list[_Hole]:
