@@ -76,6 +76,7 @@ class Threads:
             self._tools[self._run(tool)].append(tool.span.started or EARLIEST)
         self._parallel: set[_Run] = set()
         self._runs: dict[tuple[_Run, str], Thread] = {}
+        self._newest: dict[Level, Thread] = {}
         self._passed: dict[tuple[Level, int], tuple[Thread, Span]] = {}
         self._latest: dict[tuple[Level, str | None, str], Thread] = {}
         self._call_ids: set[str] = set()
@@ -159,8 +160,11 @@ class Threads:
     def _notice(self, step: Step, rest: Sequence[Message], thread: Thread | None) -> None:
         """Notes a step that begins a thread, although its run may just not have recorded what was said before."""
         run = self._run(step)
-        before = thread or self._runs.get((run, ""))
-        if before is None or step.kind != "model" or run in self._with_history or before.first != atoms(rest[:1]):
+        own = thread or self._runs.get((run, ""))
+        before = own or self._newest.get(self._levels.of(step))
+        if before is None or step.kind != "model" or before.first != atoms(rest[:1]):
+            return
+        if own is not None and run in self._with_history:
             return
         if not _follows(step.span, before.steps[-1].span):
             self._parallel.add(run)
@@ -213,6 +217,7 @@ class Threads:
         thread.systems.update(message.text for message in systems)
         thread.messages += new
         thread.steps.append(step)
+        self._newest[thread.level] = thread
         for said in {"", _joined(parted(step.asked)[0])}:
             self._latest[thread.level, name, said] = self._runs[self._run(step), said] = thread
 

@@ -442,6 +442,15 @@ TITLE = SystemMessage("Find a title")
             [["s:Find a title", "u:Weather?", "a:12C"]],
             [AGAIN],
         ),
+        "another agent after a call": (
+            [
+                *(model(S, U, to=A, **WITHIN), agent("billing", lasts=9)),
+                *(model(TITLE, U, to=B, under=2), model(TITLE, U, B, R, to=DONE, under=2)),
+            ],
+            ["s:Find a title", "u:Weather?", "a:g", "t:12C", "a:12C"],
+            [["s:Be brief", "u:Weather?", "a:f"]],
+            [AGAIN],
+        ),
         "another message after the same one": (
             [model(U, U2, to=DONE, **WITHIN), model(U, OK, to=DONE2, **WITHIN)],
             ["u:Weather?", "u:ok", "a:13C"],
