@@ -3,6 +3,7 @@
 {"resourceSpans": [{"resource": {...}, "scopeSpans": [{"scope": {...}, "spans": [...]}]}]}  OTLP/JSON, typed attributes
 [{"trace_id": "..", "span_id": "..", "attributes": {"gen_ai.system": "openai"}}, ...]       lists of spans; one span alone
 {"name": "chat", "context": {"trace_id": "0x..", "span_id": "0x.."}, "attributes": {...}}   console exporters
+{"context.trace_id": "..", "context.span_id": "..", "attributes.llm.model_name": "gpt-4"}   data frames of Phoenix
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,8 +13,10 @@ from typing import Literal, TypeAlias, cast
 
 from pydantic import JsonValue
 
+from judgekit.errors import TraceError
 from judgekit.traces.found import Found, Unit
 from judgekit.traces.message import JsonObject
+from judgekit.traces.moved import TOGETHER, is_moved, put_back
 
 Convention: TypeAlias = Literal["mlflow", "openinference", "otel"]
 """What names the attributes have that say what was asked and answered."""
@@ -135,6 +138,7 @@ def conversations(document: JsonValue) -> list[JsonValue]:
         traces.setdefault(_trace_id(span) or f"#{number}", []).append(span)
     groups: dict[str, list[JsonObject]] = {}
     for trace_id, spans in traces.items():
+        _put_back(spans)
         for span, name in zip(spans, _named(spans), strict=True):
             groups.setdefault(name or trace_id, []).append(span)
     talking = {name: spans for name, spans in groups.items() if any(map(_conventions, spans))} or groups
@@ -150,9 +154,13 @@ def spans_of(record: Found) -> list[Span]:
     A span's log records become its events. What is the same for all (resource, scope, what stands beside the spans) stays with the first only.
 
     Raises:
-        TraceError: Something in ``spans`` is no object.
+        TraceError: Something in ``spans`` is no object; or messages were moved out of spans that are not there.
     """
     pieces = [Span(found) for found in record.objects("spans")]
+    moved = sum(is_moved(event.found.peek("body")) for span in pieces for event in span.events)
+    if moved:
+        found = f"spans: {moved} log records hold messages of spans that are not here, or have no place for them"
+        raise TraceError(f"{found}; {TOGETHER}")
     kept: dict[str, JsonValue] = {}
     for span in pieces:
         for name in _SHARED:
@@ -170,6 +178,23 @@ def spans_of(record: Found) -> list[Span]:
             alone.append(span)
     _link(alone, spans)
     return sorted(alone, key=lambda span: span.started or EARLIEST)
+
+
+def _put_back(spans: list[JsonObject]) -> None:
+    """Puts messages that were moved into log records back into the spans of one trace."""
+    places = {_span_id(span): place for place, span in enumerate(spans) if "attributes" in span}
+    for record in list(spans):
+        for events in (record.get("events"), record.get("span_events")):
+            for number, event in enumerate(events if isinstance(events, list) else ()):
+                body, place = event.get("body") if isinstance(event, dict) else None, places.get(_span_id(record))
+                attributes = None if place is None else spans[place]["attributes"]
+                if not isinstance(body, dict) or not isinstance(attributes, dict) or not is_moved(body):
+                    continue
+                if place is not None and isinstance(events, list) and (found := put_back(attributes, body)) is not None:
+                    events[number] = _without(cast("JsonObject", event), "body")
+                    own = spans[place].get("events")
+                    own = [*(own if isinstance(own, list) else ()), *found[1]]
+                    spans[place] = {**spans[place], "attributes": found[0], "events": own}
 
 
 def _link(spans: Iterable[Span], named: Mapping[tuple[str | None, str | None], Span]) -> None:
@@ -262,11 +287,13 @@ def _without(found: JsonObject, *names: str) -> JsonObject:
 
 def _span(found: JsonObject) -> JsonObject | None:
     """An object as a span, if it is a span, a log record, or the attributes of one."""
+    if "context.trace_id" in found:
+        found = _from_columns(found)
     attributes = _plain_attributes(found.get("attributes"))
     marked = isinstance(attributes, dict) and bool(_marks(attributes))
     event = _event_name(found, attributes.get("event.name") if isinstance(attributes, dict) else None)
-    if event.startswith("gen_ai.") and "name" not in found:
-        body = _plain(found.get("body"))
+    body = _plain(found.get("body"))
+    if "name" not in found and (event.startswith("gen_ai.") or is_moved(body)):
         log: JsonObject = {**found, "attributes": attributes, "body": body}
         ids: JsonObject = {"trace_id": _trace_id(found), "span_id": _span_id(found)}
         return {**{name: value for name, value in ids.items() if value}, "events": [log]}
@@ -280,6 +307,18 @@ def _span(found: JsonObject) -> JsonObject | None:
                 span[name] = _with_attributes(found[name])
         return span
     return {"attributes": _flat(found)} if _marks(_flat(found)) else None
+
+
+def _from_columns(found: JsonObject) -> JsonObject:
+    """A row of Phoenix's data frames, with a column for each attribute, as a span."""
+    span: JsonObject = {}
+    for whole in ("context", "attributes"):
+        parts = {name: value for name, value in found.items() if name.startswith(f"{whole}.") and value is not None}
+        span[whole] = {name.removeprefix(f"{whole}."): value for name, value in parts.items()}
+    return {
+        **span,
+        **{name: value for name, value in found.items() if not name.startswith(("context.", "attributes."))},
+    }
 
 
 def _event_name(found: JsonObject, attribute: JsonValue) -> str:
@@ -304,8 +343,9 @@ def _conventions(span: JsonObject) -> set[Convention]:
     for name in ("events", "span_events"):
         for event in _objects(span.get(name)):
             inner = event.get("attributes")
-            if _event_name(event, inner.get("event.name") if isinstance(inner, dict) else None).startswith("gen_ai."):
-                found.add("otel")
+            named = _event_name(event, inner.get("event.name") if isinstance(inner, dict) else None)
+            if named.startswith("gen_ai.") or is_moved(event.get("body")):
+                found.add("openinference" if named.startswith("openinference.") else "otel")
     return found
 
 
@@ -314,11 +354,14 @@ def _marks(attributes: JsonObject) -> set[Convention]:
 
 
 def conversation_of(span: JsonValue) -> str | None:
-    """The conversation or session that a span names."""
-    attributes = span.get("attributes") if isinstance(span, dict) else None
-    if not isinstance(attributes, dict):
+    """The conversation or session that a span names, or one of its events."""
+    if not isinstance(span, dict):
         return None
-    return next((str(attributes[one]) for one in _CONVERSATIONS if attributes.get(one)), None)
+    holders = (
+        one.get("attributes") for one in (span, *_objects(span.get("events")), *_objects(span.get("span_events")))
+    )
+    known = [one for one in holders if isinstance(one, dict)]
+    return next((str(one[name]) for one in known for name in _CONVERSATIONS if one.get(name)), None)
 
 
 def _named(spans: Sequence[JsonObject]) -> list[str | None]:

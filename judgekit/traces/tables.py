@@ -39,6 +39,7 @@ _PYTHON = re.compile(r"\s*[\[{(]+'")
 """How a list, or an object, of texts begins when it is printed instead of written as JSON."""
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 """How Arrow's two kinds of files begin; that of Hugging Face's datasets is the second."""
+_FRAME = '; write spans of Phoenix with spans.to_json("spans.jsonl", orient="records", lines=True)'
 _HINTS = {
     "unexpected end": "a quote that is opened in this row is never closed",
     "new-line character": "a carriage return outside quotes; lines end in \\n or \\r\\n",
@@ -68,7 +69,8 @@ def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
         try:
             names = columns.renamed(name.strip() or f"column {number}" for number, name in enumerate(header or (), 1))
         except TraceError as error:
-            raise TraceError(error.found, path=file.path, line=before + 1) from error
+            hint = _FRAME if "'context.span_id'" in error.found else ""
+            raise TraceError(error.found + hint, path=file.path, line=before + 1) from error
         read = [_CELLS.get(name, _text_or_nothing) for name in names]
         if delimiter == ";":  # where the comma is that of decimals
             read = [_comma_number if one is _number else one for one in read]

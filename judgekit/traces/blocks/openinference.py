@@ -44,6 +44,7 @@ _ROLES: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] 
     "function": ToolMessage,
     "tool-response": ToolMessage,
 }
+_WRITE = 'spans.to_json("spans.jsonl", orient="records", lines=True)'
 _MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
     "image": "image",
     "audio": "audio",
@@ -112,7 +113,7 @@ def objects(attributes: Found, name: str) -> list[Found]:
     found = Found({name: _undotted(value) if whole else value}, attributes.where, attributes.warnings)
     found.unpack(name)
     if isinstance(found.peek(name), str):
-        raise found.unfit(name, f"a list ({CUT_OFF})")
+        raise found.unfit(name, f"a list ({CUT_OFF}; or of a CSV file? write {_WRITE})")
     return found.objects(name)
 
 

@@ -8,6 +8,8 @@ from judgekit.traces.merging.step import Step
 from judgekit.traces.merging.threads import Thread, Threads
 from judgekit.traces.merging.tools import complete
 from judgekit.traces.merging.variants import Variants
+from judgekit.traces.message import HumanMessage, SystemMessage
+from judgekit.traces.moved import TOGETHER
 from judgekit.traces.spans import Span
 from judgekit.traces.trace import Trace, TraceWarning
 
@@ -27,12 +29,12 @@ def merged(steps: Sequence[Step]) -> dict[str, object]:
         steps: One for each span, in the order in which they began.
     """
     levels, variants = Levels(steps), Variants()
-    threads = Threads(levels, variants)
     models = [step for step in steps if step.kind == "model" and (step.asked or step.answered)]
+    tools = [step for step in steps if step.kind == "tool" and step.call is not None]
+    threads = Threads(levels, variants, models, tools)
     spoken = {levels.of(step) for step in models}
     for step in models:
         threads.add(step, step.answered)
-    tools = [step for step in steps if step.kind == "tool" and step.call is not None]
     silent: dict[tuple[Level, Span | None], list[Step]] = defaultdict(list)
     for step in tools:
         if (level := levels.of(step)) not in spoken:
@@ -48,15 +50,24 @@ def merged(steps: Sequence[Step]) -> dict[str, object]:
         if level is levels.top:
             threads.add(alone[0], [message for tool in alone for message in tool.exchange()])
     call_ids = complete(threads.found, tools, levels, variants)
-    if unsure := threads.unsure:
-        found = f"calls of a model that say the same as one before, left out as if recorded twice: {len(unsure)}"
-        unsure[0].span.found.warnings.append(TraceWarning(found))
-    if apart := threads.apart:
-        found = (
-            f"calls of a model that repeat nothing of what was said before: {len(apart)}; "
-            "if they are conversations of their own, give each a session.id"
-        )
-        apart[0].span.found.warnings.append(TraceWarning(found))
+    told = {
+        "say the same as one before, left out as if recorded twice: {}": threads.unsure,
+        "repeat nothing of what was said before: {}; if they are conversations of their own, give each a session.id": threads.apart,
+        "were asked the same as the one before and do not repeat its answer, read as if they followed it: {}; "
+        "record the whole history": threads.joined,
+        "were asked the same as one before and do not repeat its answer, read as other tries: {}; the longest and last "
+        "is the conversation, the others are children; record the whole history": threads.again,
+    }
+    for found, calls in told.items():
+        if calls:
+            warning = TraceWarning(f"calls of a model that {found.format(len(calls))}")
+            calls[0].span.found.warnings.append(warning)
+    asked = [
+        one for thread in threads.found for one in thread.messages if isinstance(one, HumanMessage | SystemMessage)
+    ]
+    if empty := sum(not one.content and not getattr(one, "tool_calls", ()) for one in asked):
+        found = f"messages of the user and instructions without content: {empty} of {len(asked)}"
+        steps[0].span.found.warnings.append(TraceWarning(f"{found}; if it was moved into log records, {TOGETHER}"))
     metadata = {"variants": variants.found} if variants.found else {}
     return {**_assembled(threads.found, levels, call_ids), "metadata": metadata}
 

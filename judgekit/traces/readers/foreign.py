@@ -193,10 +193,11 @@ def _unread(
 ) -> list[TraceWarning]:
     """Warnings of messages and tool calls that stand beside the conversation, where the reader does not warn itself."""
     beside = cast("JsonObject", {name: known[name] for name in ("fields", "metadata") if known.get(name)})
+    paths = [warning.where for warning in row.warnings if warning.where]
+    told = {OTHER_CHOICES, *(path.partition("[")[0] for path in paths), *(path.rpartition(".")[2] for path in paths)}
     for at, message in enumerate(messages):
         if message.extra:
-            beside[f"messages[{at}].extra"] = {key: it for key, it in message.extra.items() if key != OTHER_CHOICES}
-    told = {(warning.where or "").partition("[")[0] for warning in row.warnings}
+            beside[f"messages[{at}].extra"] = {key: value for key, value in message.extra.items() if key not in told}
     rest = {name: value for name, value in {**extra, **beside}.items() if name not in told}
     if not rest:
         return []

@@ -2,6 +2,7 @@ r"""Traces of MLflow, as ``Trace.to_json`` writes them: spans in an envelope, th
 
 {"info": {"trace_id": "tr-1f", "state": "OK", "assessments": [...], "trace_metadata": {...}, "tags": {...}},
  "data": {"spans": [{"span_id": "I4P=", "name": "chat", "attributes": {"mlflow.spanType": "\"CHAT_MODEL\"", ...}}]}}
+{"trace_id": "tr-1f", "trace": "{\"info\": ...}", "trace_metadata": {...}, "spans": [...]}    rows of ``mlflow.search_traces()``
 """
 
 import json
@@ -30,6 +31,13 @@ _SOURCES: dict[str, Literal["human", "benchmark", "judge"]] = {
     "AI_JUDGE": "judge",
 }
 _VALUES = ("mlflow.spanInputs", "mlflow.spanOutputs")
+_INFO = (
+    *("trace_id", "request_id", "client_request_id", "state", "status", "request_time", "timestamp_ms"),
+    *("execution_duration", "execution_time_ms", "trace_metadata", "request_metadata", "tags", "assessments"),
+)
+_DATA = ("spans", "request", "response")
+"""Columns of ``mlflow.search_traces()`` that hold what stands in the info, and in the data, of a trace."""
+_WRITE = 'open("traces.jsonl", "w").write("\\n".join(t.to_json() for t in mlflow.search_traces(return_type="list")))'
 
 
 class MLflowReader:
@@ -41,16 +49,20 @@ class MLflowReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """A trace has ``info`` and ``data``; the attributes of spans are MLflow's."""
-        return _is_trace(next(iter(items(value)), None)) or convention(value) == "mlflow"
+        return _is_trace(_trace(next(iter(items(value)), None))) or convention(value) == "mlflow"
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Each trace, or the spans of each."""
-        return items(document) if any(map(_is_trace, items(document))) else conversations(document)
+        traces = list(map(_trace, items(document)))
+        return traces if any(map(_is_trace, traces)) else conversations(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One trace. What is left of its spans stands in the trace's ``extra``."""
         row = Found.of(_decoded(record))
         info, data = row.object("info") or Found({}), row.object("data") or row
+        for holder, name in ((data, "spans"), *((info, name) for name in ("assessments", "trace_metadata", "tags"))):
+            if isinstance(holder.peek(name), str):
+                raise TraceError(f"{name}: a text that is not JSON, as in tables of search_traces(); write {_WRITE}")
         spans = spans_of(data)
         steps, tools = steps_of(spans, _kind, _model_step, _VALUES)
         fields = merged(steps)
@@ -78,6 +90,22 @@ class MLflowReader:
             known["group"] = session
         identity = info.identity("trace_id", "request_id") or row.identity("id")
         return sample_from(row, index, trace, identity=identity, **known)
+
+
+def _trace(record: JsonValue) -> JsonValue:
+    """A trace that stands in a row of ``mlflow.search_traces()``, as JSON or in columns; any other record as it is."""
+    record = parsed(record)
+    if not isinstance(record, dict) or _is_trace(record):
+        return record
+    own = {name: value for name, value in record.items() if name not in (*_INFO, *_DATA)}
+    if isinstance(own.get("trace"), str) and isinstance(whole := parsed(own.pop("trace")), dict) and _is_trace(whole):
+        return {**own, **whole}
+    named = isinstance(record.get("trace_id", record.get("request_id")), str)
+    if not named or {"trace_metadata", "request_metadata", "assessments"}.isdisjoint(record):
+        return record
+    info: JsonObject = {name: parsed(record[name]) for name in _INFO if record.get(name) is not None}
+    info["timestamp_ms"] = info.pop("request_time", info.get("timestamp_ms"))  # a number here
+    return {**own, "info": info, "data": {name: parsed(record[name]) for name in _DATA if name in record}}
 
 
 def _is_trace(value: JsonValue) -> bool:

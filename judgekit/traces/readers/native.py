@@ -193,7 +193,9 @@ def steps_of(
         elif id(span) in models:
             steps.append(models[id(span)])
         elif kind(span) == "TOOL":
-            steps.append(_tool_step(span, called, values))
+            # The Agents SDK of OpenAI traces a handoff beside the call that a model made for it, under another name.
+            known = bool(called) and span.name.startswith("handoff to ") and "tool.name" not in span.attributes
+            steps.append(Step(span) if known else _tool_step(span, called, values))
         else:
             named = span.attributes.peek("agent.name")
             name = named if isinstance(named, str) else span.name or None

@@ -18,6 +18,7 @@ from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.merging import Step, folded, merged
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
+from judgekit.traces.moved import TOGETHER
 from judgekit.traces.readers.foreign import sample_from
 from judgekit.traces.readers.otel_dialects import read_said, with_attributes
 from judgekit.traces.sample import Sample
@@ -75,7 +76,7 @@ class OTelReader:
         steps = [step for span in spans for step in _steps(span, tools)]
         if not any(step.asked or step.answered or step.result or (step.call and step.call.args) for step in steps):
             found = "spans: holds no messages, as the capture of content was switched off"
-            raise TraceError(f"{found}: switch it on ({_SWITCHES}) and record again")
+            raise TraceError(f"{found}: switch it on ({_SWITCHES}) and record again; if it was moved, {TOGETHER}")
         trace = merged(steps)
         labels = [label for span in spans for label in _labels(span)]
         started = min((span.started for span in spans if span.started), default=None)

@@ -176,7 +176,7 @@ def test_fields_of_a_sample_in_the_metadata_are_what_is_known_and_the_target_goe
     [record] = READER.records({**LOG, "samples": [{**SAMPLE, "metadata": metadata}]})
     sample = READER.sample(record, 0)
     assert sample.reference_tool_calls == (ExpectedCall("add", {"x": 1}),)
-    assert (sample.group, sample.references, sample.reference) == ("5", ("3", "three"), None)
+    assert (sample.group, sample.references, sample.reference) == ("sums 5", ("3", "three"), None)
     assert sample.fields == {"choices": ["a", "b"], "task_time": 3}
     assert sample.metadata == {"group": "easy", "reference": "own", "level": 1}
     untargeted = READER.sample({**SAMPLE, "target": "", "metadata": metadata}, 0)

@@ -1,3 +1,5 @@
+import csv
+import io
 import json
 from collections import Counter
 from contextlib import suppress
@@ -6,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import judgekit
 from judgekit.errors import TraceError
 from judgekit.traces.detect import detect
 from judgekit.traces.readers.mlflow import MLflowReader
@@ -290,6 +293,78 @@ def test_of_several_choices_the_others_are_kept():
     assert "Else" in json.dumps(made.messages[-1].extra["response"])
 
 
+def row(document, *, without=(), **given):
+    """A row of `mlflow.search_traces()`: the trace as JSON, and most of it in columns too."""
+    info = document["info"]
+    columns = {
+        "trace_id": info["trace_id"],
+        "trace": json.dumps(document),
+        "client_request_id": None,
+        "state": info["state"],
+        "request_time": 1_795_174_737_524,
+        "execution_duration": 12,
+        "request": {"q": "Hi"},
+        "response": "Done",
+        "trace_metadata": info["trace_metadata"],
+        "tags": info["tags"],
+        "spans": document["data"]["spans"],
+        "assessments": info["assessments"],
+        **given,
+    }
+    return {name: value for name, value in columns.items() if name not in without}
+
+
+def csv_of(rows, told=json.dumps):
+    """Rows as pandas writes them: with Python's text of all structures."""
+    cells = [[value if isinstance(value, str) else told(value) for value in one.values()] for one in rows]
+    text = io.StringIO()
+    csv.writer(text).writerows([list(rows[0]), *cells])
+    return text.getvalue()
+
+
+WHOLE = read(AGENT)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    {
+        "records": ("rows.json", json.dumps([row(AGENT)])),
+        "lines": ("rows.jsonl", json.dumps(row(AGENT))),
+        "table": ("rows.csv", csv_of([row(AGENT)], told=str)),
+        "without the trace": ("rows.json", json.dumps([row(AGENT, without=("trace",))])),
+        "table of JSON": ("rows.csv", csv_of([row(AGENT, without=("trace",))])),
+        "texts": ("rows.json", json.dumps([json.dumps(AGENT)])),
+        "only the trace": ("rows.jsonl", json.dumps({"trace": json.dumps(AGENT)})),
+    }.values(),
+)
+def test_rows_of_search_traces_are_whole_traces(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    (sample,) = judgekit.read(path, on_error="raise")
+    made, expected = sample.trace, WHOLE.trace
+    assert (sample.id, sample.group, sample.reference) == ("tr-1", "chat-7", "12")
+    assert (sample.fields, sample.reference_tool_calls) == (WHOLE.fields, WHOLE.reference_tool_calls)
+    assert told(made) == told(expected)
+    assert (made.labels, made.usage, made.cost_usd) == (expected.labels, expected.usage, expected.cost_usd)
+    assert (made.termination, made.started_at, made.metadata) == ("OK", expected.started_at, expected.metadata)
+    assert not made.warnings
+
+
+def test_columns_of_ones_own_beside_those_of_search_traces_come_along(forgotten):
+    document = [row(AGENT, reviewed="yes", label="fine")]
+    sample = read(document)
+    assert (sample.label, sample.trace.extra["reviewed"]) == ("fine", "yes")
+    assert not forgotten(READER, [row(AGENT, without=("trace", "execution_duration"))])
+
+
+@pytest.mark.parametrize("without", [("trace",), ("trace", "spans"), ("trace", "spans", "assessments")])
+def test_tables_with_text_of_pythons_are_refused(tmp_path, without):
+    path = tmp_path / "rows.csv"
+    path.write_text(csv_of([row(AGENT, without=without)], told=str), encoding="utf-8")
+    with pytest.raises(TraceError, match=r"not JSON.*mlflow\.search_traces\(return_type=\"list\"\)"):
+        list(judgekit.read(path, on_error="raise"))
+
+
 def test_spans_that_say_nothing_are_refused():
     with pytest.raises(TraceError, match=r"no call of a model.*autolog"):
         read(trace(span("CHAIN", "main", {"rows": [1, 2]}, 3, id="a")))
@@ -303,6 +378,7 @@ def test_a_payload_that_cannot_be_read_is_told_with_its_place():
 
 def test_damaged_traces_are_refused_or_read(crashes):
     assert not crashes(READER, AGENT, times=100)
+    assert not crashes(READER, [row(AGENT, without=("trace",))], times=100)
 
 
 @given(

@@ -1,10 +1,13 @@
+import csv
 import json
+import re
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import judgekit
 from judgekit.errors import TraceError
 from judgekit.traces.detect import detect
 from judgekit.traces.readers.openinference import OpenInferenceReader
@@ -213,6 +216,44 @@ def test_flat_nested_and_typed_attributes_are_the_same(count):
     assert told(READER.sample(READER.records(document)[0], 0).trace) == expected
 
 
+def columns(made):
+    """The span as a row of Phoenix's data frames: lists of messages, and a column for each attribute and id."""
+    attributes = {name: value for name, value in made["attributes"].items() if not re.search(r"_messages\.\d", name)}
+    for name in ("input", "output"):
+        if said := tree(made["attributes"]).get("llm", {}).get(f"{name}_messages"):
+            attributes[f"llm.{name}_messages"] = [dotted(one) for one in said]
+    inner = {"context": made["context"], "attributes": {**attributes, "llm.prompts": None}}
+    flat = {f"{whole}.{name}": value for whole, parts in inner.items() for name, value in parts.items()}
+    return {**flat, **{name: value for name, value in made.items() if name not in inner}}
+
+
+def dotted(message):
+    return {f"message.{name}": value for name, value in message["message"].items()}
+
+
+def test_rows_of_a_data_frame_are_spans(shared_data, forgotten):
+    rows = [columns(one) for one in TEAM]
+    assert rows[1]["attributes.llm.input_messages"] == [{"message.role": "user", "message.content": "Hi"}]
+    assert detect(rows).name == detect(rows[0]).name == "openinference"
+    made, expected = read(*rows), read(*TEAM)
+    assert (made.id, told(made.trace)) == (expected.id, told(expected.trace))
+    assert [told(child) for child in made.trace.children] == [told(child) for child in expected.trace.children]
+    assert not forgotten(READER, rows)
+    (sample,) = judgekit.read(shared_data / "exports/phoenix_df.jsonl", on_error="raise")
+    assert told(sample.trace) == [("user", "Where is order 7?", []), ("assistant", "It was sent.", [])]
+
+
+@pytest.mark.parametrize("index", [[], ["context.span_id"]])
+def test_tables_of_a_data_frame_are_refused_with_what_to_write(tmp_path, index):
+    rows = [{name: value for name, value in columns(one).items() if value is not None} for one in TEAM]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    path = tmp_path / "spans.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([index + names, *([row.get(name, "") for name in index + names] for row in rows)])
+    with pytest.raises(TraceError, match=r'spans\.to_json\("spans.jsonl", orient="records", lines=True\)'):
+        list(judgekit.read(path, on_error="raise"))
+
+
 TEAM = [
     span("AGENT", "Boss", id="a", start=1, end=20),
     llm([USER], [{"role": "assistant", **call("c1", "ask")}], id="b", parent="a", start=2, name="chat"),
@@ -267,6 +308,40 @@ def test_agents_within_agents_are_children_and_judges_are_left_out():
     assert child.metadata == {"call_id": "c1"}
     assert told(child) == [("user", "Do it", []), ("assistant", "", ["dig"]), ("tool", "ValueError: rock", [])]
     assert (child.messages[1].agent, child.messages[2].is_error, child.messages[2].name) == ("Hand", True, "dig")
+
+
+@pytest.mark.parametrize("name", ["transfer_to_billing_desk", "escalate"])
+def test_a_handoff_is_the_call_that_a_model_made_for_it(name):
+    handed = {"role": "assistant", **call("c1", name, "{}")}
+    taken = {"role": "tool", "tool_call_id": "c1", "content": '{"assistant": "Billing desk"}'}
+    trace = read(
+        span("AGENT", "Triage", id="a", start=1, end=5),
+        llm([{"role": "system", "content": "Sort"}, USER], [handed], id="b", parent="a", start=2),
+        span("TOOL", "handoff to Billing desk", id="c", parent="a", start=3, error="Multiple handoffs requested"),
+        span("AGENT", "Billing desk", id="d", start=5, end=9),
+        llm(
+            [{"role": "system", "content": "Bill"}, USER, handed, taken],
+            [{"role": "assistant", "content": "Paid"}],
+            id="e",
+            parent="d",
+            start=6,
+        ),
+    ).trace
+    assert [(role, called) for role, _, called in told(trace)] == [
+        ("system", []),
+        ("user", []),
+        ("assistant", [name]),
+        ("tool", []),
+        ("system", []),
+        ("assistant", []),
+    ]
+    assert [one.is_error for one in trace.messages if one.role == "tool"] == [None]
+
+
+def test_a_handoff_that_no_model_is_known_to_have_called_is_a_call():
+    handoff = span("TOOL", "handoff to Billing", id="b", parent="a", start=2, output__value="Billing")
+    trace = read(span("AGENT", "Triage", id="a", end=9, input__value="Hi", output__value="Bye"), handoff).trace
+    assert [called for _, _, called in told(trace)] == [[], ["handoff to Billing"], [], []]
 
 
 def test_calls_that_only_tools_tell_of_are_put_where_they_happened():

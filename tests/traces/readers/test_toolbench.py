@@ -104,13 +104,14 @@ def test_a_call_of_finish_that_was_refused_stays_a_call():
     assert trace.response == "Be."
 
 
-def test_lists_that_are_no_beginnings_of_the_last_are_kept():
+def test_lists_that_are_no_beginnings_of_the_last_are_kept_with_a_warning():
     branches = [[PATH[0]], [PATH[1]], PATH]
     answer = {**FILE["answer_generation"], "train_messages": branches}
     trace = READER.sample({"answer_generation": answer}, 0).trace
     assert len(trace.messages) == 5
     assert trace.extra["answer_generation"]["train_messages"] == branches
-    assert trace.labels == trace.warnings == ()
+    assert trace.labels == ()
+    assert [warning.where for warning in trace.warnings] == ["answer_generation"]
 
 
 @pytest.mark.parametrize(
