@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -24,6 +24,8 @@ MEANT: Mapping[str, str] = {
     **dict.fromkeys(("retrieval_context", "retrievalContext", "contexts"), "documents"),
 }
 """Columns of other evaluation systems, and the column that each would be here."""
+RESPONSES = ("response", "output")
+_ANSWERS = frozenset(("system", *RESPONSES, *(theirs for theirs, ours in MEANT.items() if ours == "response")))
 _FOREIGN = re.compile(
     r"(expected|parent|span_|trace_?id$|root_span|tools_?called|inputs?\.|outputs?\.)"
     r"|(observations|scores?|messages|item|sample|turns|events|annotations|feedback|error|results)$",
@@ -33,11 +35,36 @@ _FOREIGN = re.compile(
 _SPEAKERS = ("role", "from", "author", "speaker", "sender")
 _KINDS = frozenset(("human", "ai", "user", "assistant", "system", "tool", "message"))
 """The ``type`` of messages that name no speaker."""
-_SAID = ("content", "text", "value", "parts", "data", "kwargs", "message", "output_text")
-_CALLS = ("tool_calls", "toolCalls", "tools_called", "toolsCalled", "function_call", "functionCall", "toolUse")
+_SAID = (
+    *("content", "text", "value", "parts", "data", "kwargs", "message", "output", "output_text", "refusal"),
+    *("response", "result"),
+)
+_CALLS = (
+    "tool_calls",
+    "toolCalls",
+    "tools_called",
+    "toolsCalled",
+    "function_call",
+    "functionCall",
+    "toolUse",
+    "toolInvocations",
+)
+_CALL_KINDS = frozenset(("tool_use", "tool_call", "tool-call", "function_call"))
+_HOLDERS = ("functionResponse", "function_response", "toolResult", "tool_result", "choices", "messages")
+"""Fields with an object, or several, that are messages whatever they look like."""
 _ARGUMENTS = ("arguments", "args", "input", "inputParameters", "input_parameters", "parameters")
+_NAMES = ("name", "tool_name", "toolName", "function")
+_LONG = 40
+"""Characters of a text from which on it is looked for within others, which may quote it."""
 _ASIDE = ("scores", "score", "reductions", "eval", "plan")
-"""What graders said, and how a run was set up: messages there are not part of the conversation."""
+"""What graders said and how a run was set up, within other fields: messages there are not part of the conversation."""
+
+
+def unread_references(columns: JsonObject) -> list[TraceWarning]:
+    """Returns a warning for each column with a reference or a verdict under the name that another system gives it."""
+    meant = {name: value for name, value in columns.items() if MEANT.get(name, "input") not in ("input", "response")}
+    meant |= {name: value for name, value in columns.items() if name in ("scores", "annotations", "feedback")}
+    return foreign_columns(meant)
 
 
 def foreign_columns(columns: JsonObject) -> list[TraceWarning]:
@@ -54,34 +81,44 @@ def foreign_columns(columns: JsonObject) -> list[TraceWarning]:
     return warnings
 
 
-def unread_messages(rest: JsonObject, messages: Iterable[Message]) -> list[TraceWarning]:
+def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
     """Returns a warning for each field of ``rest`` that holds messages or tool calls which ``messages`` lack.
 
     Args:
-        rest: What is left of a record when its conversation has been read.
+        rest: What is left of a record when its conversation has been read. What stands under the name of a response or
+            of instructions counts as a message.
         messages: The conversation.
     """
-    nested = [(name, value) for name, value in rest.items() if isinstance(value, dict | list)]
-    if not nested:
+    held = [(name, value) for name, value in rest.items() if isinstance(value, dict | list) or name in _ANSWERS]
+    if not held:
         return []
     texts, calls = _read(messages)
+    whole = "\n".join(texts)
     warnings: list[TraceWarning] = []
-    for name, value in nested:
-        lost = sum(not (one in texts if isinstance(one, str) else one in calls) for one in _spoken(value, name))
+    for name, value in held:
+        spoken = list(_spoken({"role": name, "content": value} if name in _ANSWERS else value, name))
+        lost = sum(one not in calls for one in spoken if not isinstance(one, str))
+        lost += sum(
+            one not in texts and not (len(one) > _LONG and one in whole) for one in spoken if isinstance(one, str)
+        )
         if lost:
             warnings.append(TraceWarning(f"messages or tool calls that are not read, found {lost}", where=name))
     return warnings
 
 
-def _read(messages: Iterable[Message]) -> tuple[str, set[tuple[str, str]]]:
-    texts: list[str] = []
+def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
+    """The texts and the calls of a conversation; what the agent said in several messages counts as one text too."""
+    texts: set[str] = set()
     calls: set[tuple[str, str]] = set()
+    answer = ""
     for message in messages:
-        parts = (message.content,) if isinstance(message.content, str) else message.content
-        texts += [one if isinstance(one, str) else getattr(one, "text", "") for one in parts]
+        parts = () if isinstance(message.content, str) else message.content
+        said = [message.text] if not parts else [getattr(part, "text", "") for part in parts]
+        texts.update(text.strip() for text in (message.text, *said))
+        answer += "".join(said) if isinstance(message, AIMessage) else ""
         for call in message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ():
             calls.add((call.name, _canonical(call.args if call.args_error is None else call.args_raw)))
-    return "\n".join(texts), calls
+    return {*texts, answer.strip()}, calls
 
 
 def _spoken(value: JsonValue, key: str) -> Iterator[_Spoken]:
@@ -91,10 +128,10 @@ def _spoken(value: JsonValue, key: str) -> Iterator[_Spoken]:
         name, node = pending.pop()
         if isinstance(node, list):
             pending += [(name, item) for item in node]
-        elif isinstance(node, dict) and name not in _ASIDE:
-            if name in _CALLS:
+        elif isinstance(node, dict) and (name not in _ASIDE or name == key):
+            if name in _CALLS or str(node.get("type") or node.get("part_kind")) in _CALL_KINDS:
                 yield from _call(node)
-            elif _is_message(node):
+            if name in _HOLDERS or _is_message(node):
                 yield from (text for field in _SAID if field in node for text in _texts(node[field]))
             pending += node.items()
 
@@ -108,7 +145,7 @@ def _is_message(node: JsonObject) -> bool:
 def _texts(said: JsonValue) -> Iterator[str]:
     """The texts of a message's content, which may be a list of parts."""
     if isinstance(said, str):
-        if said.strip():
+        if said := said.strip():
             yield said
     elif isinstance(said, list):
         for part in said:
@@ -120,8 +157,8 @@ def _texts(said: JsonValue) -> Iterator[str]:
 def _call(node: JsonObject) -> Iterator[tuple[str, str]]:
     function = node.get("function")
     inner = function if isinstance(function, dict) else node
-    name = inner.get("name") or inner.get("tool_name") or inner.get("toolName")
-    if isinstance(name, str) and name:
+    name = next((inner[one] for one in _NAMES if inner.get(one)), None)
+    if isinstance(name, str):
         arguments = next((inner[one] for one in _ARGUMENTS if inner.get(one) is not None), None)
         yield name, _canonical(arguments)
 

@@ -1,6 +1,6 @@
 """What all readers share: what they must be able to do, and how a record that was read becomes a sample."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, cast
 
 from pydantic import JsonValue
@@ -8,12 +8,12 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError, shortened
 from judgekit.traces.blocks.choices import OTHER_CHOICES
 from judgekit.traces.found import Found
-from judgekit.traces.known import KNOWN, known_of, sample_of
-from judgekit.traces.message import JsonObject, Message
+from judgekit.traces.known import KEPT, KNOWN, fields_of, known_of, sample_of
+from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.pairing import pair_results
-from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Trace, TraceWarning
-from judgekit.traces.unread import unread_messages
+from judgekit.traces.sample import References, Sample
+from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
+from judgekit.traces.unread import foreign_columns, unread_messages, unread_references
 
 _ANSWERS: Sequence[tuple[str, str, type]] = (
     ("openai-chat", "choices", list),
@@ -188,21 +188,74 @@ def sample_from(
     return sample_of(identity, {**beside, **known, "trace": made})
 
 
+def row_sample(
+    row: Found,
+    identity: str,
+    messages: Sequence[Message],
+    known: Mapping[str, object],
+    tools: Sequence[ToolDefinition] = (),
+) -> Sample:
+    """Returns the sample of one row of a dataset, whose other columns are the sample's fields.
+
+    Columns with a meaning in other evaluation systems, or with messages, are named in warnings.
+
+    Args:
+        row: The row, from which the conversation has been taken.
+        identity: The name of sample and trace.
+        messages: The conversation.
+        known: What the format itself knows, as fields of the `Sample`.
+        tools: The tools that the agent had.
+
+    Raises:
+        TraceError: A column does not fit.
+    """
+    rest = row.leftover()
+    beside = known_of(rest, row.warnings)
+    columns = {name: value for name, value in rest.items() if name not in References.__annotations__}
+    own = fields_of(beside)
+    others = {name: value for name, value in columns.items() if name not in KEPT}
+    hidden = {
+        **columns,
+        "fields": {name: own[name] for name in own if name not in KEPT},
+        "metadata": beside.get("metadata"),
+    }
+    lost = [*foreign_columns(others), *unread_messages({**hidden, **_extras(messages)}, messages)]
+    warnings = [*row.warnings, *unpaired(messages), *lost]
+    trace = Trace(id=identity, messages=messages, tools=tools, warnings=warnings)
+    return sample_of(identity, {**beside, "fields": {**columns, **own}, **known, "trace": trace})
+
+
 def _unread(
     messages: Sequence[Message], extra: JsonObject, trace: Mapping[str, object], known: Mapping[str, object], row: Found
 ) -> list[TraceWarning]:
     """Warnings of messages and tool calls that stand beside the conversation, where the reader does not warn itself."""
-    beside = cast("JsonObject", {name: known[name] for name in ("fields", "metadata") if known.get(name)})
-    paths = [warning.where for warning in row.warnings if warning.where]
-    told = {OTHER_CHOICES, *(path.partition("[")[0] for path in paths), *(path.rpartition(".")[2] for path in paths)}
-    for at, message in enumerate(messages):
-        if message.extra:
-            beside[f"messages[{at}].extra"] = {key: value for key, value in message.extra.items() if key not in told}
+    beside = cast("JsonObject", {name: known.get(name) for name in ("fields", "metadata")})
+    told = {(warning.where or "").rpartition(".")[2] for warning in row.warnings}
     rest = {name: value for name, value in {**extra, **beside}.items() if name not in told}
-    if not rest:
-        return []
     children = cast("Sequence[Trace]", trace.get("children", ()))
-    return unread_messages(rest, [*messages, *_of_children(children)])
+    spoken = [*messages, *_of_children(children)]
+    return [*unread_references(extra), *unread_messages({**rest, **_extras(messages, told)}, spoken)]
+
+
+def _extras(messages: Sequence[Message], told: Collection[str] = ()) -> JsonObject:
+    """What is left of each message, its parts and its calls, as messages of their own."""
+    left: JsonObject = {}
+    for at, message in enumerate(messages):
+        calls = message.tool_calls if isinstance(message, AIMessage) else ()
+        parts = () if isinstance(message.content, str) else message.content
+        extras = [extra for one in (message, *calls, *parts) if (extra := getattr(one, "extra", None))]
+        if extras:
+            left[f"messages[{at}].extra"] = [{"role": message.role, **_untold(extra, told)} for extra in extras]
+    return left
+
+
+def _untold(extra: JsonObject, told: Collection[str]) -> JsonObject:
+    """What is left of a message, without what has a warning, as other choices always have."""
+    return {
+        name: _untold(value, ()) if isinstance(value, dict) else value
+        for name, value in extra.items()
+        if name != OTHER_CHOICES and name not in told
+    }
 
 
 def _of_children(children: Iterable[Trace]) -> Iterator[Message]:

@@ -177,6 +177,12 @@ def steps_of(
     for span in sorted(spans, key=lambda span: span.depth):
         if kind(span) in _ASIDE or id(span.parent) in aside:
             aside.add(id(span))
+    if judging := [span for span in spans if kind(span) == "LLM" and id(span) in aside]:
+        found = (
+            f"calls of models by evaluators, guardrails or rerankers, no part of the conversation, found {len(judging)}"
+        )
+        found_in = re.split(r"[.\[]", judging[0].found.where)[0]
+        judging[0].found.warnings.append(TraceWarning(found, where=found_in))
     tools: list[ToolDefinition] = []
     models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
     called = {

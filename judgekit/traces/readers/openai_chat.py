@@ -13,9 +13,10 @@ from judgekit.errors import TraceError, shortened
 from judgekit.traces.blocks.openai_chat import read_message, read_messages, read_tools, read_usage
 from judgekit.traces.blocks.openai_chat_chunks import are_chunks, assemble, is_chunk
 from judgekit.traces.found import Found
-from judgekit.traces.message import JsonObject, Message, SystemMessage
+from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage
 from judgekit.traces.readers.foreign import first_of, items, sample_from, unbatched, warn_unanswered
 from judgekit.traces.sample import Sample
+from judgekit.traces.unread import RESPONSES
 
 _OF_RESPONSES = ("id", "model", "choices", "usage", "error")
 
@@ -62,6 +63,8 @@ class OpenAIChatReader:
                 response.warn(f"its chunks stand in one list with those of {others} more, each of which is a sample")
             messages.append(_reply(response))
             identity = messages[-1].id
+        elif request is row and messages and (said := _answer(row, messages[-1])) is not None:
+            messages.append(said)
         elif isinstance(record, dict) and ("request" in record or (messages and messages[-1].role != "assistant")):
             warn_unanswered(row, record)
         if not messages:
@@ -141,6 +144,16 @@ def _response(row: Found) -> Found | None:
     if isinstance(response, dict) and response.get("choices"):
         return row.object("response")
     return row if _hold_messages(row.peek("choices")) else None
+
+
+def _answer(row: Found, last: Message) -> AIMessage | None:
+    """The answer that a row of a data set has beside its messages, as a text."""
+    name = next((name for name in RESPONSES if name in row), "")
+    text = row.peek(name)
+    if last.role == "assistant" or not isinstance(text, str):
+        return None
+    row.take(name)
+    return AIMessage(text)
 
 
 def _reply(response: Found) -> Message:

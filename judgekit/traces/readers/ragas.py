@@ -10,12 +10,10 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.traces.found import Found
-from judgekit.traces.known import KEPT, as_text, fields_of, known_of, sample_of
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
-from judgekit.traces.readers.foreign import items, unpaired
-from judgekit.traces.sample import References, Sample
-from judgekit.traces.trace import Trace
-from judgekit.traces.unread import foreign_columns, unread_messages
+from judgekit.traces.known import as_text
+from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.traces.readers.foreign import items, row_sample
+from judgekit.traces.sample import Sample
 
 _KINDS: dict[JsonValue, type[HumanMessage | AIMessage | ToolMessage]] = {
     "human": HumanMessage,
@@ -44,7 +42,7 @@ class RagasReader:
         """One row. Without an id, the index names it."""
         row = Found.of(record)
         identity = row.identity("id") or str(index)
-        own: JsonObject = {}
+        own: dict[str, object] = {}
         messages = _messages(row)
         if isinstance(row.peek("user_input"), str) and "response" in row:
             messages.append(AIMessage(_response(row)))
@@ -53,18 +51,9 @@ class RagasReader:
             if "documents" in row:
                 raise TraceError("'retrieved_contexts' are documents, and there are 'documents' too; keep one")
             own["documents"] = row.take("retrieved_contexts")
-        expected = None
         if "reference_tool_calls" in row:
-            expected = _calls(row.objects("reference_tool_calls"))
-        rest = row.leftover()
-        known = known_of(rest, row.warnings)
-        beside = {name: value for name, value in rest.items() if name not in References.__annotations__}
-        known["fields"] = {**beside, **fields_of(known)}
-        others = {name: value for name, value in beside.items() if name not in KEPT}
-        lost = [*foreign_columns(others), *unread_messages(others, messages)]
-        trace = Trace(id=identity, messages=messages, warnings=[*row.warnings, *unpaired(messages), *lost])
-        calls = {} if expected is None else {"reference_tool_calls": expected}
-        return sample_of(identity, {**known, **own, **calls, "trace": trace})
+            own["reference_tool_calls"] = _calls(row.objects("reference_tool_calls"))
+        return row_sample(row, identity, messages, own)
 
 
 def _messages(row: Found) -> list[Message]:

@@ -3,23 +3,21 @@
 {"input": "Where is my order?", "response": "On its way.", "expected_output": "It is on its way.", "label": "shipping"}
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, listed, shortened
 from judgekit.traces.found import Found
-from judgekit.traces.known import KEPT, MEASURED, ONE_TEXT, as_text, fields_of, known_of, only_text, sample_of
+from judgekit.traces.known import KEPT, MEASURED, ONE_TEXT, as_text, only_text
 from judgekit.traces.merging.said import atoms
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
-from judgekit.traces.readers.foreign import items, must_be_object, unpaired
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.readers.foreign import items, must_be_object, row_sample
 from judgekit.traces.readers.native import Payload, exchanged, messages_in, parsed
 from judgekit.traces.sample import References, Sample
-from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
-from judgekit.traces.unread import MEANT, foreign_columns, unread_messages
+from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.unread import MEANT, RESPONSES
 
-RESPONSES = ("response", "output")
 _CONVERSATIONS = ("messages", "trace", "user_input")
 _KNOWN = {*KEPT, *References.__annotations__} - {"fields", "group", "domain", "metadata", "results"}
 _SUFFICIENT = ("prediction", "ranking", "fields", "results", *MEASURED)
@@ -64,23 +62,15 @@ class RowsReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One row. Without an id, the index names it."""
         row = Found(must_be_object(record))
-        identity = as_text(row.take("id")) if "id" in row else str(index)
+        identity = row.identity("id") or str(index)
         tools: list[ToolDefinition] = []
         asked = _payload(row, "input", HumanMessage)
         messages, replies = exchanged(asked, _payload(row, _response(row), AIMessage), tools)
         if messages and atoms(replies[: len(messages)]) == atoms(messages):  # the response repeats what was asked
             messages = []
-        messages += replies
-        rest = row.leftover()
-        known = known_of(rest, row.warnings)
-        beside = {name: value for name, value in rest.items() if name not in References.__annotations__}
-        fields: JsonObject = {**beside, **fields_of(known)}
-        others = {name: value for name, value in beside.items() if name not in KEPT}
-        lost = [*foreign_columns(others), *unread_messages({**fields, "metadata": known.get("metadata")}, messages)]
-        _must_suffice(messages, known, rest, lost)
-        warnings = [*row.warnings, *unpaired(messages), *lost]
-        trace = Trace(id=identity, messages=messages, tools=tools, warnings=warnings)
-        return sample_of(identity, {**known, "fields": fields, "trace": trace})
+        sample = row_sample(row, identity, [*messages, *replies], {}, tools)
+        _must_suffice(sample, must_be_object(record))
+        return sample
 
 
 def _response(row: Found) -> str:
@@ -118,28 +108,28 @@ def _payload(row: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Pay
     return Payload((kind(as_text(value) if text is None else text),))
 
 
-def _must_suffice(
-    messages: Sequence[Message], known: JsonObject, rest: JsonObject, lost: Sequence[TraceWarning]
-) -> None:
+def _must_suffice(sample: Sample, row: JsonObject) -> None:
     """Checks that a row has what it needs, and that no column of another system has it instead.
 
     Raises:
         TraceError: It does not; says which columns to rename.
     """
+    messages, fields = sample.trace.messages, sample.fields
     answered = any(isinstance(message, AIMessage) for message in messages)
     there = {
         "input": any(message.text.strip() for message in messages if not isinstance(message, AIMessage)),
         "response": answered,
-        "reference": answered or not known.keys().isdisjoint(_KNOWN),
+        "reference": answered or any(row.get(name) is not None for name in _KNOWN),
     }
-    renamed = {theirs: ours for theirs in rest if not there.get(ours := MEANT.get(theirs, ""), True)}
+    renamed = {theirs: ours for theirs in fields if not there.get(ours := MEANT.get(theirs, ""), True)}
     if renamed:
         lacking = " and no ".join(dict.fromkeys(renamed.values()))
-        if "input" in renamed.values() and messages:  # there is such a column, which is blank
+        if "input" in renamed.values() and "input" in row:  # which is blank
             renamed["input"] = "context"
         columns = " ".join(f"--column {theirs}={ours}" for theirs, ours in renamed.items())
         raise TraceError(f"no {lacking} in this row; if it has another name: {columns}")
-    if not messages and (lost or rest.keys().isdisjoint(_SUFFICIENT)):
-        found = listed(f"{one.where}: {one.found}" for one in lost) or f"found the columns {', '.join(map(repr, rest))}"
+    lost = [one for one in sample.trace.warnings if one.where in fields and one.where not in KEPT]
+    if not messages and (lost or all(row.get(name) is None for name in _SUFFICIENT)):
+        found = listed(f"{one.where}: {one.found}" for one in lost) or f"found the columns {', '.join(map(repr, row))}"
         needed = "what was asked or answered ('input', 'response'), a prediction, a ranking or measured numbers"
         raise TraceError(f"a row needs {needed}; {found}")

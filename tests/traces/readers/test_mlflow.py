@@ -347,7 +347,10 @@ def test_rows_of_search_traces_are_whole_traces(tmp_path, name, text):
     assert told(made) == told(expected)
     assert (made.labels, made.usage, made.cost_usd) == (expected.labels, expected.usage, expected.cost_usd)
     assert (made.termination, made.started_at, made.metadata) == ("OK", expected.started_at, expected.metadata)
-    assert not made.warnings
+    [judged] = made.warnings
+    assert (
+        judged.found == "calls of models by evaluators, guardrails or rerankers, no part of the conversation, found 1"
+    )
 
 
 def test_columns_of_ones_own_beside_those_of_search_traces_come_along(forgotten):

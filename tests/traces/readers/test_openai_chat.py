@@ -471,10 +471,10 @@ def test_references_may_stand_beside_the_messages():
 
 def test_columns_of_datasets_beside_the_messages_are_fields_and_all_others_stay_with_the_trace():
     kept = {"expected_output": "e", "results": [{"score": 1, "domain": "d"}], "task_time": 3, "task_quality": 0.5}
-    sample = READER.sample({"messages": [HI], **kept, "model": "m", "output": "o", "label": None}, 0)
+    sample = READER.sample({"messages": [HI], **kept, "model": "m", "size": "o", "label": None}, 0)
     assert sample.fields == kept
     assert (sample.reference, sample.label) == ("e", None)
-    assert sample.trace.extra == {"model": "m", "output": "o"}
+    assert (sample.trace.extra, sample.trace.warnings) == ({"model": "m", "size": "o"}, ())
 
 
 def test_the_predicted_output_of_a_request_is_no_prediction_of_a_sample():
@@ -585,7 +585,8 @@ def test_the_response_is_the_last_message_after_those_of_the_request():
             [HumanMessage("Hi"), AIMessage(id="m")],
             "m",
         ),
-        ({"messages": [HI], "response": "text"}, [HumanMessage("Hi")], "0"),
+        ({"messages": [HI], "response": "text"}, [HumanMessage("Hi"), AIMessage("text")], "0"),
+        ({"messages": [HI], "output": "text"}, [HumanMessage("Hi"), AIMessage("text")], "0"),
         ({"messages": [HI], "system": "s"}, [SystemMessage("s"), HumanMessage("Hi")], "0"),
         ({"messages": [{"role": "system", "content": "t"}], "system": "s"}, [SystemMessage("t")], "0"),
         ({"custom_id": "a", "url": "u", "body": {"messages": [HI]}}, [HumanMessage("Hi")], "a"),
@@ -600,6 +601,7 @@ def test_the_response_is_the_last_message_after_those_of_the_request():
         "error",
         "id of the message",
         "a text",
+        "a text as output",
         "system",
         "system twice",
         "batch",
@@ -982,7 +984,37 @@ def test_nothing_of_a_recording_is_forgotten(recorded, forgotten):
         assert forgotten(READER, {"request": request, "response": response}, most=20) == []
 
 
-@pytest.mark.parametrize("response", ["Yo", {"error": {"message": "boom"}}, [{"type": "ping"}]])
+@pytest.mark.parametrize(
+    ("column", "value", "found"),
+    [
+        ("output", "It was sent.", "messages or tool calls that are not read, found 1"),
+        ("output_message", {"role": "assistant", "content": "x"}, "messages or tool calls that are not read, found "),
+        ("ideal", "4", "a column that is not read; if it is the reference: --column ideal=reference"),
+        ("scores", {"correct": 1}, "a column of another evaluation system, which is not read"),
+        ("history", [HI, {**HI, "content": "Before"}], "messages or tool calls that are not read, found 1"),
+        ("metadata", {"calls": [{"tool_calls": [{"function": {"name": "f"}}]}]}, "messages or tool calls that are not"),
+    ],
+)
+def test_what_stands_beside_an_answered_conversation_is_named_in_a_warning(column, value, found):
+    row = {"messages": [HI, {"role": "assistant", "content": "Hello"}], column: value}
+    [warning] = READER.sample(row, 0).trace.warnings
+    assert (warning.found[: len(found)], warning.where) == (found, column)
+
+
+def test_what_repeats_the_conversation_is_kept_without_a_word():
+    said = {"role": "assistant", "content": "Hello"}
+    row = {"messages": [HI, said], "output": "Hello", "prompt": "Hi", "history": [HI], "last": said}
+    assert READER.sample(row, 0).trace.warnings == ()
+
+
+def test_fields_of_a_message_that_hold_what_it_says_are_named_in_a_warning():
+    for field in ({"text": "x"}, {"parts": [{"text": "x"}]}, {"toolInvocations": [{"toolName": "f", "args": {}}]}):
+        [warning] = READER.sample([HI, {"role": "assistant", **field}], 0).trace.warnings
+        assert warning.found == "messages or tool calls that are not read, found 1"
+        assert warning.where == "messages[1].extra"
+
+
+@pytest.mark.parametrize("response", [{"error": {"message": "boom"}}, [{"type": "ping"}]])
 def test_an_answer_that_cannot_be_read_is_told(response):
     asked = [{"role": "user", "content": "Hi"}]
     for row in ({"request": {"messages": asked}, "response": response}, {"messages": asked, "response": response}):

@@ -15,6 +15,7 @@ from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 from judgekit.traces.trace import Trace, TraceWarning
 
 READER = RagasReader()
+UNREAD = "messages or tool calls that are not read, found 1"
 KEYS = st.sampled_from(["user_input", "type", "content", "tool_calls", "name", "args", "response", "metadata", "id"])
 MULTI_TURN = {
     "user_input": [
@@ -102,7 +103,12 @@ SINGLE_TURN = {
         ),
         (
             {"user_input": [], "response": "kept", "reference_tool_calls": []},
-            Sample(id="0", trace=Trace(id="0"), fields={"response": "kept"}, reference_tool_calls=[]),
+            Sample(
+                id="0",
+                trace=Trace(id="0", warnings=[TraceWarning(UNREAD, where="response")]),
+                fields={"response": "kept"},
+                reference_tool_calls=[],
+            ),
         ),
     ],
     ids=["single-turn", "a question alone", "an empty answer", "a response beside turns"],
