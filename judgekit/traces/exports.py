@@ -63,22 +63,28 @@ def must_be_whole(records: Iterable[JsonValue | TraceError]) -> None:
     Raises:
         TraceError: One is; says how many, and what to do.
     """
-    traces = Counter(trace for record in records if isinstance(record, dict) and (trace := _trace(record)))
-    parts = sum(times for times in traces.values() if times > 1)
-    if parts:
-        spread = number_of(sum(times > 1 for times in traces.values()), "trace")
-        raise TraceError(
-            f"{parts:,} of {traces.total():,} records are parts of {spread}, and would count as samples of their own; "
-            "export whole traces, or root runs alone; if each is a conversation of its own, "
-            "make the trace their group: --column trace_id=group (or traceId=group)"
+    traces: dict[str, Counter[str]] = {}
+    for record in records:
+        if isinstance(record, dict) and (found := _trace(record)) is not None:
+            name, trace = found
+            traces.setdefault(trace, Counter())[name] += 1
+    spread = [names for names in traces.values() if names.total() > 1]
+    if spread:
+        parts, every = sum(names.total() for names in spread), sum(names.total() for names in traces.values())
+        found = (
+            f"{parts:,} of {every:,} records are parts of {number_of(len(spread), 'trace')} and would count as samples "
+            "of their own; export whole traces, or the root runs alone"
         )
+        if name := next((name for names in spread for name in names if name in _TRACES), None):
+            found += f"; if each record is a conversation, make the trace their group: --column {name}=group"
+        raise TraceError(found)
 
 
-def _trace(record: JsonObject) -> str | None:
-    """The trace of a record, or its parent, for whose record this is its own id."""
+def _trace(record: JsonObject) -> tuple[str, str] | None:
+    """The trace of a record, or its parent, for whose record this is its own id; with the name of the field."""
     for name in (*_TRACES, *_PARENTS, "id"):
         value = record.get(name)
         value = value[0] if isinstance(value, list) and value else value
         if isinstance(value, str | int) and value != "":
-            return str(value)
+            return name, str(value)
     return None

@@ -275,7 +275,7 @@ def _records(file: File, names: Columns) -> Generator[Record]:
     if document is None:
         records = _unpaged(file.records())
     elif rows := items(_value(document.value)):
-        records = (Record(None, row, document.clean) for row in rows)
+        records = _unpaged(Record(None, row, document.clean) for row in rows)
     else:
         raise TraceError("holds no rows", path=file.path)
     yield from names.rows(records) if names.names else records

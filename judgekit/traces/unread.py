@@ -74,10 +74,11 @@ def foreign_columns(columns: JsonObject) -> list[TraceWarning]:
         if value in ("", [], {}):
             continue
         if name in MEANT:
-            found = f"a column that is not read; if it is the {MEANT[name]}: --column {name}={MEANT[name]}"
+            found = f"the column {name!r} is not read; if it means {MEANT[name]}: --column {name}={MEANT[name]}"
             warnings.append(TraceWarning(found, where=name))
         elif _FOREIGN.match(name):
-            warnings.append(TraceWarning("a column of another evaluation system, which is not read", where=name))
+            found = f"the column {name!r}, which has a meaning in other evaluation systems, is not read"
+            warnings.append(TraceWarning(found, where=name))
     return warnings
 
 

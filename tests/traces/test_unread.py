@@ -302,16 +302,8 @@ def test_many_of_these_records_are_read(tmp_path):
             except TraceError:
                 continue
             formats |= {sample.trace.source.format for sample in samples if sample.trace.source}
-    assert formats >= {
-        "openai-chat",
-        "anthropic",
-        "gemini",
-        "bedrock",
-        "langchain",
-        "openai-responses",
-        "sharegpt",
-        "rows",
-    }
+    assert len(formats) > 8
+    assert formats >= {"openai-chat", "anthropic", "gemini", "bedrock", "langchain", "openai-responses", "rows"}
 
 
 SAID = [HumanMessage("Where is order 7?"), AIMessage("It was sent. " * 9), AIMessage("Bye.")]

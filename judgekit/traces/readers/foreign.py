@@ -13,7 +13,7 @@ from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
-from judgekit.traces.unread import foreign_columns, unread_messages, unread_references
+from judgekit.traces.unread import MEANT, foreign_columns, unread_messages, unread_references
 
 _ANSWERS: Sequence[tuple[str, str, type]] = (
     ("openai-chat", "choices", list),
@@ -219,7 +219,9 @@ def row_sample(
         "fields": {name: own[name] for name in own if name not in KEPT},
         "metadata": beside.get("metadata"),
     }
-    lost = [*foreign_columns(others), *unread_messages({**hidden, **_extras(messages)}, messages)]
+    lost = unread_messages({**hidden, **_extras(messages)}, messages)
+    named = {warning.where for warning in lost}
+    lost += (one for one in foreign_columns(others) if one.where in MEANT or one.where not in named)
     warnings = [*row.warnings, *unpaired(messages), *lost]
     trace = Trace(id=identity, messages=messages, tools=tools, warnings=warnings)
     return sample_of(identity, {**beside, "fields": {**columns, **own}, **known, "trace": trace})

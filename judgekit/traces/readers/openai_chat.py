@@ -38,6 +38,8 @@ class OpenAIChatReader:
             return True
         if not isinstance(row, dict):
             return False
+        if "input" in row and "request" not in row:
+            return False  # a row of a data set, with a request
         response = row.get("response")
         return _is_response(response) or are_chunks(response) or _is_conversation(row.get("request"))
 

@@ -989,8 +989,8 @@ def test_nothing_of_a_recording_is_forgotten(recorded, forgotten):
     [
         ("output", "It was sent.", "messages or tool calls that are not read, found 1"),
         ("output_message", {"role": "assistant", "content": "x"}, "messages or tool calls that are not read, found "),
-        ("ideal", "4", "a column that is not read; if it is the reference: --column ideal=reference"),
-        ("scores", {"correct": 1}, "a column of another evaluation system, which is not read"),
+        ("ideal", "4", "the column 'ideal' is not read; if it means reference: --column ideal=reference"),
+        ("scores", {"correct": 1}, "the column 'scores', which has a meaning in other evaluation systems, is not read"),
         ("history", [HI, {**HI, "content": "Before"}], "messages or tool calls that are not read, found 1"),
         ("metadata", {"calls": [{"tool_calls": [{"function": {"name": "f"}}]}]}, "messages or tool calls that are not"),
     ],

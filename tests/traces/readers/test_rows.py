@@ -187,16 +187,20 @@ def test_tools_and_usage_of_a_request_and_its_response_come_along():
     assert trace.messages[-1].extra == {"request": {"model": "m"}}
 
 
-UNREAD = "a column of another evaluation system, which is not read"
+UNREAD = "the column {!r}, which has a meaning in other evaluation systems, is not read"
 
 
 @pytest.mark.parametrize(
     ("column", "value", "found"),
     [
-        ("expected", "r", "a column that is not read; if it is the reference: --column expected=reference"),
-        ("ideal", ["r"], "a column that is not read; if it is the reference: --column ideal=reference"),
-        ("retrieval_context", ["d"], "a column that is not read; if it is the documents: --column retrieval_context="),
-        ("question", "q", "a column that is not read; if it is the input: --column question=input"),
+        ("expected", "r", "the column 'expected' is not read; if it means reference: --column expected=reference"),
+        ("ideal", ["r"], "the column 'ideal' is not read; if it means reference: --column ideal=reference"),
+        (
+            "retrieval_context",
+            ["d"],
+            "the column 'retrieval_context' is not read; if it means documents: --column retrieval_context=",
+        ),
+        ("question", "q", "the column 'question' is not read; if it means input: --column question=input"),
         ("scores", {"correct": 1}, UNREAD),
         ("observations", [{"type": "SPAN"}], UNREAD),
         ("trace_id", "t", UNREAD),
@@ -214,7 +218,7 @@ def test_a_column_of_another_system_is_named_in_a_warning(column, value, found):
     sample = read({"input": "a", "response": "b", column: value})
     assert sample.fields == {column: value}
     [warning] = sample.trace.warnings
-    assert warning.found.startswith(found)
+    assert warning.found.startswith(found.format(column))
     assert warning.where == column
 
 
@@ -248,7 +252,7 @@ def test_a_column_of_ones_own_is_kept_without_a_word():
         ({"reference": "r", "log": [{"role": "user", "content": "q"}]}, "a row needs what was asked or answered"),
         (
             {"results": [{"score": 1}], "sample": {"input": [{"role": "user", "content": "q"}]}},
-            "a row needs what was asked or answered ('input', 'response'), a prediction, a ranking or measured numbers; sample: a column",
+            "a row needs what was asked or answered ('input', 'response'), a prediction, a ranking or measured numbers; sample: messages",
         ),
     ],
 )
