@@ -71,13 +71,12 @@ def must_be_whole(records: Iterable[JsonValue | TraceError]) -> None:
     spread = [names for names in traces.values() if names.total() > 1]
     if spread:
         parts, every = sum(names.total() for names in spread), sum(names.total() for names in traces.values())
-        found = (
+        column = next((name for names in spread for name in names if name in _TRACES), None)
+        hint = f"; if each record is a conversation, make the trace their group: --column {column}=group"
+        raise TraceError(
             f"{parts:,} of {every:,} records are parts of {number_of(len(spread), 'trace')} and would count as samples "
-            "of their own; export whole traces, or the root runs alone"
+            f"of their own; export whole traces, or the root runs alone{hint if column else ''}"
         )
-        if name := next((name for names in spread for name in names if name in _TRACES), None):
-            found += f"; if each record is a conversation, make the trace their group: --column {name}=group"
-        raise TraceError(found)
 
 
 def _trace(record: JsonObject) -> tuple[str, str] | None:

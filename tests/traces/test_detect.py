@@ -1,5 +1,6 @@
 """Which format a recording has."""
 
+import json
 import re
 
 import pytest
@@ -153,3 +154,24 @@ def test_a_fallback_is_taken_only_where_no_other_fits(monkeypatch):
     for names, name in ((("rows", "one", "openai-chat"), "one"), (("openai-chat", "rows"), "openai-chat")):
         monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in names})
         assert detect({"a": 1}).name == name
+
+
+def test_what_is_plainly_openais_chat_is_so_to_all_readers(shared_data):
+    """The shortcut that asks no other reader gives what asking all of them gives."""
+    tried = 0
+    for path in sorted((shared_data / "traces").rglob("*.json*")):
+        try:
+            documents = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        except ValueError:
+            try:
+                documents = [json.loads(path.read_text(encoding="utf-8"))]
+            except ValueError:
+                continue
+        for document in documents:
+            messages = document.get("messages") if isinstance(document, dict) else document
+            record = {"messages": messages}
+            if detection._is_plain_chat(record):
+                tried += 1
+                fitting = [reader.name for reader in READERS.values() if reader.recognises(record)]
+                assert fitting == ["openai-chat"], path
+    assert tried > 50

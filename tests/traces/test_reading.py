@@ -572,6 +572,76 @@ def test_one_record_of_another_api_does_not_change_how_the_others_are_read(write
     assert [sample.trace.source.format for sample in made] == ["openai-chat", "openai-chat", "anthropic", "openai-chat"]
 
 
+HI = {"role": "user", "content": "Hi"}
+APIS = {
+    "openai-chat": {
+        "request": {"messages": [HI]},
+        "response": {"choices": [{"message": {"role": "assistant", "content": "Yo"}}]},
+    },
+    "anthropic": {
+        "request": {"model": "claude-x", "max_tokens": 9, "messages": [HI]},
+        "response": {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Yo"}]},
+    },
+    "bedrock": {
+        "request": {"modelId": "m", "messages": [{"role": "user", "content": [{"text": "Hi"}]}]},
+        "response": {
+            "output": {"message": {"role": "assistant", "content": [{"text": "Yo"}]}},
+            "stopReason": "end_turn",
+        },
+    },
+    "gemini": {
+        "request": {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+        "response": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Yo"}]}}]},
+    },
+    "openai-responses": {
+        "request": {"model": "m", "input": "Hi"},
+        "response": {
+            "object": "response",
+            "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yo"}]}],
+        },
+    },
+    "langchain": {"messages": [{"type": "human", "content": "Hi"}, {"type": "ai", "content": "Yo"}]},
+    "sharegpt": {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Yo"}]},
+    "ragas": {"user_input": "Hi", "response": "Yo"},
+    "rows": {"input": "Hi", "response": "Yo"},
+}
+
+
+@pytest.mark.parametrize("first", APIS)
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_each_record_of_a_file_is_read_in_its_own_format(write, first, name):
+    order = [first, *APIS, *reversed(APIS)]
+    rows = [json.dumps(APIS[one]) for one in order]
+    path = write(name, "\n".join(rows) if name == "a.jsonl" else f"[{', '.join(rows)}]")
+    samples = list(read(path, on_error="raise"))
+    assert [sample.trace.source.format for sample in samples] == order
+    assert {tuple(message.text for message in sample.trace.messages) for sample in samples} == {("Hi", "Yo")}
+
+
+def test_a_format_that_is_named_holds_for_every_record(write):
+    path = write("a.jsonl", "\n".join(json.dumps(APIS[one]) for one in ("openai-chat", "bedrock")))
+    problems: list[TraceError] = []
+    samples = list(read(path, "openai-chat", on_error=problems.append))
+    assert {sample.trace.source.format for sample in samples} <= {"openai-chat"}
+    assert len(samples) + len(problems) == 2
+
+
+def test_a_record_of_a_log_among_records_of_other_formats_is_told(write):
+    span = {"trace_id": "t", "span_id": "s", "attributes": {"gen_ai.input.messages": "[]"}}
+    rows = [APIS["openai-chat"]] * 100 + [span]
+    problems: list[TraceError] = []
+    samples = list(read(write("a.jsonl", "\n".join(map(json.dumps, rows))), on_error=problems.append))
+    assert (len(samples), [error.index for error in problems]) == (100, [100])
+    assert problems[0].found == "is a record of otel, whose records belong together; put them into a file of their own"
+
+
+def test_a_record_that_no_format_has_is_told_in_the_words_of_the_others(write):
+    rows = [APIS["openai-chat"], {"messages": []}, {"messages": [{"content": "x"}]}]
+    problems: list[TraceError] = []
+    assert len(list(read(write("a.jsonl", "\n".join(map(json.dumps, rows))), on_error=problems.append))) == 1
+    assert [error.found.partition(":")[0] for error in problems] == ["holds no messages", "messages[0].role"]
+
+
 def test_the_answers_of_a_batch_are_read_though_the_first_failed(write):
     failed = {"id": "b", "custom_id": "k", "response": None, "error": {"code": 1}}
     body = {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}

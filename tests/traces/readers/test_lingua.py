@@ -2,8 +2,10 @@
 
 import json
 from itertools import groupby
+from random import Random
 
 from judgekit import read
+from judgekit.errors import TraceError
 from judgekit.traces.message import MediaPart
 
 OTHER_WORDS = {  # in the recordings themselves the user asks otherwise
@@ -56,3 +58,34 @@ def test_one_prompt_recorded_through_several_providers_is_one_conversation(share
             differing[folder.name] = read_as
     assert compared == 62
     assert differing.keys() == OTHER_WORDS | OTHER_KINDS, differing
+
+
+def test_pairs_of_all_providers_in_one_file_are_each_read_as_they_are_alone(shared_data, tmp_path):
+    pairs: list[str] = []
+    alone: list[str] = []
+    path = tmp_path / "alone.jsonl"
+    for request in sorted((shared_data / "traces/lingua/snapshots").glob("*/*/request.json")):
+        for response in sorted(request.parent.glob("response*.json")):
+            row = {name: json.loads(one.read_text()) for name, one in (("request", request), ("response", response))}
+            path.write_text(json.dumps(row))
+            try:
+                [sample] = read(path, on_error="raise")
+            except (TraceError, ValueError):
+                continue
+            pairs.append(path.read_text())
+            alone.append(dumped(sample))
+    assert len(pairs) > 200
+    for seed in (1, 2):
+        order = Random(seed).sample(range(len(pairs)), len(pairs))  # noqa: S311 - no secret
+        for name in ("mixed.jsonl", "mixed.json"):
+            rows = [pairs[at] for at in order]
+            (tmp_path / name).write_text("\n".join(rows) if name == "mixed.jsonl" else f"[{','.join(rows)}]")
+            samples = list(read(tmp_path / name, on_error="raise"))
+            assert [dumped(sample) for sample in samples] == [alone[at] for at in order]
+            assert len({sample.trace.source.format for sample in samples}) == 5
+
+
+def dumped(sample):
+    """A sample without its place in the file, by which it is named where it has no id."""
+    trace = sample.trace.model_dump(mode="json", exclude={"id", "source"})
+    return json.dumps([sample.trace.source.format, trace, sample.reference], sort_keys=True)
