@@ -68,18 +68,21 @@ def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:
 
 
 def _is_plain_chat(value: JsonValue) -> bool:
-    """Whether a record is so plainly of OpenAI's Chat Completions that no other reader has to be asked, to save time."""
+    """Whether a record is so plainly of OpenAI's Chat Completions that no other reader has to be asked, to save time.
+
+    All messages up to the first call must look so; a call in its words is enough.
+    """
     messages = value.get("messages") if isinstance(value, dict) and value.keys() <= _PLAIN_ROW else None
-    return isinstance(messages, list) and bool(messages) and all(map(_is_plain, messages))
-
-
-def _is_plain(message: JsonValue) -> bool:
-    if not isinstance(message, dict) or not (message.keys() <= _PLAIN_MESSAGE and message.get("role") in _ROLES):
+    if not isinstance(messages, list):
         return False
-    calls = message.get("tool_calls") or []
-    return (
-        isinstance(message.get("content"), str | None) and isinstance(calls, list) and all(map(_is_plain_call, calls))
-    )
+    for message in messages:
+        if not isinstance(message, dict) or not message.keys() <= _PLAIN_MESSAGE or message.get("role") not in _ROLES:
+            return False
+        if not isinstance(message.get("content"), str | None):
+            return False
+        if calls := message.get("tool_calls"):
+            return isinstance(calls, list) and all(map(_is_plain_call, calls))
+    return bool(messages)
 
 
 def _is_plain_call(call: JsonValue) -> bool:

@@ -52,6 +52,21 @@ def _continues(place: JsonObject) -> bool:
     return more or any(place.get(name) for name in (*_CURSORS, "has_more", "hasMore"))
 
 
+def must_be_no_frame(value: JsonValue) -> None:
+    """Checks that a document is no data frame written column by column, as ``DataFrame.to_json()`` does by default.
+
+    Raises:
+        TraceError: It is one; says how to write it.
+    """
+    if not isinstance(value, dict) or not value:
+        return
+    columns = list(value.values())
+    index = columns[0].keys() if isinstance(columns[0], dict) else ()
+    alike = all(isinstance(column, dict) and column.keys() == index for column in columns)
+    if index and alike and all(name == str(at) for at, name in enumerate(index)):
+        raise TraceError('is a data frame by columns; write df.to_json(path, orient="records", lines=True)')
+
+
 def names_trace(record: JsonValue | TraceError) -> bool:
     """Returns whether a record says to which trace, or to which parent, it belongs."""
     return isinstance(record, dict) and any(record.get(name) for name in (*_TRACES, *_PARENTS))

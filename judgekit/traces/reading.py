@@ -14,7 +14,7 @@ from pydantic import JsonValue, ValidationError
 from judgekit.errors import ConfigError, TraceError, explain
 from judgekit.traces.columns import ROWS_LOOKED_AT, Columns
 from judgekit.traces.detect import detect, reader_of
-from judgekit.traces.exports import must_be_whole, names_trace, page_of
+from judgekit.traces.exports import must_be_no_frame, must_be_whole, names_trace, page_of
 from judgekit.traces.files import File, Record, files_at
 from judgekit.traces.message import is_unicode
 from judgekit.traces.readers import FALLBACKS, READERS
@@ -219,6 +219,7 @@ class Recordings:
             return self._from_records(objects, reader, before), reader.name
         try:
             value = _value(document.value)
+            must_be_no_frame(value)
             page = page_of(value)
             value = value if page is None else cast("JsonValue", page.records)
             if names.names:

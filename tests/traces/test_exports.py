@@ -7,7 +7,7 @@ import pytest
 
 from judgekit.errors import TraceError
 from judgekit.traces.detect import detect
-from judgekit.traces.exports import Page, must_be_whole, names_trace, page_of
+from judgekit.traces.exports import Page, must_be_no_frame, must_be_whole, names_trace, page_of
 from judgekit.traces.reading import read
 
 ROW = {"input": "q", "response": "a"}
@@ -120,6 +120,15 @@ def test_records_with_a_trace_each_are_samples(tmp_path):
     assert len(list(read(path, on_error="raise"))) == 3
     must_be_whole([ROW, ROW, {"id": "a"}, TraceError("broken"), "text"])
     assert not any(map(names_trace, [ROW, {"trace_id": None}, TraceError("broken"), "text", None]))
+
+
+def test_a_data_frame_by_columns_is_refused_with_how_to_write_it(tmp_path):
+    path = tmp_path / "frame.json"
+    path.write_text(json.dumps({"input": {"0": "q", "1": "r"}, "response": {"0": "a", "1": "b"}}))
+    with pytest.raises(TraceError, match=r'is a data frame by columns; write df\.to_json\(path, orient="records"'):
+        list(read(path))
+    must_be_no_frame({"input": {"0": "q"}, "response": "a"})
+    must_be_no_frame({"input": {"question": "q"}, "response": {"question": "q"}})
 
 
 READ = {

@@ -47,6 +47,7 @@ _MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
 }
 _BESIDE = frozenset(("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details", "audio", "refusal"))
 """Fields of a message that hold parts of its content."""
+_CALLED = frozenset(("tool_calls", "function_call"))
 _TEXTS: dict[str, type[TextPart | RefusalPart]] = {"text": TextPart, "refusal": RefusalPart}
 _OTHERS = ("tool_result", "tool-call", "tool-result")
 """Parts of other APIs that are messages or calls here."""
@@ -209,6 +210,8 @@ def _called(found: Found, calls: list[ToolCall], beside: Mapping[str, ToolCall])
 
 
 def _calls(found: Found) -> list[ToolCall]:
+    if not found.has_any(_CALLED):
+        return []
     calls = [_call(call) for call in listed_calls(found, "tool_calls")]
     if is_blank(found.peek("function_call")):
         return calls

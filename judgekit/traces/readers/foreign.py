@@ -231,21 +231,25 @@ def _unread(
     messages: Sequence[Message], extra: JsonObject, trace: Mapping[str, object], known: Mapping[str, object], row: Found
 ) -> list[TraceWarning]:
     """Warnings of messages and tool calls that stand beside the conversation, where the reader does not warn itself."""
-    beside = cast("JsonObject", {name: known.get(name) for name in ("fields", "metadata")})
     told = {(warning.where or "").rpartition(".")[2] for warning in row.warnings}
-    rest = {name: value for name, value in {**extra, **beside}.items() if name not in told}
+    rest = {name: value for name, value in extra.items() if name not in told} if told else dict(extra)
+    rest |= cast("JsonObject", {name: known[name] for name in ("fields", "metadata") if name in known})
+    rest |= _extras(messages, told)
+    if not rest:
+        return []
     children = cast("Sequence[Trace]", trace.get("children", ()))
-    spoken = [*messages, *_of_children(children)]
-    return [*unread_references(extra), *unread_messages({**rest, **_extras(messages, told)}, spoken)]
+    return [*unread_references(extra), *unread_messages(rest, [*messages, *_of_children(children)])]
 
 
 def _extras(messages: Sequence[Message], told: Collection[str] = ()) -> JsonObject:
     """What is left of each message, its parts and its calls, as messages of their own."""
     left: JsonObject = {}
     for at, message in enumerate(messages):
-        calls = message.tool_calls if isinstance(message, AIMessage) else ()
-        parts = () if isinstance(message.content, str) else message.content
-        extras = [extra for one in (message, *calls, *parts) if (extra := getattr(one, "extra", None))]
+        extras = [message.extra] if message.extra else []
+        if isinstance(message, AIMessage):
+            extras += [call.extra for call in message.tool_calls if call.extra]
+        if not isinstance(message.content, str):
+            extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
         if extras:
             left[f"messages[{at}].extra"] = [{"role": message.role, **_untold(extra, told)} for extra in extras]
     return left

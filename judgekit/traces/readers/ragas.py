@@ -53,6 +53,8 @@ class RagasReader:
             own["documents"] = row.take("retrieved_contexts")
         if "reference_tool_calls" in row:
             own["reference_tool_calls"] = _calls(row.objects("reference_tool_calls"))
+        if not messages:
+            raise TraceError("user_input: holds no messages")
         return row_sample(row, identity, messages, own)
 
 

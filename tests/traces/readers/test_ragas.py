@@ -102,10 +102,10 @@ SINGLE_TURN = {
             Sample(id="0", trace=Trace(id="0", messages=[HumanMessage("Where?"), AIMessage("")])),
         ),
         (
-            {"user_input": [], "response": "kept", "reference_tool_calls": []},
+            {"user_input": [{"type": "human", "content": "q"}], "response": "kept", "reference_tool_calls": []},
             Sample(
                 id="0",
-                trace=Trace(id="0", warnings=[TraceWarning(UNREAD, where="response")]),
+                trace=Trace(id="0", messages=[HumanMessage("q")], warnings=[TraceWarning(UNREAD, where="response")]),
                 fields={"response": "kept"},
                 reference_tool_calls=[],
             ),
@@ -151,6 +151,11 @@ def test_any_row_gives_a_sample_or_an_error_that_is_typed(row):
     for record in READER.records(row):
         with suppress(TraceError):
             assert isinstance(READER.sample(record, 0), Sample)
+
+
+def test_a_row_without_messages_is_refused():
+    with pytest.raises(TraceError, match=r"^user_input: holds no messages$"):
+        READER.sample({"user_input": [], "reference": "r"}, 0)
 
 
 def test_a_result_that_answers_no_call_stays_with_a_warning():
