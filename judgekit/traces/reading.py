@@ -54,7 +54,7 @@ def read(
     lines of a log whose lines belong together, such as spans and the sessions of coding agents.
 
     Args:
-        path: A ``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.eval`` or ``.traj`` file, also packed
+        path: A ``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.eval`` or ``.traj`` file, also packed
             (``.gz``, ``.zst``); ``.txt`` and ``.log`` if they hold JSON; a folder, all of whose files with such names are read; a
             pattern such as ``logs/**/*.json``; or ``-``, which is standard input. Each of many files has its own format;
             samples without an id are numbered over all of them.
