@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.traces.message import JsonObject
 from judgekit.traces.readers import FALLBACKS, READERS
 from judgekit.traces.readers.foreign import Reader, first_of
 from judgekit.traces.sample import References
 
-_PLAIN_ROW = frozenset(("id", "messages", "tools", *References.__annotations__))
+_PLAIN_CHAT = frozenset(("id", "messages", "tools", *References.__annotations__))
 _PLAIN_MESSAGE = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
 _PLAIN_CALL = frozenset(("id", "type", "function"))
 _ROLES = ("system", "user", "assistant", "tool")
+_MARKS = frozenset(("contents", "messages", "model", "object", "request", "spans", "trace", "type", "user_input"))
 
 
 def detect(value: JsonValue) -> Reader:
@@ -54,8 +56,8 @@ def reader_of(record: JsonValue, known: Reader) -> Reader:
 
 
 def _fitting(value: JsonValue) -> list[Reader]:
-    if _is_plain_chat(value):
-        return [READERS["openai-chat"]]
+    if (plain := _plain(value)) is not None:
+        return [plain]
     fitting = [reader for reader in READERS.values() if reader.recognises(value)]
     return [reader for reader in fitting if reader.name not in FALLBACKS] or fitting[:1]
 
@@ -67,12 +69,18 @@ def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:
     return next(iter(fitting), None)
 
 
-def _is_plain_chat(value: JsonValue) -> bool:
-    """Whether a record is so plainly of OpenAI's Chat Completions that no other reader has to be asked, to save time.
+def _plain(value: JsonValue) -> Reader | None:
+    """The reader of a record that is so plainly of one of the fallbacks that no other has to be asked, to save time."""
+    if not isinstance(value, dict):
+        return None
+    if value.keys() <= _PLAIN_CHAT and _are_plain(value.get("messages")):
+        return READERS["openai-chat"]
+    rows = READERS["rows"]
+    return rows if _is_plain_row(value) and rows.recognises(value) else None
 
-    All messages up to the first call must look so; a call in its words is enough.
-    """
-    messages = value.get("messages") if isinstance(value, dict) and value.keys() <= _PLAIN_ROW else None
+
+def _are_plain(messages: JsonValue) -> bool:
+    """Whether all messages up to the first call are OpenAI's; a call in its words is enough."""
     if not isinstance(messages, list):
         return False
     for message in messages:
@@ -83,6 +91,13 @@ def _is_plain_chat(value: JsonValue) -> bool:
         if calls := message.get("tool_calls"):
             return isinstance(calls, list) and all(map(_is_plain_call, calls))
     return bool(messages)
+
+
+def _is_plain_row(value: JsonObject) -> bool:
+    """Whether a record is flat, and has none of the few columns by which other readers recognise flat records."""
+    return _MARKS.isdisjoint(value) and not any(
+        isinstance(item, dict | list) or "." in name for name, item in value.items()
+    )
 
 
 def _is_plain_call(call: JsonValue) -> bool:

@@ -90,7 +90,9 @@ def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[Trace
             of instructions counts as a message.
         messages: The conversation.
     """
-    held = [(name, value) for name, value in rest.items() if isinstance(value, dict | list) or name in _ANSWERS]
+    held = [
+        (name, value) for name, value in rest.items() if value and (isinstance(value, dict | list) or name in _ANSWERS)
+    ]
     if not held:
         return []
     texts, calls = _read(messages)

@@ -1,9 +1,13 @@
 """Which format a recording has."""
 
+import ast
 import json
 import re
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
 from judgekit.traces import detect as detection
@@ -147,31 +151,54 @@ class Fake:
 def test_two_formats_that_both_fit_are_an_error_that_names_them(monkeypatch):
     monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in ("one", "two", "rows")})
     with pytest.raises(TraceError, match=r"^may be one or two: found an object with the keys 'a'; say which"):
-        detect({"a": 1})
+        detect({"a": []})
 
 
 def test_a_fallback_is_taken_only_where_no_other_fits(monkeypatch):
     for names, name in ((("rows", "one", "openai-chat"), "one"), (("openai-chat", "rows"), "openai-chat")):
         monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in names})
-        assert detect({"a": 1}).name == name
+        assert detect({"a": []}).name == name
+
+
+def readers_of(record):
+    return [reader.name for reader in READERS.values() if reader.recognises(record)]
 
 
 def test_what_is_plainly_openais_chat_is_so_to_all_readers(shared_data):
     """The shortcut that asks no other reader gives what asking all of them gives."""
     tried = 0
     for path in sorted((shared_data / "traces").rglob("*.json*")):
+        text = path.read_text(encoding="utf-8")
         try:
-            documents = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            documents = [json.loads(line) for line in (text.splitlines() if path.suffix == ".jsonl" else [text])]
         except ValueError:
-            try:
-                documents = [json.loads(path.read_text(encoding="utf-8"))]
-            except ValueError:
-                continue
+            continue
         for document in documents:
-            messages = document.get("messages") if isinstance(document, dict) else document
-            record = {"messages": messages}
-            if detection._is_plain_chat(record):
+            record = {"messages": document.get("messages") if isinstance(document, dict) else document}
+            if (plain := detection._plain(record)) is not None:
                 tried += 1
-                fitting = [reader.name for reader in READERS.values() if reader.recognises(record)]
-                assert fitting == ["openai-chat"], path
+                assert [plain.name] == readers_of(record) == ["openai-chat"], path
     assert tried > 50
+
+
+def literals() -> list[str]:
+    """Every word in the source of the readers, among them all keys and values by which they recognise records."""
+    folder = Path(detection.__file__).parent
+    nodes = (node for path in folder.rglob("*.py") for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return sorted(word for word in words if len(word) < 40)
+
+
+WORDS = st.sampled_from(literals())
+SCALARS = WORDS | st.sampled_from(["2+2?", "", "[]", "{}", '{"spans": []}', '[{"role": "user"}]', 0, 1.5, True, None])
+
+
+@settings(max_examples=500)
+@given(
+    st.dictionaries(WORDS, SCALARS, max_size=4),
+    st.dictionaries(st.sampled_from(["input", "response", "output", "reference", "label"]), SCALARS, min_size=1),
+)
+def test_what_is_plainly_a_row_is_so_to_all_readers(others, known):
+    record = {**others, **known}
+    plain = detection._plain(record)
+    assert plain is None or [plain.name] == readers_of(record)

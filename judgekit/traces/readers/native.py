@@ -123,6 +123,8 @@ def messages_in(value: JsonValue, found: Found, name: str, kind: type[HumanMessa
 
 def parsed(value: JsonValue) -> JsonValue:
     """A value, or the object or list that it holds as JSON."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
     found = Found({"value": value})
     found.unpack("value")
     return found.peek("value")

@@ -66,7 +66,8 @@ class RowsReader:
         tools: list[ToolDefinition] = []
         asked = _payload(row, "input", HumanMessage)
         messages, replies = exchanged(asked, _payload(row, _response(row), AIMessage), tools)
-        if messages and atoms(replies[: len(messages)]) == atoms(messages):  # the response repeats what was asked
+        repeated = replies[: len(messages)] if len(replies) > len(messages) else []
+        if repeated and atoms(repeated) == atoms(messages):
             messages = []
         sample = row_sample(row, identity, [*messages, *replies], {}, tools)
         _must_suffice(sample, must_be_object(record))
