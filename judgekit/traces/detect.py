@@ -15,7 +15,13 @@ _PLAIN_CHAT = frozenset(("id", "messages", "tools", *References.__annotations__)
 _PLAIN_MESSAGE = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
 _PLAIN_CALL = frozenset(("id", "type", "function"))
 _ROLES = ("system", "user", "assistant", "tool")
-_MARKS = frozenset(("contents", "messages", "model", "object", "request", "spans", "trace", "type", "user_input"))
+_MARKS = frozenset(
+    (
+        *("assessments", "contents", "eval", "eval_id", "expected_tool_use", "invocation_id", "messages", "object"),
+        *("schema_version", "spans", "trace", "type", "user_input"),
+    )
+)
+"""The columns of a flat record by which other readers recognise it."""
 
 
 def detect(value: JsonValue) -> Reader:
