@@ -69,9 +69,42 @@ def conversation(number: int) -> dict[str, object]:
     return {"id": f"conversation-{number}", "messages": messages}
 
 
-def write(path: Path, conversations: int) -> None:
+def blocks(number: int) -> dict[str, object]:
+    """The same length in Anthropic's words."""
+    asked = [{"type": "text", "text": "Where is my order? " * 20}]
+    use = {"type": "tool_use", "id": f"t{number}", "name": "find_order", "input": {"order_id": number}}
+    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "pending " * 40}
+    turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": [use]}]
+    turns += [{"role": "user", "content": [result]}, {"role": "assistant", "content": "Still pending. " * 20}]
+    return {"model": "claude-x", "max_tokens": 1024, "messages": turns * 2}
+
+
+def row(number: int) -> dict[str, object]:
+    """A question and an answer."""
+    return {
+        "id": number,
+        "input": "Where is my order?",
+        "response": "Pending.",
+        "reference": "Pending.",
+        "language": "en",
+    }
+
+
+def row_of_messages(number: int) -> dict[str, object]:
+    """A question and an answer as tracers export them."""
+    asked = [{"role": "system", "content": "You help."}, {"role": "user", "content": "Where is my order?"}]
+    answer = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Pending."}}], "model": "m"}
+    return {"id": number, "input": asked, "output": answer, "tags": ["shop"]}
+
+
+def mixed(number: int) -> dict[str, object]:
+    """All of these in turn."""
+    return (conversation, blocks, row, row_of_messages)[number % 4](number)
+
+
+def write(path: Path, conversations: int, record: Callable[[int], dict[str, object]] = conversation) -> None:
     with path.open("w") as file:
-        file.writelines(json.dumps(conversation(number)) + "\n" for number in range(conversations))
+        file.writelines(json.dumps(record(number)) + "\n" for number in range(conversations))
 
 
 def read(path: Path) -> int:
@@ -132,6 +165,13 @@ def main() -> None:
         for name, found in speeds.items():
             median = statistics.median(found)
             print(f"| `{name}` | {median:,.0f} | {median / ours:.2f}x |")
+        print("\n| records | bytes a line | judgekit.read, us | json.loads, us |")
+        print("|---|---|---|---|")
+        for record in (conversation, blocks, row, row_of_messages, mixed):
+            write(path, CONVERSATIONS, record)
+            size = path.stat().st_size / CONVERSATIONS
+            taken = [statistics.median(1e6 / speed(one, path) for _ in range(ROUNDS)) for one in (read, parse)]
+            print(f"| {record.__name__} | {size:,.0f} | {taken[0]:,.0f} | {taken[1]:,.1f} |")
         print("\n| conversations in the file | MB at most |")
         print("|---|---|")
         for length in LENGTHS:

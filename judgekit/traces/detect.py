@@ -17,8 +17,8 @@ _PLAIN_CALL = frozenset(("id", "type", "function"))
 _ROLES = ("system", "user", "assistant", "tool")
 _MARKS = frozenset(
     (
-        *("assessments", "contents", "eval", "eval_id", "expected_tool_use", "invocation_id", "messages", "object"),
-        *("schema_version", "spans", "trace", "type", "user_input"),
+        *("assessments", "contents", "eval", "evalId", "eval_id", "expected_tool_use", "invocation_id"),
+        *("messages", "object", "request", "schema_version", "spans", "trace", "type", "user_input"),
     )
 )
 """The columns of a flat record by which other readers recognise it."""

@@ -1,8 +1,9 @@
-"""What a record holds beside the conversation that was read from it: shapes that nobody foresaw must not lose it silently."""
+"""What a record holds beside the conversation that was read from it: unforeseen shapes must not lose it silently."""
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -13,22 +14,29 @@ from judgekit.traces.trace import TraceWarning
 _Spoken: TypeAlias = str | tuple[str, str]
 """A text, or the name and the arguments of a tool call."""
 
-MEANT: Mapping[str, str] = {
-    **dict.fromkeys(("question", "query", "prompt", "instruction", "inputs"), "input"),
-    **dict.fromkeys(("answer", "completion", "generation", "generated_text", "model_output"), "response"),
-    **dict.fromkeys(("actual_output", "actualOutput", "output_message", "output_text", "outputs"), "response"),
-    **dict.fromkeys(("ideal", "target", "gold", "golden", "ground_truth", "groundTruth"), "reference"),
-    **dict.fromkeys(("reference_output", "reference_answer", "correct_answer"), "reference"),
-    **dict.fromkeys(("expected", "expectedOutput", "expected_answer", "expected_response"), "reference"),
-    **dict.fromkeys(("expected_tools", "expectedTools", "expected_tool_calls"), "reference_tool_calls"),
-    **dict.fromkeys(("retrieval_context", "retrievalContext", "contexts"), "documents"),
-}
-"""Columns of other evaluation systems, and the column that each would be here."""
 RESPONSES = ("response", "output")
-_ANSWERS = frozenset(("system", *RESPONSES, *(theirs for theirs, ours in MEANT.items() if ours == "response")))
+_OWN = frozenset(("input", *RESPONSES, "reference", "label", "prediction"))
+_MEANT: Mapping[str, str] = {
+    theirs: ours
+    for ours, names in {
+        "input": "question query prompt instruction inputs usermessage userinput userquery userprompt",
+        "response": "answer completion generation generatedtext modeloutput modelresponse modelanswer actualoutput "
+        "outputmessage outputtext outputs finalanswer finalresponse assistantresponse botresponse llmresponse reply",
+        "reference": "ideal idealresponse target targets gold golden goldanswer groundtruth referenceoutput "
+        "referenceanswer referenceresponse correctanswer expected expectedanswer expectedresponse expectedresult "
+        "solution",
+        "reference_tool_calls": "expectedtools expectedtoolcalls",
+        "documents": "retrievalcontext contexts",
+    }.items()
+    for theirs in names.split()
+}
+"""Columns of other evaluation systems, in small letters without separators, and the column that each would be here."""
+_VERDICTS = r"(scores?|rating|reward|verdict|passed|(is_?)?correct|annotations|feedback)$"
+_VERDICT = re.compile(_VERDICTS, re.IGNORECASE)
 _FOREIGN = re.compile(
-    r"(expected|parent|span_|trace_?id$|root_span|tools_?called|inputs?\.|outputs?\.)"
-    r"|(observations|scores?|messages|item|sample|turns|events|annotations|feedback|error|results)$",
+    r"(expected|parent(_|id$|run)|span_|trace_?id$|root_?span|tools_?called|inputs?\.|outputs?\.)"
+    r"|(observations|messages|item|sample|turns|events|error|results|(chat_?)?history|dialog(ue)?|transcript"
+    rf"|system_?prompt|instructions)$|{_VERDICTS}",
     re.IGNORECASE,
 )
 """Other columns with a part of a trace, a verdict or a reference in other systems."""
@@ -37,44 +45,61 @@ _KINDS = frozenset(("human", "ai", "user", "assistant", "system", "tool", "messa
 """The ``type`` of messages that name no speaker."""
 _SAID = (
     *("content", "text", "value", "parts", "data", "kwargs", "message", "output", "output_text", "refusal"),
-    *("response", "result"),
+    *("response", "result", "tool_output", "observation"),
 )
-_CALLS = (
-    "tool_calls",
-    "toolCalls",
-    "tools_called",
-    "toolsCalled",
-    "function_call",
-    "functionCall",
-    "toolUse",
-    "toolInvocations",
+_CALLS = frozenset(
+    (
+        *("tool_calls", "toolCalls", "tools_called", "toolsCalled", "function_call", "functionCall", "toolUse"),
+        "toolInvocations",
+    )
 )
 _CALL_KINDS = frozenset(("tool_use", "tool_call", "tool-call", "function_call"))
-_HOLDERS = ("functionResponse", "function_response", "toolResult", "tool_result", "choices", "messages")
+_HOLDERS = frozenset(
+    (
+        *("functionResponse", "function_response", "toolResult", "tool_result", "choices", "messages"),
+        *("function", "items", "blocks"),
+    )
+)
 """Fields with an object, or several, that are messages whatever they look like."""
-_ARGUMENTS = ("arguments", "args", "input", "inputParameters", "input_parameters", "parameters")
 _NAMES = ("name", "tool_name", "toolName", "function")
+_ARGUMENTS = (
+    *("arguments", "args", "input", "inputParameters", "input_parameters", "parameters"),
+    *("params", "tool_input", "kwargs"),
+)
 _LONG = 40
 """Characters of a text from which on it is looked for within others, which may quote it."""
-_ASIDE = ("scores", "score", "reductions", "eval", "plan")
+_LONGEST = 1 << 20
+"""Characters of a text that is opened to see whether it is JSON."""
+_ASIDE = frozenset(("scores", "score", "reductions", "eval", "plan"))
 """What graders said and how a run was set up, within other fields: messages there are not part of the conversation."""
+
+
+def meaning(column: str) -> str | None:
+    """Returns the column that a column of another system would be here, whatever its capitals and separators."""
+    name = re.sub(r"[\W_]", "", column).lower()
+    if name == "expectedoutput" and column != "expected_output":
+        return "reference"
+    return _MEANT.get(name) or (name if name in _OWN and name != column else None)
 
 
 def unread_references(columns: JsonObject) -> list[TraceWarning]:
     """Returns a warning for each column with a reference or a verdict under the name that another system gives it."""
-    meant = {name: value for name, value in columns.items() if MEANT.get(name, "input") not in ("input", "response")}
-    meant |= {name: value for name, value in columns.items() if name in ("scores", "annotations", "feedback")}
-    return foreign_columns(meant)
+    named = {
+        name: value
+        for name, value in columns.items()
+        if meaning(name) not in (None, "input", *RESPONSES) or _VERDICT.match(name)
+    }
+    return foreign_columns(named)
 
 
 def foreign_columns(columns: JsonObject) -> list[TraceWarning]:
     """Returns a warning for each column that has a meaning in another evaluation system and is not read here."""
     warnings: list[TraceWarning] = []
     for name, value in columns.items():
-        if value in ("", [], {}):
+        if value in ("", [], {}) or value is False:
             continue
-        if name in MEANT:
-            found = f"the column {name!r} is not read; if it means {MEANT[name]}: --column {name}={MEANT[name]}"
+        if (ours := meaning(name)) is not None:
+            found = f"the column {name!r} is not read; if it means {ours}: --column {name}={ours}"
             warnings.append(TraceWarning(found, where=name))
         elif _FOREIGN.match(name):
             found = f"the column {name!r}, which has a meaning in other evaluation systems, is not read"
@@ -87,19 +112,18 @@ def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[Trace
 
     Args:
         rest: What is left of a record when its conversation has been read. What stands under the name of a response or
-            of instructions counts as a message.
+            of instructions counts as a message, and a text that is JSON as what it holds. Below a name that ends in
+            ``.extra``, which is what is left of a message, whatever has arguments counts as a call.
         messages: The conversation.
     """
-    held = [
-        (name, value) for name, value in rest.items() if value and (isinstance(value, dict | list) or name in _ANSWERS)
-    ]
+    held = [(name, found) for name, value in rest.items() if value and (found := _held(value, name))]
     if not held:
         return []
     texts, calls = _read(messages)
     whole = "\n".join(texts)
     warnings: list[TraceWarning] = []
     for name, value in held:
-        spoken = list(_spoken({"role": name, "content": value} if name in _ANSWERS else value, name))
+        spoken = list(_spoken(value, name))
         lost = sum(one not in calls for one in spoken if not isinstance(one, str))
         lost += sum(
             one not in texts and not (len(one) > _LONG and one in whole) for one in spoken if isinstance(one, str)
@@ -107,6 +131,16 @@ def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[Trace
         if lost:
             warnings.append(TraceWarning(f"messages or tool calls that are not read, found {lost}", where=name))
     return warnings
+
+
+def _held(value: JsonValue, name: str) -> JsonValue:
+    """The structure in which messages may stand."""
+    if isinstance(value, str) and len(value) < _LONGEST and value.lstrip().startswith(("{", "[{")):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if name == "system" or name in RESPONSES or meaning(name) in RESPONSES:
+        return {"role": name, "content": value}
+    return value if isinstance(value, dict | list) else None
 
 
 def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
@@ -126,17 +160,27 @@ def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
 
 def _spoken(value: JsonValue, key: str) -> Iterator[_Spoken]:
     """What is said and called in a value, at any depth."""
+    of_message = key.endswith(".extra")
     pending: list[tuple[str, JsonValue]] = [(key, value)]
     while pending:
         name, node = pending.pop()
         if isinstance(node, list):
             pending += [(name, item) for item in node]
         elif isinstance(node, dict) and (name not in _ASIDE or name == key):
-            if name in _CALLS or str(node.get("type") or node.get("part_kind")) in _CALL_KINDS:
+            kind = node.get("type") or node.get("part_kind")
+            if (
+                name in _CALLS
+                or (isinstance(kind, str) and kind in _CALL_KINDS)
+                or (of_message and _has_arguments(node))
+            ):
                 yield from _call(node)
             if name in _HOLDERS or _is_message(node):
                 yield from (text for field in _SAID if field in node for text in _texts(node[field]))
             pending += node.items()
+
+
+def _has_arguments(node: JsonObject) -> bool:
+    return any(isinstance(node.get(name), dict | str) for name in _ARGUMENTS)
 
 
 def _is_message(node: JsonObject) -> bool:

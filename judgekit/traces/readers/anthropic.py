@@ -19,7 +19,7 @@ from judgekit.traces.blocks.anthropic import (
 from judgekit.traces.blocks.anthropic_stream import is_event, read_events, responses
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject, Message
-from judgekit.traces.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched
+from judgekit.traces.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
 from judgekit.traces.sample import Sample
 
 _LOOKED_AT = 50
@@ -52,7 +52,7 @@ class AnthropicReader:
             for events in responses(items(row.take("response"))):
                 messages += read_events(events, "response", row.warnings)
         elif (response := answer_of(row, record, "content")) is not None:
-            messages += read_message(response)
+            messages = with_reply(messages, read_message(response), row)
         if not messages:
             raise request.unfit("messages", "messages")
         return sample_from(row, index, {"messages": messages, "tools": read_tools(request.details("tools"))})

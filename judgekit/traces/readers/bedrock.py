@@ -19,7 +19,7 @@ from judgekit.traces.blocks.bedrock import (
 )
 from judgekit.traces.found import Found
 from judgekit.traces.message import Message
-from judgekit.traces.readers.foreign import answer_of, items, may_answer, sample_from
+from judgekit.traces.readers.foreign import answer_of, items, may_answer, sample_from, with_reply
 from judgekit.traces.sample import Sample
 
 _LOOKED_AT = 50
@@ -48,7 +48,7 @@ class BedrockReader:
         request = row if "messages" in row else row.object("request") or Found({})
         messages = [*read_system(request), *read_messages(request.objects("messages"))]
         if (response := row if _is_response(record) else answer_of(row, record, "output")) is not None:
-            messages += _reply(response, request.text("modelId"))
+            messages = with_reply(messages, _reply(response, request.text("modelId")), row)
         if not messages:
             raise request.unfit("messages", "messages")
         tools = request.object("toolConfig") or Found({})

@@ -9,11 +9,12 @@ from judgekit.errors import TraceError, shortened
 from judgekit.traces.blocks.choices import OTHER_CHOICES
 from judgekit.traces.found import Found
 from judgekit.traces.known import KEPT, KNOWN, fields_of, known_of, sample_of
+from judgekit.traces.merging.said import atoms, call_ids
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
-from judgekit.traces.unread import MEANT, foreign_columns, unread_messages, unread_references
+from judgekit.traces.unread import foreign_columns, meaning, unread_messages, unread_references
 
 _ANSWERS: Sequence[tuple[str, str, type]] = (
     ("openai-chat", "choices", list),
@@ -152,6 +153,20 @@ def group_of(identity: str | None, within: str | None) -> str | None:
     return f"{within} {identity}" if identity and within else identity
 
 
+def with_reply(messages: Sequence[Message], replies: Sequence[Message], row: Found) -> list[Message]:
+    """Returns the messages of a request and of its response, which some logs have added to the request already.
+
+    The response stands there if the messages end with it, or if the calls of the last turn have the ids of its calls.
+    """
+    turn = next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].role == "user"), 0)
+    tail = messages[max(turn, len(messages) - len(replies)) :]
+    ids = call_ids(replies)
+    if replies and ids <= call_ids(messages[turn:]) and (ids or atoms(tail) == atoms(replies)):
+        row.warn("the response stands in the messages already, and is read once")
+        return [*messages[: len(messages) - len(replies)], *replies] if atoms(tail) == atoms(replies) else [*messages]
+    return [*messages, *replies]
+
+
 def unpaired(messages: Sequence[Message]) -> list[TraceWarning]:
     """A warning for each tool result that answers no call."""
     return [TraceWarning(_NO_CALL, where=f"messages[{index}]") for index in pair_results(messages).orphans]
@@ -221,7 +236,7 @@ def row_sample(
     }
     lost = unread_messages({**hidden, **_extras(messages)}, messages)
     named = {warning.where for warning in lost}
-    lost += (one for one in foreign_columns(others) if one.where in MEANT or one.where not in named)
+    lost += (one for one in foreign_columns(others) if meaning(one.where or "") or one.where not in named)
     warnings = [*row.warnings, *unpaired(messages), *lost]
     trace = Trace(id=identity, messages=messages, tools=tools, warnings=warnings)
     return sample_of(identity, {**beside, "fields": {**columns, **own}, **known, "trace": trace})

@@ -20,7 +20,7 @@ from judgekit.traces.blocks.gemini import (
 )
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject, Message, SystemMessage
-from judgekit.traces.readers.foreign import answer_of, first_of, items, may_answer, sample_from
+from judgekit.traces.readers.foreign import answer_of, first_of, items, may_answer, sample_from, with_reply
 from judgekit.traces.sample import Sample
 
 _HISTORY = ("automaticFunctionCallingHistory", "automatic_function_calling_history")
@@ -61,7 +61,7 @@ class GeminiReader:
         if candidate is not None:
             known["group"] = identity or str(index - candidate)
             identity = f"{known['group']}#{candidate}"
-        messages += read_response(responses, candidate or 0)
+        messages = with_reply(messages, read_response(responses, candidate or 0), row)
         if not messages:
             raise TraceError(f"{row.where or 'the record'}: holds no messages")
         return sample_from(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)

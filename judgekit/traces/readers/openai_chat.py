@@ -14,7 +14,7 @@ from judgekit.traces.blocks.openai_chat import read_message, read_messages, read
 from judgekit.traces.blocks.openai_chat_chunks import are_chunks, assemble, is_chunk
 from judgekit.traces.found import Found
 from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage
-from judgekit.traces.readers.foreign import first_of, items, sample_from, unbatched, warn_unanswered
+from judgekit.traces.readers.foreign import first_of, items, sample_from, unbatched, warn_unanswered, with_reply
 from judgekit.traces.sample import Sample
 from judgekit.traces.unread import RESPONSES
 
@@ -63,10 +63,10 @@ class OpenAIChatReader:
                 row.warn("chunks with an id each, read as one response; several that were streamed at once are mixed")
             if others := response.count("streamed_with"):
                 response.warn(f"its chunks stand in one list with those of {others} more, each of which is a sample")
-            messages.append(_reply(response))
-            identity = messages[-1].id
-        elif request is row and messages and (said := _answer(row, messages[-1])) is not None:
-            messages.append(said)
+            said = _reply(response)
+            messages, identity = with_reply(messages, [said], row), said.id
+        elif request is row and messages and (text := _answer(row, messages[-1])) is not None:
+            messages.append(text)
         elif isinstance(record, dict) and ("request" in record or (messages and messages[-1].role != "assistant")):
             warn_unanswered(row, record)
         if not messages:

@@ -21,7 +21,7 @@ from judgekit.traces.blocks.openai_responses import (
 from judgekit.traces.found import Found
 from judgekit.traces.known import KNOWN
 from judgekit.traces.message import JsonObject
-from judgekit.traces.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched
+from judgekit.traces.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
 
@@ -101,7 +101,7 @@ def _sample(row: Found, record: JsonValue, index: int) -> Sample:
         tools += found_tools(source.peek(name))
     messages = [*read_items(row.objects("messages")), *read_request(request)]
     if response.peek("output") or (messages and "output" in response):
-        messages += read_response(response)
+        messages = with_reply(messages, read_response(response), row)
     if not messages and "error" in response:
         raise TraceError(f"holds no answer: {shortened(response.peek('error'))}")
     if not messages:

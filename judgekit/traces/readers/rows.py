@@ -10,13 +10,13 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError, listed, shortened
 from judgekit.traces.found import Found
 from judgekit.traces.known import KEPT, MEASURED, ONE_TEXT, as_text, only_text
-from judgekit.traces.merging.said import atoms
+from judgekit.traces.merging.said import atoms, parted
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
-from judgekit.traces.readers.foreign import items, must_be_object, row_sample
+from judgekit.traces.readers.foreign import items, must_be_object, row_sample, with_reply
 from judgekit.traces.readers.native import Payload, exchanged, messages_in, parsed
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition
-from judgekit.traces.unread import MEANT, RESPONSES
+from judgekit.traces.unread import RESPONSES, meaning
 
 _CONVERSATIONS = ("messages", "trace", "user_input")
 _KNOWN = {*KEPT, *References.__annotations__} - {"fields", "group", "domain", "metadata", "results"}
@@ -48,7 +48,7 @@ class RowsReader:
         record = next(iter(items(value)), None)
         if not isinstance(record, dict) or any(record.get(name) is not None for name in _CONVERSATIONS):
             return False
-        names = {MEANT.get(name, name) for name in record}
+        names = {meaning(name) or name for name in record}
         if record.get("model") is not None and names.isdisjoint(RESPONSES):
             names.discard("input")  # a request to a model
         known = not _KNOWN.isdisjoint(names) or isinstance(record.get("results"), list)
@@ -66,10 +66,10 @@ class RowsReader:
         tools: list[ToolDefinition] = []
         asked = _payload(row, "input", HumanMessage)
         messages, replies = exchanged(asked, _payload(row, _response(row), AIMessage), tools)
-        repeated = replies[: len(messages)] if len(replies) > len(messages) else []
-        if repeated and atoms(repeated) == atoms(messages):
-            messages = []
-        sample = row_sample(row, identity, [*messages, *replies], {}, tools)
+        systems, said = parted(messages)
+        if said and len(replies) > len(said) and atoms(replies[: len(said)]) == atoms(said):
+            messages = [*systems]  # the response repeats what was asked
+        sample = row_sample(row, identity, with_reply(messages, replies, row), {}, tools)
         _must_suffice(sample, must_be_object(record))
         return sample
 
@@ -122,7 +122,7 @@ def _must_suffice(sample: Sample, row: JsonObject) -> None:
         "response": answered,
         "reference": answered or any(row.get(name) is not None for name in _KNOWN),
     }
-    renamed = {theirs: ours for theirs in fields if not there.get(ours := MEANT.get(theirs, ""), True)}
+    renamed = {theirs: ours for theirs in fields if not there.get(ours := meaning(theirs) or "", True)}
     if renamed:
         lacking = " and no ".join(dict.fromkeys(renamed.values()))
         if "input" in renamed.values() and "input" in row:  # which is blank
