@@ -1,7 +1,7 @@
 """What exports of tracing and evaluation systems have around their records: pages, and traces in several records."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -9,26 +9,25 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError, number_of
 from judgekit.traces.message import JsonObject
 
-_HELD = ("data", "events")
+_LISTS = ("data", "events", "items", "results")
 _CURSORS = ("next_cursor", "nextCursor", "cursor", "next", "next_page_token", "nextPageToken")
-_MARKS = frozenset((*_CURSORS, "has_more", "hasMore", "meta", "pagination"))
-_BESIDE = _MARKS | {"object", "first_id", "last_id", "total", "totalItems", "count", "limit", "page", "status"}
+_PAGE_KEYS = frozenset((*_CURSORS, "has_more", "hasMore", "meta", "pagination"))
+_BESIDE = _PAGE_KEYS | {
+    *("object", "first_id", "last_id", "total", "totalItems", "count", "limit", "page", "previous", "status"),
+}
 _TRACES = ("trace_id", "traceId", "root_span_id", "rootSpanId")
 _PARENTS = (
-    *(
-        "parent_run_id",
-        "parent_observation_id",
-        "parentObservationId",
-        "parent_span_id",
-        "parentSpanId",
-        "span_parents",
-    ),
-    *("parent_id", "parentId"),
+    *("parent_run_id", "parent_observation_id", "parentObservationId", "parent_span_id", "parentSpanId"),
+    *("span_parents", "parent_id", "parentId"),
 )
+_SESSIONS = ("session_id", "sessionId", "thread_id", "threadId", "conversation_id", "conversationId")
+_WITHIN = ("metadata", "context")
+"""Objects of a record that may say to which trace it belongs."""
+MORE_PAGES = "the next page is not in this file"
 
 
 class Page(NamedTuple):
-    """The records of one page that a REST API answered, and whether it said that there are more."""
+    """The records of one page that a REST API answered, and whether there are more."""
 
     records: list[JsonValue]
     has_more: bool
@@ -36,9 +35,9 @@ class Page(NamedTuple):
 
 def page_of(value: JsonValue) -> Page | None:
     """Returns the records of a page such as ``{"data": [...], "next_cursor": ...}``; ``None`` if the value is none."""
-    if not isinstance(value, dict) or _MARKS.isdisjoint(value):
+    if not isinstance(value, dict) or _PAGE_KEYS.isdisjoint(value):
         return None
-    held = [name for name in _HELD if isinstance(value.get(name), list)]
+    held = [name for name in _LISTS if isinstance(value.get(name), list)]
     if len(held) != 1 or not value.keys() <= {*held, *_BESIDE}:
         return None
     records, meta = value[held[0]], value.get("meta") or value.get("pagination")
@@ -53,52 +52,98 @@ def _continues(place: JsonObject) -> bool:
 
 
 def must_be_no_frame(value: JsonValue) -> None:
-    """Checks that a document is no data frame written column by column, as ``DataFrame.to_json()`` does by default.
+    """Checks that a record is no data frame written column by column, as ``DataFrame.to_json()`` does by default.
 
     Raises:
-        TraceError: It is one; says how to write it.
+        TraceError: The record is such a data frame.
     """
     if not isinstance(value, dict) or not value:
         return
-    columns = list(value.values())
-    index = columns[0].keys() if isinstance(columns[0], dict) else ()
-    alike = all(isinstance(column, dict) and column.keys() == index for column in columns)
-    if index and alike and all(name == str(at) for at, name in enumerate(index)):
-        raise TraceError('is a data frame by columns; write df.to_json(path, orient="records", lines=True)')
+    index = first.keys() if isinstance(first := next(iter(value.values())), dict) else ()
+    if index and all(name.isdecimal() for name in index):
+        columns = value.values()
+        if all(isinstance(column, dict) and column.keys() == index for column in columns):
+            raise TraceError('is a data frame by columns; write df.to_json(path, orient="records", lines=True)')
+
+
+def must_be_one_conversation(messages: JsonValue) -> None:
+    """Checks that a list that is read as one conversation does not hold the messages of several.
+
+    Raises:
+        TraceError: It does; names the field that tells them apart.
+    """
+    if not isinstance(messages, list) or any(not isinstance(one, dict) or "attributes" in one for one in messages):
+        return  # no messages, or spans
+    for name in (*_TRACES, *_SESSIONS):
+        found = {str(value) for one in messages if isinstance(one, dict) and (value := one.get(name)) is not None}
+        if len(found) > 1:
+            raise TraceError(
+                f"holds the messages of {len(found):,} conversations, by {name!r}, in one list; "
+                f"write a list each: jq -c 'group_by(.{name})[]' FILE > conversations.jsonl"
+            )
 
 
 def names_trace(record: JsonValue | TraceError) -> bool:
-    """Returns whether a record says to which trace, or to which parent, it belongs."""
-    return isinstance(record, dict) and any(record.get(name) for name in (*_TRACES, *_PARENTS))
+    """Returns whether a record says to which trace, parent or session it belongs."""
+    return isinstance(record, dict) and any(
+        place.get(name) for place in _places(record) for name in (*_TRACES, *_PARENTS, *_SESSIONS)
+    )
 
 
-def must_be_whole(records: Iterable[JsonValue | TraceError]) -> None:
+def must_be_whole(records: Iterable[JsonValue | TraceError]) -> str | None:
     """Checks that no trace is spread over several records, each of which would count as a sample.
 
+    Returns:
+        What to know of records that share a session and have no group, if there are any.
+
     Raises:
-        TraceError: One is; says how many, and what to do.
+        TraceError: A trace is spread; says how many, and what to do.
     """
-    traces: dict[str, Counter[str]] = {}
+    traces: dict[str, str] = {}
+    spread: Counter[str] = Counter()
+    columns: dict[str, None] = {}
+    sessions: Counter[tuple[str, str]] = Counter()
     for record in records:
-        if isinstance(record, dict) and (found := _trace(record)) is not None:
+        if not isinstance(record, dict):
+            continue
+        if (found := _first(record, (*_TRACES, *_PARENTS))) or (found := _first(record, ("id",))):
             name, trace = found
-            traces.setdefault(trace, Counter())[name] += 1
-    spread = [names for names in traces.values() if names.total() > 1]
+            if trace in traces and (name, traces[trace]) != ("id", "id"):
+                spread[trace] += 1
+                columns[traces[trace] if name == "id" else name] = None
+            traces.setdefault(trace, name)
+        if record.get("group") is None and (session := _first(record, _SESSIONS)):
+            sessions[session] += 1
     if spread:
-        parts, every = sum(names.total() for names in spread), sum(names.total() for names in traces.values())
-        column = next((name for names in spread for name in names if name in _TRACES), None)
-        hint = f"; if each record is a conversation, make the trace their group: --column {column}=group"
+        parts = spread.total() + len(spread)
+        hint = f"; if each record is a conversation, make the trace their group: --column {next(iter(columns))}=group"
         raise TraceError(
-            f"{parts:,} of {every:,} records are parts of {number_of(len(spread), 'trace')} and would count as samples "
-            f"of their own; export whole traces, or the root runs alone{hint if column else ''}"
+            f"{parts:,} records are parts of {number_of(len(spread), 'trace')} and would count as samples of their own; "
+            f"export whole traces, or the root runs alone{hint}"
         )
+    shared = {session: times for session, times in sessions.items() if times > 1}
+    if not shared:
+        return None
+    name = next(iter(shared))[0]
+    return (
+        f"{sum(shared.values()):,} records share a session with another and count as independent samples; "
+        f"if they are turns of one conversation, write it as one record, else --column {name}=group"
+    )
 
 
-def _trace(record: JsonObject) -> tuple[str, str] | None:
-    """The trace of a record, or its parent, for whose record this is its own id; with the name of the field."""
-    for name in (*_TRACES, *_PARENTS, "id"):
-        value = record.get(name)
-        value = value[0] if isinstance(value, list) and value else value
-        if isinstance(value, str | int) and value != "":
-            return name, str(value)
+def _first(record: JsonObject, names: Sequence[str]) -> tuple[str, str] | None:
+    """The first of some fields that holds an id, and the id."""
+    for place in _places(record):
+        for name in names:
+            value = place.get(name)
+            value = value[0] if isinstance(value, list) and value else value
+            if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+                return name, str(value)
     return None
+
+
+def _places(record: JsonObject) -> Iterator[JsonObject]:
+    yield record
+    for name in _WITHIN:
+        if isinstance(inner := record.get(name), dict):
+            yield inner

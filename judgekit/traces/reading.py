@@ -14,7 +14,14 @@ from pydantic import JsonValue, ValidationError
 from judgekit.errors import ConfigError, TraceError, explain
 from judgekit.traces.columns import ROWS_LOOKED_AT, Columns
 from judgekit.traces.detect import detect, reader_of
-from judgekit.traces.exports import must_be_no_frame, must_be_whole, names_trace, page_of
+from judgekit.traces.exports import (
+    MORE_PAGES,
+    must_be_no_frame,
+    must_be_one_conversation,
+    must_be_whole,
+    names_trace,
+    page_of,
+)
 from judgekit.traces.files import File, Record, files_at
 from judgekit.traces.message import is_unicode
 from judgekit.traces.readers import FALLBACKS, READERS
@@ -178,8 +185,8 @@ class Recordings:
         if own_lines and not self._names.names and file.encoding == "utf-8":
             yield from self._from_own_lines(file, reader, before)
             return
-        if not reader.gathers:
-            self._must_be_whole(file)
+        if not reader.gathers and (notice := self._sessions_in(file)) is not None:
+            yield _Found(None, notice)
         records = _required(file, self._names)
         place = _Place(file.path, before, reader, mixed=not reader.gathers and self._named is None)
         found = self._converted(_gathered(records) if reader.gathers else records, place)
@@ -188,13 +195,18 @@ class Recordings:
         yield first
         yield from found
 
-    def _must_be_whole(self, file: File) -> None:
-        """Checks that no trace is spread over the records of a file, if the first of them say to which they belong."""
+    def _sessions_in(self, file: File) -> TraceError | None:
+        """What to know of records that share a session, if the first of them say to which trace or session they belong.
+
+        Raises:
+            TraceError: A trace is spread over several records.
+        """
         with closing(_required(file, self._names)) as records:
             if not any(names_trace(record.value) for record in islice(records, ROWS_LOOKED_AT)):
-                return
+                return None
         with closing(_required(file, self._names)) as records:
-            must_be_whole(record.value for record in records)
+            notice = must_be_whole(record.value for record in records)
+        return None if notice is None else TraceError(notice, path=file.path)
 
     def _from_own_lines(self, file: File, reader: Reader, before: int) -> Iterator[_Found]:
         """Our own format, as fast as it can be read."""
@@ -221,6 +233,7 @@ class Recordings:
             value = _value(document.value)
             must_be_no_frame(value)
             page = page_of(value)
+            notices = [MORE_PAGES] if page is not None and page.has_more else []
             value = value if page is None else cast("JsonValue", page.records)
             if names.names:
                 value = _renamed(value, names)
@@ -230,8 +243,11 @@ class Recordings:
             records = _split(value, reader)
             whole = not isinstance(value, list) or not _are_records(value, reader, records)
             if isinstance(value, list) and not whole:
-                must_be_whole(value)
+                if any(map(names_trace, value[:ROWS_LOOKED_AT])) and (notice := must_be_whole(value)):
+                    notices.append(notice)
                 records = value
+            elif len(records) == 1 and not reader.gathers:
+                must_be_one_conversation(value)
         except TraceError as error:
             raise TraceError(error.found, path=file.path) from error
         if not records:
@@ -243,10 +259,7 @@ class Recordings:
             if whole
             else self._converted(rows, place)
         )
-        if page is not None and page.has_more:
-            notice = TraceError("is one page of several; the others are not in this file", path=file.path)
-            found = chain([_Found(None, notice)], found)
-        return found, reader.name
+        return chain((_Found(None, TraceError(one, path=file.path)) for one in notices), found), reader.name
 
     def _converted(self, rows: Iterable[Record], place: "_Place", index: int = 0) -> Iterator[_Found]:
         """The conversations in the rows of a file, counted from ``index``."""
@@ -283,13 +296,17 @@ def _records(file: File, names: Columns) -> Generator[Record]:
 
 
 def _unpaged(records: Iterable[Record]) -> Iterator[Record]:
-    """Records, and those of each page among them."""
+    """Records, and those of each page among them; behind the last one, an error if it is not the last of all."""
+    more = None
     for record in records:
         page = None if isinstance(record.value, TraceError) else page_of(record.value)
         if page is None:
             yield record
         else:
+            more = record.line if page.has_more else None
             yield from (Record(record.line, one, record.clean) for one in page.records)
+    if more is not None:
+        yield Record(more, TraceError(MORE_PAGES))
 
 
 def _required(file: File, names: Columns) -> Generator[Record]:
@@ -318,7 +335,7 @@ def _detected(file: File, records: Iterable[Record]) -> Reader:
         if found[-1].name not in FALLBACKS:
             return found[-1]
     if not found:
-        raise failures[0]
+        raise failures[0] if failures else TraceError("holds no conversations", path=file.path)
     return min(found, key=lambda reader: FALLBACKS.index(reader.name))
 
 
@@ -390,11 +407,15 @@ def _split_row(row: Record, place: _Place) -> tuple[Reader, Sequence[JsonValue |
     reader = place.reader
     try:
         value = _value(row.value)
+        must_be_no_frame(value)
         if place.mixed:
             reader = reader_of(value, reader)
-        return reader, _split(value, reader)
+        records: Sequence[JsonValue | TraceError] = _split(value, reader)
+        if len(records) == 1 and not reader.gathers:
+            must_be_one_conversation(value)
     except TraceError as error:
-        return reader, [error]
+        records = [error]
+    return reader, records
 
 
 def _are_records(rows: list[JsonValue], reader: Reader, records: list[JsonValue]) -> bool:

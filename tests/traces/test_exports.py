@@ -7,7 +7,7 @@ import pytest
 
 from judgekit.errors import TraceError
 from judgekit.traces.detect import detect
-from judgekit.traces.exports import Page, must_be_no_frame, must_be_whole, names_trace, page_of
+from judgekit.traces.exports import MORE_PAGES, Page, must_be_no_frame, must_be_whole, names_trace, page_of
 from judgekit.traces.reading import read
 
 ROW = {"input": "q", "response": "a"}
@@ -34,7 +34,7 @@ def test_a_page_is_its_records_and_says_whether_there_are_more(tmp_path, page, m
     told: list[TraceError] = []
     [sample] = read(path, on_error=told.append)
     assert (sample.trace.response, sample.trace.source.format) == ("a", "rows")
-    assert [error.found for error in told] == ["is one page of several; the others are not in this file"] * more
+    assert [error.found for error in told] == [MORE_PAGES] * more
 
 
 @pytest.mark.parametrize(
@@ -94,15 +94,14 @@ PARTS = [
 def test_a_file_with_traces_in_several_records_is_refused(tmp_path, rows, name):
     path = tmp_path / name
     path.write_text(json.dumps(rows) if name == "a.json" else "\n".join(map(json.dumps, rows)))
-    named = next((name for name in ("traceId", "trace_id", "root_span_id") if name in rows[0]), None)
+    names = ("traceId", "trace_id", "root_span_id", "parent_run_id")
+    named = next(name for name in names if name in rows[0] or name in rows[1])
     with pytest.raises(TraceError) as raised:
         list(read(path))
-    found = (
-        f"2 of {len(rows)} records are parts of 1 trace and would count as samples of their own; export whole traces"
-    )
-    hint = f"; if each record is a conversation, make the trace their group: --column {named}=group" if named else ""
+    found = "2 records are parts of 1 trace and would count as samples of their own; export whole traces"
+    hint = f"; if each record is a conversation, make the trace their group: --column {named}=group"
     assert raised.value.found == f"{found}, or the root runs alone{hint}"
-    if named and not {"parent_run_id", "span_parents"} & rows[1].keys():
+    if not {"parent_run_id", "span_parents"} & rows[1].keys():
         samples = list(read(path, columns={named: "group"}, on_error="raise"))
         assert [sample.group for sample in samples] == [str(row[named]) for row in rows]
 
@@ -110,7 +109,7 @@ def test_a_file_with_traces_in_several_records_is_refused(tmp_path, rows, name):
 def test_a_trace_whose_second_record_stands_far_below_is_refused_before_anything_is_read(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(json.dumps({**ROW, "trace_id": number % 500}) for number in range(501)))
-    with pytest.raises(TraceError, match="2 of 501 records are parts of 1 trace"):
+    with pytest.raises(TraceError, match="2 records are parts of 1 trace"):
         next(read(path))
 
 
@@ -118,8 +117,63 @@ def test_records_with_a_trace_each_are_samples(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(json.dumps({**ROW, "trace_id": one, "parent_run_id": None}) for one in "abc"))
     assert len(list(read(path, on_error="raise"))) == 3
-    must_be_whole([ROW, ROW, {"id": "a"}, TraceError("broken"), "text"])
+    odd = [{"trace_id": ""}, {"trace_id": ""}, {"parent_id": True}, {"parent_id": True}, TraceError("broken"), "text"]
+    assert must_be_whole([ROW, ROW, {"id": "a"}, {"id": "a"}, *odd]) is None
     assert not any(map(names_trace, [ROW, {"trace_id": None}, TraceError("broken"), "text", None]))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_equal_ids_are_samples(tmp_path, name):
+    path = tmp_path / name
+    rows = [json.dumps({**ROW, "id": "a"})] * 2
+    path.write_text("\n".join(rows) if name == "a.jsonl" else f"[{', '.join(rows)}]")
+    assert len(list(read(path, on_error="raise"))) == 2
+
+
+@pytest.mark.parametrize("record", [{**ROW, "session_id": "s"}, {**ROW, "metadata": {"thread_id": "s"}}])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_records_that_share_a_session_are_read_with_a_notice(tmp_path, record, name):
+    path = tmp_path / name
+    path.write_text("\n".join([json.dumps(record)] * 3) if name == "a.jsonl" else json.dumps([record] * 3))
+    told: list[TraceError] = []
+    assert len(list(read(path, on_error=told.append))) == 3
+    assert [error.found.partition(";")[0] for error in told] == [
+        "3 records share a session with another and count as independent samples"
+    ]
+    path.write_text(json.dumps([{**record, "group": "g"}] * 3) if name == "a.json" else json.dumps({**record}))
+    assert list(read(path, on_error="raise"))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+@pytest.mark.parametrize("field", ["conversation_id", "trace_id"])
+def test_messages_of_several_conversations_in_one_list_are_refused(tmp_path, name, field):
+    path = tmp_path / name
+    table = [{field: at // 2, "role": ("user", "assistant")[at % 2], "content": f"m{at}"} for at in range(4)]
+    path.write_text(json.dumps(table) + "\n")
+    with pytest.raises(
+        TraceError, match=f"holds the messages of 2 conversations, by '{field}', in one list; .*group_by"
+    ):
+        list(read(path, on_error="raise"))
+    path.write_text(json.dumps([{**one, field: 1} for one in table]) + "\n")
+    assert len(list(read(path, on_error="raise"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("a.jsonl", "holds no conversations"), ("a.json", "no known format: found an empty list")]
+)
+def test_an_empty_page_is_refused(tmp_path, name, found):
+    path = tmp_path / name
+    path.write_text(json.dumps({"data": [], "next_cursor": None}))
+    with pytest.raises(TraceError, match=found):
+        list(read(path))
+
+
+def test_pages_of_lines_say_that_the_next_one_is_missing(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"data": [ROW], "next_cursor": one}) for one in ("b", "c")))
+    told: list[TraceError] = []
+    assert len(list(read(path, on_error=told.append))) == 2
+    assert [(error.found, error.line) for error in told] == [(MORE_PAGES, 2)]
 
 
 def test_a_data_frame_by_columns_is_refused_with_how_to_write_it(tmp_path):
@@ -127,6 +181,10 @@ def test_a_data_frame_by_columns_is_refused_with_how_to_write_it(tmp_path):
     path.write_text(json.dumps({"input": {"0": "q", "1": "r"}, "response": {"0": "a", "1": "b"}}))
     with pytest.raises(TraceError, match=r'is a data frame by columns; write df\.to_json\(path, orient="records"'):
         list(read(path))
+    path = tmp_path / "frame.jsonl"
+    path.write_text(json.dumps({"input": {"5": "q", "7": "r"}, "response": {"5": "a", "7": "b"}}))
+    with pytest.raises(TraceError, match="is a data frame by columns"):
+        list(read(path, "rows", on_error="raise"))
     must_be_no_frame({"input": {"0": "q"}, "response": "a"})
     must_be_no_frame({"input": {"question": "q"}, "response": {"question": "q"}})
 
