@@ -11,13 +11,19 @@ from judgekit.traces.readers import FALLBACKS, READERS
 from judgekit.traces.readers.foreign import Reader, first_of
 from judgekit.traces.sample import References
 
-_PLAIN_CHAT = frozenset(("id", "messages", "tools", *References.__annotations__))
+_PLAIN_CHAT = frozenset(
+    (
+        *("id", "messages", "tools", "model", "temperature", "top_p", "n", "stop", "seed", "stream", "tool_choice"),
+        *("response_format", "parallel_tool_calls", *References.__annotations__),
+    )
+)
 _PLAIN_MESSAGE = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
 _PLAIN_CALL = frozenset(("id", "type", "function"))
 _ROLES = ("system", "user", "assistant", "tool")
 _MARKS = frozenset(
     (
-        *("assessments", "contents", "eval", "evalId", "eval_id", "expected_tool_use", "invocation_id"),
+        *("assessments", "contents", "eval", "evalId", "eval_id", "eventName", "event_name"),
+        *("expected_tool_use", "invocation_id"),
         *("messages", "object", "request", "schema_version", "spans", "trace", "type", "user_input"),
     )
 )
@@ -42,7 +48,20 @@ def detect(value: JsonValue) -> Reader:
         "".join(f"\n  {shape}" for shape in near)
         or f" {', '.join(READERS)} (judgekit formats shows what they look like)"
     )
-    raise TraceError(f"no known format: found {_seen(value)}. {'Nearest' if near else 'Known'} are:{hint}")
+    raise TraceError(
+        f"no known format: found {_seen(value)}{_way_out(value)}. {'Nearest' if near else 'Known'} are:{hint}"
+    )
+
+
+def _way_out(value: JsonValue) -> str:
+    """What may make a record readable: a field with its messages, or with the records."""
+    for name, held in value.items() if isinstance(value, dict) else ():
+        first = first_of(held) if isinstance(held, list) else None
+        if isinstance(first, dict) and "role" in first and name != "messages":
+            return f"; if {name!r} holds the conversation: --column {name}=messages"
+        if isinstance(first, dict) and len(value) == 1:
+            return f"; if {name!r} holds the records: jq -c '.{name}[]' FILE > records.jsonl"
+    return ""
 
 
 def reader_of(record: JsonValue, known: Reader) -> Reader:
@@ -79,7 +98,9 @@ def _plain(value: JsonValue) -> Reader | None:
     """The reader of a record that is so plainly of one of the fallbacks that no other has to be asked, to save time."""
     if not isinstance(value, dict):
         return None
-    if value.keys() <= _PLAIN_CHAT and _are_plain(value.get("messages")):
+    model = value.get("model")
+    of_others = isinstance(model, str) and model.startswith(("claude", "gemini"))
+    if value.keys() <= _PLAIN_CHAT and not of_others and _are_plain(value.get("messages")):
         return READERS["openai-chat"]
     rows = READERS["rows"]
     return rows if _is_plain_row(value) and rows.recognises(value) else None

@@ -17,6 +17,8 @@ MEASURED = ("task_quality", "communication_rounds", "task_time", "original_score
 _TEXTS = ("label", "prediction", "reference", "references", "group", "domain")
 KEPT = ("expected_output", "results", *MEASURED)
 """Columns that go into the fields of a sample under their own names."""
+_NO_TEXTS = ("error", "id", "type", "role", "status")
+"""Names of texts that are not what was said."""
 ONE_TEXT = "an object with one text, read as that text"
 KNOWN = frozenset((*References.__annotations__, *KEPT))
 """Columns that say what is known."""
@@ -95,8 +97,10 @@ def sample_of(identity: str, known: Mapping[str, object]) -> Sample:
 
 def only_text(value: JsonValue) -> str | None:
     """Returns the text of an object that holds nothing else, such as ``{"question": "2+2?"}``."""
-    text = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else None
-    return text if isinstance(text, str) else None
+    if not isinstance(value, dict) or len(value) != 1:
+        return None
+    [(name, text)] = value.items()
+    return text if isinstance(text, str) and name.lower() not in _NO_TEXTS else None
 
 
 def as_text(value: JsonValue) -> str:

@@ -31,6 +31,8 @@ _MEANT: Mapping[str, str] = {
     for theirs in names.split()
 }
 """Columns of other evaluation systems, in small letters without separators, and the column that each would be here."""
+_ANSWERS = frozenset(("system", *RESPONSES))
+"""Columns whose texts are looked for in the conversation."""
 _VERDICTS = r"(scores?|rating|reward|verdict|passed|(is_?)?correct|annotations|feedback)$"
 _VERDICT = re.compile(_VERDICTS, re.IGNORECASE)
 _FOREIGN = re.compile(
@@ -40,6 +42,9 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 """Other columns with a part of a trace, a verdict or a reference in other systems."""
+_QUESTION = re.compile(r"question|query|prompt|message|request|asked|user|utterance|task|goal|text", re.IGNORECASE)
+_ANSWER = re.compile(r"answer|response|reply|completion|generat|output|result|bot|agent|text|said", re.IGNORECASE)
+"""Names of texts that may be what the user, or the agent, said."""
 _SPEAKERS = ("role", "from", "author", "speaker", "sender")
 _KINDS = frozenset(("human", "ai", "user", "assistant", "system", "tool", "message"))
 """The ``type`` of messages that name no speaker."""
@@ -68,6 +73,8 @@ _ARGUMENTS = (
 )
 _LONG = 40
 """Characters of a text from which on it is looked for within others, which may quote it."""
+_MOST = 100
+"""Messages and calls that are counted in a field."""
 _LONGEST = 1 << 20
 """Characters of a text that is opened to see whether it is JSON."""
 _ASIDE = frozenset(("scores", "score", "reductions", "eval", "plan"))
@@ -107,6 +114,24 @@ def foreign_columns(columns: JsonObject) -> list[TraceWarning]:
     return warnings
 
 
+def unread_texts(columns: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
+    """Returns a warning for each text that may be the question or the answer which the conversation lacks."""
+    lacking: list[tuple[str, re.Pattern[str]]] = []
+    if messages and not any(message.role == "user" for message in messages):
+        lacking.append(("no message of the user", _QUESTION))
+    if messages and messages[-1].role != "assistant":
+        lacking.append(("no answer at the end", _ANSWER))
+    return [
+        TraceWarning(f"{lacks}, and the text of {name!r} is not read", where=name)
+        for lacks, pattern in lacking
+        for name, value in columns.items()
+        if isinstance(value, str)
+        and " " in value.strip()
+        and pattern.search(name)
+        and not (name in _ANSWERS or meaning(name))
+    ]
+
+
 def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
     """Returns a warning for each field of ``rest`` that holds messages or tool calls which ``messages`` lack.
 
@@ -120,16 +145,23 @@ def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[Trace
     if not held:
         return []
     texts, calls = _read(messages)
-    whole = "\n".join(texts)
+    whole: str | None = None
     warnings: list[TraceWarning] = []
     for name, value in held:
-        spoken = list(_spoken(value, name))
-        lost = sum(one not in calls for one in spoken if not isinstance(one, str))
-        lost += sum(
-            one not in texts and not (len(one) > _LONG and one in whole) for one in spoken if isinstance(one, str)
-        )
+        lost = 0
+        for one in dict.fromkeys(_spoken(value, name)):
+            if one in (texts if isinstance(one, str) else calls):
+                continue
+            if isinstance(one, str) and len(one) > _LONG:
+                whole = "\n".join(texts) if whole is None else whole
+                lost += one not in whole
+            else:
+                lost += 1
+            if lost == _MOST:
+                break
         if lost:
-            warnings.append(TraceWarning(f"messages or tool calls that are not read, found {lost}", where=name))
+            found = f"{lost} or more" if lost == _MOST else str(lost)
+            warnings.append(TraceWarning(f"messages or tool calls that are not read, found {found}", where=name))
     return warnings
 
 
@@ -138,7 +170,7 @@ def _held(value: JsonValue, name: str) -> JsonValue:
     if isinstance(value, str) and len(value) < _LONGEST and value.lstrip().startswith(("{", "[{")):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
-    if name == "system" or name in RESPONSES or meaning(name) in RESPONSES:
+    if name in _ANSWERS or meaning(name) == "response":
         return {"role": name, "content": value}
     return value if isinstance(value, dict | list) else None
 
@@ -197,7 +229,7 @@ def _texts(said: JsonValue) -> Iterator[str]:
     elif isinstance(said, list):
         for part in said:
             yield from _texts(part)
-    elif isinstance(said, dict):
+    elif isinstance(said, dict) and not _is_message(said):  # a message of its own is looked at for itself
         yield from (text for name in _SAID if name in said for text in _texts(said[name]))
 
 

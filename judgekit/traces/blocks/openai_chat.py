@@ -73,6 +73,8 @@ def read_message(found: Found) -> Message:
     if kind is ToolMessage:
         content = _content(found) if _holds_parts(found.peek("content")) else as_text(found.take("content"))
         fields = {"content": content, "tool_call_id": found.identity("tool_call_id"), "name": found.text("name")}
+        if isinstance(found.peek("is_error"), bool):  # which some recorders add
+            fields["is_error"] = found.take("is_error")
     elif kind is SystemMessage:
         fields = {"content": _content(found), "role": role}
     else:

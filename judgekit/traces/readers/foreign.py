@@ -14,7 +14,7 @@ from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
-from judgekit.traces.unread import foreign_columns, meaning, unread_messages, unread_references
+from judgekit.traces.unread import foreign_columns, meaning, unread_messages, unread_references, unread_texts
 
 _ANSWERS: Sequence[tuple[str, str, type]] = (
     ("openai-chat", "choices", list),
@@ -35,6 +35,13 @@ _LOOKED_AT = 50
 
 _NO_CALL = "a tool result that answers no call before it"
 _NO_QUESTION = 'no message of the user; responses that were logged alone belong to their requests: {"request": ..., "response": ...}'
+_ABOUT = frozenset(
+    (
+        *("annotations", "reasoning_signature", "status", "phase", "timestamp", "created_at", "model", "type", "kind"),
+        *("uuid", "metadata", "stop_reason", "usage", OTHER_CHOICES),
+    )
+)
+"""Fields of a message that are about it, and not what it says."""
 OF_THE_WHOLE = (_NO_CALL, _NO_QUESTION)
 """Warnings that are about a whole conversation, and mean nothing of a part."""
 
@@ -230,14 +237,21 @@ def row_sample(
     own = fields_of(beside)
     others = {name: value for name, value in columns.items() if name not in KEPT}
     hidden = {
-        **columns,
+        **{name: value for name, value in columns.items() if name not in KEPT or name == "results"},
         "fields": {name: own[name] for name in own if name not in KEPT},
         "metadata": beside.get("metadata"),
     }
-    lost = unread_messages({**hidden, **_extras(messages)}, messages)
-    named = {warning.where for warning in lost}
-    lost += (one for one in foreign_columns(others) if meaning(one.where or "") or one.where not in named)
-    warnings = [*row.warnings, *unpaired(messages), *lost]
+    warned = {(warning.where or "").rpartition(".")[2] for warning in row.warnings}
+    extras = {} if "extra" in warned else _extras(messages, warned)  # messages that a reader made have been looked at
+    unread = unread_messages({**hidden, **extras}, messages)
+    texts = [message.text for message in messages]
+    again = {name for name, value in others.items() if meaning(name) in ("input", "response") and value in texts}
+    meant = foreign_columns({name: value for name, value in others.items() if name not in again})
+    renamed = {one.where for one in meant if meaning(one.where or "")}
+    unread = [one for one in unread if one.where not in renamed]
+    named = {one.where for one in unread}
+    warnings = [*row.warnings, *unpaired(messages), *unread, *(one for one in meant if one.where not in named)]
+    warnings += unread_texts(others, messages)
     trace = Trace(id=identity, messages=messages, tools=tools, warnings=warnings)
     return sample_of(identity, {**beside, "fields": {**columns, **own}, **known, "trace": trace})
 
@@ -246,37 +260,49 @@ def _unread(
     messages: Sequence[Message], extra: JsonObject, trace: Mapping[str, object], known: Mapping[str, object], row: Found
 ) -> list[TraceWarning]:
     """Warnings of messages and tool calls that stand beside the conversation, where the reader does not warn itself."""
-    told = {(warning.where or "").rpartition(".")[2] for warning in row.warnings}
-    rest = {name: value for name, value in extra.items() if name not in told} if told else dict(extra)
+    places = [warning.where for warning in row.warnings if warning.where]
+    rest = {name: value for name, value in extra.items() if name not in places} if places else dict(extra)
+    named = [*unread_references(rest), *unread_texts(rest, messages)]
     rest |= cast("JsonObject", {name: known[name] for name in ("fields", "metadata") if name in known})
-    rest |= _extras(messages, told)
+    rest |= _extras(messages, {place.rpartition(".")[2] for place in places if "." in place})
     if not rest:
-        return []
+        return named
     children = cast("Sequence[Trace]", trace.get("children", ()))
-    return [*unread_references(extra), *unread_messages(rest, [*messages, *_of_children(children)])]
+    return [*named, *unread_messages(rest, [*messages, *_of_children(children)])]
 
 
-def _extras(messages: Sequence[Message], told: Collection[str] = ()) -> JsonObject:
-    """What is left of each message, its parts and its calls, as messages of their own."""
+def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
+    """What is left of each message, its parts and its calls, as messages of their own.
+
+    Of a message that says nothing otherwise, every text that is left counts as what it says.
+    """
     left: JsonObject = {}
     for at, message in enumerate(messages):
         extras = [message.extra] if message.extra else []
-        if isinstance(message, AIMessage):
-            extras += [call.extra for call in message.tool_calls if call.extra]
+        calls = message.tool_calls if isinstance(message, AIMessage) else ()
+        extras += [call.extra for call in calls if call.extra]
         if not isinstance(message.content, str):
             extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
         if extras:
-            left[f"messages[{at}].extra"] = [{"role": message.role, **_untold(extra, told)} for extra in extras]
+            kept = [{"role": message.role, **_without_warned(extra, warned)} for extra in extras]
+            if message.content == "" and not calls:
+                kept += [{"role": message.role, "content": text} for text in _texts_of(message.extra)]
+            left[f"messages[{at}].extra"] = cast("JsonValue", kept)
     return left
 
 
-def _untold(extra: JsonObject, told: Collection[str]) -> JsonObject:
+def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
     """What is left of a message, without what has a warning, as other choices always have."""
     return {
-        name: _untold(value, ()) if isinstance(value, dict) else value
+        name: _without_warned(value, ()) if isinstance(value, dict) else value
         for name, value in extra.items()
-        if name != OTHER_CHOICES and name not in told
+        if name != OTHER_CHOICES and name not in warned
     }
+
+
+def _texts_of(extra: JsonObject) -> list[str]:
+    """The texts among what is left of a message, apart from those that are about it."""
+    return [value for name, value in extra.items() if isinstance(value, str) and name not in _ABOUT]
 
 
 def _of_children(children: Iterable[Trace]) -> Iterator[Message]:

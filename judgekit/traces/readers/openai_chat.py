@@ -152,8 +152,8 @@ def _answer(row: Found, last: Message) -> AIMessage | None:
     """The answer that a row of a data set has beside its messages, as a text."""
     name = next((name for name in RESPONSES if name in row), "")
     text = row.peek(name)
-    if last.role == "assistant" or not isinstance(text, str):
-        return None
+    if last.role == "assistant" or not isinstance(text, str) or text.lstrip().startswith(("{", "[{")):
+        return None  # JSON may be a response, or an error: it stays with a warning
     row.take(name)
     return AIMessage(text)
 

@@ -3,7 +3,8 @@
 {"input": "Where is my order?", "response": "On its way.", "expected_output": "It is on its way.", "label": "shipping"}
 """
 
-from contextlib import suppress
+import re
+from contextlib import nullcontext, suppress
 
 from pydantic import JsonValue
 
@@ -20,6 +21,7 @@ from judgekit.traces.unread import RESPONSES, meaning
 
 _CONVERSATIONS = ("messages", "trace", "user_input")
 _KNOWN = {*KEPT, *References.__annotations__} - {"fields", "group", "domain", "metadata", "results"}
+_PYTHON = re.compile(r"\s*(\[\s*)?\{'\w+':")
 _SUFFICIENT = ("prediction", "ranking", "fields", "results", *MEASURED)
 """Columns that can be scored without a conversation."""
 
@@ -51,8 +53,8 @@ class RowsReader:
         names = {meaning(name) or name for name in record}
         if record.get("model") is not None and names.isdisjoint(RESPONSES):
             names.discard("input")  # a request to a model
-        known = not _KNOWN.isdisjoint(names) or isinstance(record.get("results"), list)
-        answered = isinstance(record.get("response"), str | int | float)
+        known = not _KNOWN.isdisjoint(names) or _are_scores(record.get("results"))
+        answered = isinstance(record.get("response"), str | int | float) and record.get("done") is not False  # a piece
         return known or answered or ("input" in names and not names.isdisjoint(RESPONSES))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
@@ -74,6 +76,12 @@ class RowsReader:
         return sample
 
 
+def _are_scores(results: JsonValue) -> bool:
+    """Whether results are scores, which are measured without a conversation."""
+    found = results if isinstance(results, list) else [None]
+    return all(isinstance(one, int | float) or (isinstance(one, dict) and "score" in one) for one in found)
+
+
 def _response(row: Found) -> str:
     """The name of the column with the response."""
     found = {name: as_text(row.peek(name)) for name in RESPONSES if name in row}
@@ -87,26 +95,30 @@ def _response(row: Found) -> str:
 
 def _payload(row: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
     """What was asked or answered: messages in the format of any provider, or a text, which may hold these as JSON."""
-    value = row.peek(name)
+    value = row.take(name)
     if value is None:
         return Payload()
-    text = only_text(value)
+    opened = parsed(value)
+    text = only_text(opened if kind is HumanMessage else value)  # an answer that is JSON text may be meant as it is
     if text is not None:
         row.warn(ONE_TEXT, name)
-    elif isinstance(value, str):
-        text = value
-        with suppress(TraceError):  # a text that only looks like messages
-            if (payload := messages_in(parsed(value), row, name, kind)) is not None and payload.messages:
+        return Payload((kind(text),))
+    with suppress(TraceError) if isinstance(value, str) else nullcontext():  # a text that only looks like messages
+        payload = messages_in(opened, row, name, kind)
+        if payload is not None and _answers(payload, kind):
+            if isinstance(value, str):
                 row.warn("JSON text that holds messages, read as these", name)
-                row.take(name)
-                return payload
-    elif (payload := messages_in(value, row, name, kind)) is not None and payload.messages:
-        row.take(name)
-        return payload
-    elif isinstance(value, dict | list):
+            return payload
+    if isinstance(value, dict | list):
         row.warn("neither a text nor messages, read as its JSON", name)
-    row.take(name)
-    return Payload((kind(as_text(value) if text is None else text),))
+    elif isinstance(value, str) and _PYTHON.match(value):
+        row.warn("the text that Python prints of a list or an object, read as it is; write JSON instead", name)
+    return Payload((kind(as_text(value)),))
+
+
+def _answers(payload: Payload, kind: type[HumanMessage | AIMessage]) -> bool:
+    """Whether there are messages, and among those of an answer one that is not the user's."""
+    return any(kind is HumanMessage or not isinstance(message, HumanMessage) for message in payload.messages)
 
 
 def _must_suffice(sample: Sample, row: JsonObject) -> None:
@@ -122,12 +134,13 @@ def _must_suffice(sample: Sample, row: JsonObject) -> None:
         "response": answered,
         "reference": answered or any(row.get(name) is not None for name in _KNOWN),
     }
-    renamed = {theirs: ours for theirs in fields if not there.get(ours := meaning(theirs) or "", True)}
+    theirs = {meaning(name): name for name in reversed(fields)}  # the first of several
+    renamed = {theirs[ours]: ours for ours, found in there.items() if not found and ours in theirs}
     if renamed:
         lacking = " and no ".join(dict.fromkeys(renamed.values()))
         if "input" in renamed.values() and "input" in row:  # which is blank
             renamed["input"] = "context"
-        columns = " ".join(f"--column {theirs}={ours}" for theirs, ours in renamed.items())
+        columns = " ".join(f"--column {name}={ours}" for name, ours in renamed.items())
         raise TraceError(f"no {lacking} in this row; if it has another name: {columns}")
     lost = [one for one in sample.trace.warnings if one.where in fields and one.where not in KEPT]
     if not messages and (lost or all(row.get(name) is None for name in _SUFFICIENT)):

