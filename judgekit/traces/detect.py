@@ -55,11 +55,12 @@ def detect(value: JsonValue) -> Reader:
 
 def _way_out(value: JsonValue) -> str:
     """What may make a record readable: a field with its messages, or with the records."""
-    for name, held in value.items() if isinstance(value, dict) else ():
+    record = value if isinstance(value, dict) else {}
+    for name, held in record.items():
         first = first_of(held) if isinstance(held, list) else None
         if isinstance(first, dict) and "role" in first and name != "messages":
             return f"; if {name!r} holds the conversation: --column {name}=messages"
-        if isinstance(first, dict) and len(value) == 1:
+        if isinstance(first, dict) and len(record) == 1:
             return f"; if {name!r} holds the records: jq -c '.{name}[]' FILE > records.jsonl"
     return ""
 

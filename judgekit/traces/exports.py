@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError, number_of
 from judgekit.traces.message import JsonObject
+from judgekit.traces.trace import Trace
 
 _LISTS = ("data", "events", "items", "results")
 _CURSORS = ("next_cursor", "nextCursor", "cursor", "next", "next_page_token", "nextPageToken")
@@ -23,6 +24,8 @@ _PARENTS = (
 _SESSIONS = ("session_id", "sessionId", "thread_id", "threadId", "conversation_id", "conversationId")
 _WITHIN = ("metadata", "context")
 """Objects of a record that may say to which trace it belongs."""
+_COMPARED = 1_000
+_START, _ENDS = 2, 20
 MORE_PAGES = "the next page is not in this file"
 
 
@@ -129,6 +132,34 @@ def must_be_whole(records: Iterable[JsonValue | TraceError]) -> str | None:
         f"{sum(shared.values()):,} records share a session with another and count as independent samples; "
         f"if they are turns of one conversation, write it as one record, else --column {name}=group"
     )
+
+
+class Histories:
+    """Notices conversations that begin with all of an earlier one, as a log of every call to a model holds them."""
+
+    def __init__(self) -> None:
+        self._latest: dict[int, dict[tuple[int, int], None]] = {}
+        self._repeated = 0
+
+    def add(self, trace: Trace) -> None:
+        """Compares a conversation with earlier ones that begin like it, by their last messages."""
+        messages = trace.messages
+        if len(messages) < _START or not any(message.role == "assistant" for message in messages):
+            return
+        ends = self._latest.setdefault(hash(tuple(message.text for message in messages[:_START])), {})
+        self._repeated += any(size < len(messages) and hash(messages[size - 1].text) == end for size, end in ends)
+        ends[len(messages), hash(messages[-1].text)] = None
+        for latest, most in ((ends, _ENDS), (self._latest, _COMPARED)):
+            if len(latest) > most:
+                del latest[next(iter(latest))]
+
+    def repeated(self) -> Iterator[TraceError]:
+        """What to know once all have been added."""
+        if self._repeated:
+            yield TraceError(
+                f"{number_of(self._repeated, 'conversation')} begin with all of an earlier one, and each counts as a "
+                "sample; keep the longest of each if these are calls of one conversation"
+            )
 
 
 def _first(record: JsonObject, names: Sequence[str]) -> tuple[str, str] | None:

@@ -16,6 +16,7 @@ from judgekit.traces.columns import ROWS_LOOKED_AT, Columns
 from judgekit.traces.detect import detect, reader_of
 from judgekit.traces.exports import (
     MORE_PAGES,
+    Histories,
     must_be_no_frame,
     must_be_one_conversation,
     must_be_whole,
@@ -128,15 +129,17 @@ class Recordings:
         """
         joiner = self._joiner
         self._wanted = wanted if wanted is not None and joiner is None else _all
+        histories = Histories()
         with closing(self._found):  # an error that is raised would else hold the file open for as long as it lives
             for number, found in chain((_Found(None, notice) for notice in self._notices), self._found):
                 if isinstance(found, TraceError):
                     _report(found, on_error)
                 elif found is not None and number is not None:
+                    histories.add(found.trace)
                     sample = found if joiner is None else joiner.join(found)
                     if wanted is None or wanted(number):
                         yield number, sample
-        for problem in self._joiner.misfits() if self._joiner else ():
+        for problem in chain(histories.repeated(), self._joiner.misfits() if self._joiner else ()):
             _report(problem, on_error)
 
     def _of(self, file: File, before: int) -> Iterator[_Found]:

@@ -144,6 +144,18 @@ def test_records_that_share_a_session_are_read_with_a_notice(tmp_path, record, n
     assert list(read(path, on_error="raise"))
 
 
+def test_a_log_of_every_call_of_a_conversation_is_read_with_a_notice(tmp_path):
+    path = tmp_path / "a.jsonl"
+    said = [{"role": ("user", "assistant")[at % 2], "content": f"m{at}"} for at in range(6)]
+    other = [{"role": "user", "content": "m0"}, {"role": "assistant", "content": "another answer"}]
+    rows = [said[:2], other, said[:4], said, said[:2], [{"role": "user", "content": "m0"}]]
+    path.write_text("\n".join(json.dumps({"messages": row}) for row in rows))
+    told: list[TraceError] = []
+    assert len(list(read(path, on_error=told.append))) == 6
+    [error] = told
+    assert error.found.startswith("2 conversations begin with all of an earlier one, and each counts as a sample; ")
+
+
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
 @pytest.mark.parametrize("field", ["conversation_id", "trace_id"])
 def test_messages_of_several_conversations_in_one_list_are_refused(tmp_path, name, field):
