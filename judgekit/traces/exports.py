@@ -149,9 +149,10 @@ class Histories:
         ends = self._latest.setdefault(hash(tuple(message.text for message in messages[:_START])), {})
         self._repeated += any(size < len(messages) and hash(messages[size - 1].text) == end for size, end in ends)
         ends[len(messages), hash(messages[-1].text)] = None
-        for latest, most in ((ends, _ENDS), (self._latest, _COMPARED)):
-            if len(latest) > most:
-                del latest[next(iter(latest))]
+        if len(ends) > _ENDS:
+            del ends[next(iter(ends))]
+        if len(self._latest) > _COMPARED:
+            del self._latest[next(iter(self._latest))]
 
     def repeated(self) -> Iterator[TraceError]:
         """What to know once all have been added."""
