@@ -135,7 +135,7 @@ def test_a_stream_in_lines_is_one_conversation(tmp_path, no_question):
     assert last == no_question
     assert [warning.found for warning in found] == [
         "an error: 'a model is deprecated'",
-        "1 earlier states of items that were updated, left out",
+        "earlier states of items that were updated, left out, found 1",
     ]
 
 
@@ -159,7 +159,7 @@ def test_the_threads_of_a_file_are_conversations_and_a_resumed_one_goes_on(tmp_p
         ("b", ["3"]),
     ]
     assert (first.trace.usage, second.trace.usage.output_tokens) == (None, 5)
-    assert first.trace.warnings[0].found == "token counts of 2 turns, which may include those before, kept in extra"
+    assert first.trace.warnings[0].found == "token counts of turns, which may include those before, kept in extra, found 2"
     assert first.trace.extra["rows"][1] == {"type": "turn.completed", "usage": USAGE}
 
 

@@ -774,7 +774,7 @@ def test_usage_that_is_told_again_in_each_chunk_counts_once_and_nothing_is_forgo
 
 def test_a_stream_that_is_not_whole_says_so(no_question):
     stream = [*STREAM[:-2], chunk(None, error={"message": "x"})]
-    expected = ["the stream breaks off before the response ends", "the response tells an error: {'message': 'x'}"]
+    expected = ["the stream breaks off before the response ends", "the response reports an error: {'message': 'x'}"]
     pair = {"request": {"messages": [HI]}, "response": stream}
     for document, reader, unasked in ((stream, CHUNKS, [no_question.found]), (pair, READER, [])):
         [sample] = samples_of(document, reader)
@@ -1110,5 +1110,5 @@ def test_several_responses_in_the_chunks_of_one_pair_are_told():
     both = [*STREAM, *({**one, "id": "b"} for one in STREAM)]
     samples = samples_of({"request": {"messages": [HI]}, "response": both})
     assert [told(sample) for sample in samples] == [
-        ["its chunks stand in one list with those of 1 more, each of which is a sample"]
+        ["its chunks stand in one list with those of other responses, each of which is a sample, found 1"]
     ] * 2

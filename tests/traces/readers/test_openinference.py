@@ -136,9 +136,9 @@ def test_recordings_of_others_are_read_whole(shared_data):
         assert not trace.children
         told = {
             "smolagents_live_spans": ["a tool result that answers no call before it"],  # its observations are text
-            "openinference_live_spans": ["calls of a model that repeat nothing of what was said before: 1"],
+            "openinference_live_spans": ["calls of a model that repeat nothing of what was said before, found 1"],
         }
-        assert [one.found.split(";")[0] for one in trace.warnings] == told.get(path.stem, [])
+        assert [one.found.split(":")[0] for one in trace.warnings] == told.get(path.stem, [])
         assert all(one.is_error is not True for one in trace.messages if one.role == "tool")
 
 
