@@ -119,6 +119,17 @@ def test_references_that_reach_tasks_of_different_groups_are_told(join):
     assert met == ["1 references met samples of different groups by 'id': '18'"]
 
 
+def test_references_by_a_metadata_key_may_reach_several_groups(join):
+    rows = [row(identity, group=identity, metadata={"task_id": 7}) for identity in "ab"]
+    samples, met = join(rows, [{"task_id": 7, "reference": "r"}])
+    assert ([sample.reference for sample in samples], met) == (["r", "r"], [])
+
+
+def test_warnings_of_rows_are_counted(join):
+    _, met = join([row("a"), row("b")], [{"id": identity, "reference": {"text": "r"}} for identity in "ab"])
+    assert met == ["reference: an object with one text, read as that text (2 times)"]
+
+
 @pytest.mark.parametrize("key", [{"id": "a"}, {"input": "Hi"}, {"id": "a", "input": "Hi"}])
 def test_beside_an_id_or_an_input_other_columns_are_fields_of_the_sample(join, key):
     references = [{"task": 1, **key, "reference": "r", "refrence": "x", "fields": {"f": 2}, "task_time": 3}]

@@ -457,6 +457,18 @@ TITLE = SystemMessage("Find a title")
             [["u:Weather?", "u:And tomorrow?", "a:12C"]],
             [AGAIN],
         ),
+        "the answer of another agent": (
+            [model(U, to=A, **WITHIN), RAN, model(U, D3, to=DONE, **WITHIN)],
+            ["u:Weather?", "a:It rains", "a:12C"],
+            [ASKED],
+            [AGAIN],
+        ),
+        "another question under other instructions": (
+            [model(S, U, to=A, **WITHIN), RAN, model(TITLE, U2, to=DONE, **WITHIN)],
+            ["s:Be brief", *ASKED],
+            [["s:Find a title", "u:And tomorrow?", "a:12C"]],
+            [],
+        ),
         "at the same time": (
             [model(U, to=A, lasts=5, **WITHIN), model(U, to=B, lasts=5, **WITHIN)],
             ["u:Weather?", "a:g"],

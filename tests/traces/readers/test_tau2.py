@@ -285,6 +285,18 @@ def test_in_a_run_without_a_user_all_calls_are_the_agents(info, no_question, for
     assert forgotten(READER, document) == []
 
 
+@pytest.mark.parametrize("name", ["llm_agent_solo", "dummy_user"])
+@pytest.mark.parametrize(
+    "messages",
+    [[*HI, *SOLO["simulations"][0]["messages"]], [{"role": "assistant", "content": "Done", "turn_idx": 0}]],
+    ids=["a message of the user", "no calls"],
+)
+def test_a_run_is_known_by_its_names_to_have_no_user(name, messages):
+    info = {"agent_info" if name.startswith("llm") else "user_info": {"implementation": name}}
+    document = {**SOLO, "info": info, "simulations": [{**SOLO["simulations"][0], "messages": messages}]}
+    assert {one.requestor for one in sample_of(document).reference_tool_calls} == {"assistant"}
+
+
 def test_a_user_who_is_there_makes_calls_and_so_does_one_who_never_came_to_speak():
     greeting = {"role": "assistant", "content": "How can I help?", "turn_idx": 0}
     for messages in ([greeting], [greeting, *HI, *SOLO["simulations"][0]["messages"]]):
