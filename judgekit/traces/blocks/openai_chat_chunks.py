@@ -57,9 +57,7 @@ def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
             raise TraceError(f"[{number}]: expected a chunk, found {shortened(chunk)}")
         identity = _id(chunk)
         ends = _ending(chunk)
-        goes_on = (
-            last in under_way and uses[last] == 1 and under_way[last][1].isdisjoint(map(_index, _choices(chunk)))
-        )
+        goes_on = last in under_way and uses[last] == 1 and under_way[last][1].isdisjoint(map(_index, _choices(chunk)))
         # Groq gives the end of all its responses one id.
         is_next = uses[identity] == 1 or (identity not in under_way and bool(ends) and not _speaking(chunk))
         if identity and not (goes_on and is_next):

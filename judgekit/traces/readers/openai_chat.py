@@ -62,7 +62,9 @@ class OpenAIChatReader:
             if "streamed_ids" in row:
                 row.warn("chunks with an id each, read as one response; several that were streamed at once are mixed")
             if others := response.count("streamed_with"):
-                response.warn(f"its chunks stand in one list with those of other responses, each of which is a sample, found {others}")
+                response.warn(
+                    f"its chunks stand in one list with those of other responses, each of which is a sample, found {others}"
+                )
             said = _reply(response)
             messages, identity = with_reply(messages, [said], row), said.id
         elif request is row and messages and (text := _answer(row, messages[-1])) is not None:

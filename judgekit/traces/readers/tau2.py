@@ -93,7 +93,9 @@ class Tau2Reader:
         given = row.object("task")
         instead = "the checked actions are the expected calls" if checked else "the expected calls are unknown"
         if doubted:
-            whose = "the checked actions differ from the task's" if checked else "the file holds tasks of another version"
+            whose = (
+                "the checked actions differ from the task's" if checked else "the file holds tasks of another version"
+            )
             row.warn(f"{whose}; the task is kept in extra, and {instead}", "task")
         elif given is None and task_id is not None:
             row.warn(f"no task {task_id!r}; {instead}", "tasks")

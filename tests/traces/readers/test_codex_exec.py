@@ -171,7 +171,9 @@ def test_the_threads_of_a_file_are_conversations_and_a_resumed_one_goes_on(tmp_p
         ("b", ["3"]),
     ]
     assert (first.trace.usage, second.trace.usage.output_tokens) == (None, 5)
-    assert first.trace.warnings[0].found == "token counts of turns, which may include those before, kept in extra, found 2"
+    assert (
+        first.trace.warnings[0].found == "token counts of turns, which may include those before, kept in extra, found 2"
+    )
     assert first.trace.extra["rows"][1] == {"type": "turn.completed", "usage": USAGE}
 
 

@@ -408,9 +408,7 @@ def test_checks_say_what_was_expected_of_a_simulation_whose_task_is_not_in_the_f
     for document in ({**FILE, "tasks": [], "simulations": [simulation]}, simulation):
         sample = sample_of(document)
         assert [one.name for one in sample.reference_tool_calls] == ["f"]
-        assert "no task '4'; the checked actions are the expected calls" in [
-            one.found for one in sample.trace.warnings
-        ]
+        assert "no task '4'; the checked actions are the expected calls" in [one.found for one in sample.trace.warnings]
         assert forgotten(READER, document) == []
 
 
