@@ -207,6 +207,13 @@ def test_contents_that_fit_two_places_are_left_where_they_are():
     assert put_back(attributes, {"input": {"messages": texts * 2}}) is None
 
 
+def test_messages_that_a_span_has_itself_stay():
+    own, other = (json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}]) for text in "ab")
+    attributes = {"gen_ai.input.messages": own}
+    filled, _ = put_back(attributes, {"input": {"messages": [{"role": "user", "content": other}]}})
+    assert (filled["gen_ai.input.messages"], other in filled.values()) == (own, True)
+
+
 def test_the_session_that_a_log_record_names_is_that_of_its_span(tmp_path):
     left, logs = moved(openinference(SILENT))
     for log in logs:
