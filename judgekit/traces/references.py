@@ -136,6 +136,7 @@ class Joiner:
 
 
 def _task_of(sample: Sample) -> str | None:
-    """Return the id of the task whose trial a sample is, as readers name it: ``task#trial``, with a group of the task."""
+    """Return the id of the task whose trial a sample is: ``task#trial``, in a group that `group_of` names by the task."""
     task, _, trial = sample.id.rpartition("#")
-    return task if trial.isdecimal() and task and task in (sample.group or "") else None
+    is_trial = trial.isdecimal() and task and f" {sample.group}".endswith(f" {task}")
+    return task if is_trial else None

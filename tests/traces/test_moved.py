@@ -194,7 +194,7 @@ def test_log_records_without_their_spans_are_refused(tmp_path):
 def test_spans_without_their_log_records_are_refused_or_told(tmp_path):
     for spans in (openinference(SILENT), TRACELOOP):
         (sample,) = read(written(tmp_path / "spans.jsonl", moved(spans)[0]), on_error="raise")
-        assert any(re.search(r"without content: 2 of 2.*cat spans", one.found) for one in sample.trace.warnings)
+        assert any(re.search(r"without content, found 2 of 2: .*cat spans", one.found) for one in sample.trace.warnings)
     with pytest.raises(TraceError, match=r"holds no messages.*cat spans"):
         list(read(written(tmp_path / "spans.jsonl", moved(STRANDS)[0]), on_error="raise"))
 
@@ -205,6 +205,13 @@ def test_contents_that_fit_two_places_are_left_where_they_are():
     texts = [{"role": "user", "content": text} for text in ("{}", "b", "c")]
     assert put_back(attributes, {"input": {"messages": texts}}) is None
     assert put_back(attributes, {"input": {"messages": texts * 2}}) is None
+
+
+def test_messages_that_a_span_has_itself_stay():
+    own, other = (json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}]) for text in "ab")
+    attributes = {"gen_ai.input.messages": own}
+    filled, _ = put_back(attributes, {"input": {"messages": [{"role": "user", "content": other}]}})
+    assert (filled["gen_ai.input.messages"], other in filled.values()) == (own, True)
 
 
 def test_the_session_that_a_log_record_names_is_that_of_its_span(tmp_path):

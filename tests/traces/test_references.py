@@ -105,11 +105,29 @@ def test_references_by_the_id_of_a_task_reach_its_trials(join):
     assert met == ["2 references met no sample by 'id': 'b'; 'c'; samples have ids such as 'b#1', 'c#x', 'd'"]
 
 
+def test_references_by_the_id_of_a_task_reach_no_trial_of_another_task_or_version(join):
+    groups = {"1": "cohort 2017", "2": "airline 2 (another version)", "3": "airline 13", "4": "4 5f0c", "b": "a b"}
+    rows = [row(f"{task}#0", group=group) for task, group in groups.items()]
+    samples, _ = join(rows, [{"id": task, "reference": "r"} for task in groups])
+    assert [sample.reference for sample in samples] == [None, None, None, None, "r"]
+
+
 def test_references_that_reach_tasks_of_different_groups_are_told(join):
     rows = [row("18#0", group="airline 18"), row("18#0", group="retail 18"), row("18#1", group="retail 18")]
     samples, met = join(rows, [{"id": "18", "reference": "r"}])
     assert [sample.reference for sample in samples] == ["r", "r", "r"]
     assert met == ["1 references met samples of different groups by 'id': '18'"]
+
+
+def test_references_by_a_metadata_key_may_reach_several_groups(join):
+    rows = [row(identity, group=identity, metadata={"task_id": 7}) for identity in "ab"]
+    samples, met = join(rows, [{"task_id": 7, "reference": "r"}])
+    assert ([sample.reference for sample in samples], met) == (["r", "r"], [])
+
+
+def test_warnings_of_rows_are_counted(join):
+    _, met = join([row("a"), row("b")], [{"id": identity, "reference": {"text": "r"}} for identity in "ab"])
+    assert met == ["reference: an object with one text, read as that text (2 times)"]
 
 
 @pytest.mark.parametrize("key", [{"id": "a"}, {"input": "Hi"}, {"id": "a", "input": "Hi"}])

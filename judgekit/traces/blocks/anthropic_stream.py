@@ -51,7 +51,7 @@ def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWar
     Args:
         events: The events.
         where: Their path in the source.
-        warnings: Where to note that the stream breaks off, tells an error, or repeats itself.
+        warnings: Where to note that the stream breaks off, reports an error, or repeats itself.
 
     Raises:
         TraceError: As of `read_message`.
@@ -63,7 +63,7 @@ def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWar
     if streamed.repeated:
         found.warn(f"{streamed.repeated} events of the SDK, which repeat those of the API, are left out")
     for error in streamed.errors:
-        found.warn(f"the stream tells an error: {shortened(error)}")
+        found.warn(f"the stream reports an error: {shortened(error)}")
     if "stop_reason" not in found:
         found.warn("the stream breaks off before the response ends")
     return read_message(found)

@@ -41,7 +41,8 @@ def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
 
     Chunks belong together by their id, and one without an id to the chunk before it. An id whose response has ended is
     that of another response when more is said under it. Some servers give each chunk an id of its own: chunks in a row
-    whose ids do not come back are one response, up to its end, which keeps their ids in ``streamed_ids``.
+    whose ids do not come back are one response, up to its end, which keeps their ids in ``streamed_ids``. Behind the
+    end, a chunk without choices, as of usage, belongs to it too, and one with choices begins another response.
 
     Raises:
         TraceError: A chunk is no object, or none belongs to a response.
@@ -56,7 +57,7 @@ def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
             raise TraceError(f"[{number}]: expected a chunk, found {shortened(chunk)}")
         identity = _id(chunk)
         ends = _ending(chunk)
-        goes_on = last in under_way and uses[last] == 1 and ends.isdisjoint(under_way[last][1])
+        goes_on = last in under_way and uses[last] == 1 and under_way[last][1].isdisjoint(map(_index, _choices(chunk)))
         # Groq gives the end of all its responses one id.
         is_next = uses[identity] == 1 or (identity not in under_way and bool(ends) and not _speaking(chunk))
         if identity and not (goes_on and is_next):

@@ -23,7 +23,7 @@ def merged(steps: Sequence[Step]) -> dict[str, object]:
     results are made of them.
 
     Repeated messages are left out. What holds a value that the messages do not have is kept among the variants. A
-    warning tells of calls of models that may have been made, but say the same as others.
+    warning names calls of models that may have been made, but say the same as others.
 
     Args:
         steps: One for each span, in the order in which they began.
@@ -50,15 +50,17 @@ def merged(steps: Sequence[Step]) -> dict[str, object]:
         if level is levels.top:
             threads.add(alone[0], [message for tool in alone for message in tool.exchange()])
     call_ids = complete(threads.found, tools, levels, variants)
-    told = {
-        "say the same as one before, left out as if recorded twice: {}": threads.unsure,
-        "repeat nothing of what was said before: {}; if they are conversations of their own, give each a session.id": threads.apart,
-        "were asked the same as the one before and do not repeat its answer, read as if they followed it: {}; "
+    doubtful = {
+        "say the same as one before, left out as if recorded twice, found {}": threads.unsure,
+        "repeat nothing of what was said before, found {}: "
+        "if they are conversations of their own, give each a session.id": threads.apart,
+        "repeat the previous question without its answer; read as if they followed it, found {}: "
         "record the whole history": threads.joined,
-        "were asked the same as one before and do not repeat its answer, read as other tries: {}; the longest and last "
-        "is the conversation, the others are children; record the whole history": threads.again,
+        "repeat an earlier question without its answer; read as separate attempts, found {}: "
+        "the longest, or the last of the longest, is the conversation, the others are children; "
+        "record the whole history": threads.again,
     }
-    for found, calls in told.items():
+    for found, calls in doubtful.items():
         if calls:
             warning = TraceWarning(f"calls of a model that {found.format(len(calls))}")
             calls[0].span.found.warnings.append(warning)
@@ -66,8 +68,8 @@ def merged(steps: Sequence[Step]) -> dict[str, object]:
         one for thread in threads.found for one in thread.messages if isinstance(one, HumanMessage | SystemMessage)
     ]
     if empty := sum(not one.content and not getattr(one, "tool_calls", ()) for one in asked):
-        found = f"messages of the user and instructions without content: {empty} of {len(asked)}"
-        steps[0].span.found.warnings.append(TraceWarning(f"{found}; if it was moved into log records, {TOGETHER}"))
+        found = f"messages of the user and instructions without content, found {empty} of {len(asked)}"
+        steps[0].span.found.warnings.append(TraceWarning(f"{found}: if it was moved into log records, {TOGETHER}"))
     metadata = {"variants": variants.found} if variants.found else {}
     return {**_assembled(threads.found, levels, call_ids), "metadata": metadata}
 

@@ -146,6 +146,8 @@ class _Session:
     def _reply(self, group: Sequence[SessionRow]) -> list[Message]:
         """Each block of a reply has a row of its own, which repeats usage; the highest count is the whole."""
         found = [_message_of(row) for row in group]
+        if odd := next((message for message in found if message.peek("role") != "assistant"), None):
+            raise odd.unfit("role", "'assistant', as is the type of its row")
         blocks = [block for message in found for block in read_blocks(message)]
         whole = max(reversed(found), key=_output_tokens)
         others = [message for message in found if message is not whole]

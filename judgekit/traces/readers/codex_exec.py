@@ -137,7 +137,7 @@ class _Thread:
         if not messages:
             raise TraceError(f"holds no messages: {self._failure or 'no item is of the agent'}")
         if self._updates:
-            found = f"{self._updates} earlier states of items that were updated, left out"
+            found = f"earlier states of items that were updated, left out, found {self._updates}"
             self.warnings.append(TraceWarning(found))
         if self._open:
             self.warnings.append(TraceWarning("the last turn has no end: the stream breaks off"))
@@ -157,7 +157,7 @@ class _Thread:
         if len(self._counts) == 1:
             return read_usage(self._counts[0], "usage")
         if self._counts:
-            found = f"token counts of {len(self._counts)} turns, which may include those before, kept in extra"
+            found = f"token counts of turns, which may include those before, kept in extra, found {len(self._counts)}"
             self.warnings.append(TraceWarning(found))
         return None
 

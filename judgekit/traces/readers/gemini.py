@@ -138,7 +138,7 @@ def _responses(row: Found, record: JsonValue) -> list[Found]:
         chunks = row.objects("response")
         for chunk in chunks:
             if "error" in chunk:
-                chunk.warn(f"the stream tells an error: {shortened(chunk.peek('error'))}", "error")
+                chunk.warn(f"the stream reports an error: {shortened(chunk.peek('error'))}", "error")
         return chunks
     answer = answer_of(row, record, *ANSWERS)
     return [] if answer is None else [answer]

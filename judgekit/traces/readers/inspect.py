@@ -14,7 +14,7 @@ from judgekit.errors import TraceError
 from judgekit.traces.blocks.inspect import are_messages, read_messages, read_usage
 from judgekit.traces.blocks.openai_chat import read_tools
 from judgekit.traces.found import Found
-from judgekit.traces.known import KNOWN, as_text, fields_of, known_of, sample_of
+from judgekit.traces.known import KEPT, KNOWN, as_text, fields_of, known_of, sample_of
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.readers.foreign import first_of, group_of, items, sample_from, unpaired
 from judgekit.traces.sample import Sample
@@ -234,18 +234,19 @@ def _known(sample: Found, identity: str | None) -> dict[str, object]:
         known["reference"] = targets[0] if len(targets) == 1 else targets
     metadata = sample.object("metadata") or Found({})
     for name in metadata:
-        if name in _IN_METADATA and not (targets and name in _TARGETS) and _fits(name, metadata):
+        if name in _IN_METADATA and not (targets and name in _TARGETS) and _fits(name, metadata, known):
             known[name] = metadata.take(name)
     known = known_of(known, sample.warnings)
-    if (choices := sample.peek("choices")) and "fields" not in sample:
-        sample.take("choices")
-        known["fields"] = {"choices": choices, **fields_of(known)}
-    return {**known, "metadata": metadata.leftover()}
+    beside = known_of({name: sample.take(name) for name in ("fields", *KEPT) if name in sample}, sample.warnings)
+    choices: JsonObject = {"choices": sample.take("choices")} if sample.peek("choices") else {}
+    fields = {**fields_of(beside), **fields_of(known), **choices}
+    return {**beside, **known, "fields": fields, "metadata": metadata.leftover()}
 
 
-def _fits(name: str, metadata: Found) -> bool:
+def _fits(name: str, metadata: Found, known: JsonObject) -> bool:
+    """Return whether a field of the metadata can be taken over beside what is known already."""
     try:
-        sample_of("", known_of({name: metadata.peek(name)}, []))
+        sample_of("", known_of({**known, name: metadata.peek(name)}, []))
     except TraceError as error:
         metadata.warn(f"kept as it stands, not taken over: {error.found}")
         return False

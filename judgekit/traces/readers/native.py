@@ -61,6 +61,7 @@ _BLOCKS = frozenset(
 """Types of the blocks that a message's content consists of."""
 _ASIDE = ("EVALUATOR", "GUARDRAIL", "RERANKER")
 """Kinds of spans in which models may be called, but not in the conversation."""
+_HANDOFF = "handoff to "
 _NUMBER = re.compile(r"_\d+$")
 """Older versions of MLflow number spans of one name."""
 
@@ -201,9 +202,7 @@ def steps_of(
         elif id(span) in models:
             steps.append(models[id(span)])
         elif kind(span) == "TOOL":
-            # The Agents SDK of OpenAI traces a handoff beside the call that a model made for it, under another name.
-            known = bool(called) and span.name.startswith("handoff to ") and "tool.name" not in span.attributes
-            steps.append(Step(span) if known else _tool_step(span, called, values))
+            steps.append(Step(span) if _is_handoff_of(span, called) else _tool_step(span, called, values))
         else:
             named = span.attributes.peek("agent.name")
             name = named if isinstance(named, str) else span.name or None
@@ -215,6 +214,21 @@ def steps_of(
                 step.asked, step.answered = exchanged(asked, answered, tools)
             steps.append(step)
     return steps, list({json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for tool in tools}.values())
+
+
+def _is_handoff_of(span: Span, called: Collection[str]) -> bool:
+    """Return whether a span is a handoff that a model called under another name.
+
+    The Agents SDK of OpenAI traces a handoff beside that call, which is ``transfer_to_billing_desk`` if it is not renamed.
+    """
+    agent = _plain(span.name.removeprefix(_HANDOFF))
+    if not span.name.startswith(_HANDOFF) or not agent or "tool.name" in span.attributes:
+        return False
+    return any(name.startswith("transfer") or agent in name for name in map(_plain, called))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", "_", name.casefold())
 
 
 def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> Step:

@@ -62,7 +62,9 @@ class OpenAIChatReader:
             if "streamed_ids" in row:
                 row.warn("chunks with an id each, read as one response; several that were streamed at once are mixed")
             if others := response.count("streamed_with"):
-                response.warn(f"its chunks stand in one list with those of {others} more, each of which is a sample")
+                response.warn(
+                    f"its chunks stand in one list with those of other responses, each of which is a sample, found {others}"
+                )
             said = _reply(response)
             messages, identity = with_reply(messages, [said], row), said.id
         elif request is row and messages and (text := _answer(row, messages[-1])) is not None:
@@ -168,7 +170,7 @@ def _reply(response: Found) -> Message:
     if choice.take("breaks_off"):
         choice.warn("the stream breaks off before the response ends")
     if "error" in response:
-        response.warn(f"the response tells an error: {shortened(response.peek('error'))}", "error")
+        response.warn(f"the response reports an error: {shortened(response.peek('error'))}", "error")
     about = {
         "model": response.text("model"),
         "finish_reason": choice.text("finish_reason"),

@@ -32,7 +32,8 @@ class Tau2Reader:
 
     The benchmark checks a simulation for all actions of its task, or for none. Where the checks name other actions, the
     file holds another version of the task: the expected calls are those of the checks, and the task stays in ``extra``.
-    In such a file, a simulation that was not checked has references only if a checked trial confirms its task.
+    In such a file, a simulation that was not checked has references only if checked trials of its task agree with it and
+    none disagrees.
     """
 
     name = "tau2"
@@ -90,12 +91,14 @@ class Tau2Reader:
         if not messages:
             raise TraceError("holds no messages")
         given = row.object("task")
-        instead = "the calls that were checked are expected" if checked else "what was expected is unknown"
+        instead = "the checked actions are the expected calls" if checked else "the expected calls are unknown"
         if doubted:
-            whose = "this simulation was" if checked else "others of the file were"
-            row.warn(f"{whose} checked for other calls than the task names; it stays in extra, and {instead}", "task")
+            whose = (
+                "the checked actions differ from the task's" if checked else "the file holds tasks of another version"
+            )
+            row.warn(f"{whose}; the task is kept in extra, and {instead}", "task")
         elif given is None and task_id is not None:
-            row.warn(f"no task {task_id!r}, so that {instead}", "tasks")
+            row.warn(f"no task {task_id!r}; {instead}", "tasks")
         task = Found({}) if doubted or given is None else given
         task.take("id")
         criteria = task.object("evaluation_criteria") or Found({})
@@ -121,7 +124,7 @@ class Tau2Reader:
         domain, beside = environment.text("domain_name"), row.peek("domain")
         within = domain or (beside if isinstance(beside, str) else None)
         if task_id is not None and not within:
-            row.warn(f"no domain, so that task {task_id!r} of any other domain would be of the same group", "info")
+            row.warn(f"no domain given: task {task_id!r} of another domain would fall into the same group", "info")
         group = group_of(task_id, within)
         if group and doubted:
             group += " (another version)"

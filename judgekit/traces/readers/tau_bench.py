@@ -13,7 +13,7 @@ from judgekit.traces.blocks.openai_chat import read_messages
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.found import Found
 from judgekit.traces.message import JsonObject
-from judgekit.traces.readers.foreign import first_of, items, sample_from
+from judgekit.traces.readers.foreign import first_of, group_of, items, sample_from
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
@@ -23,7 +23,7 @@ class TauBenchReader:
 
     A task's actions are the expected calls, the rest of it stands in the sample's metadata. The reward is a label: it
     compares the state of the database, and so says nothing of single calls. Files do not name their domain, and ids of
-    tasks start at 0 in each, so that a group is named by the id and a hash of the task.
+    tasks start at 0 in each, so that a group is named by a hash of the task and the id.
     """
 
     name = "tau-bench"
@@ -49,11 +49,11 @@ class TauBenchReader:
         if not messages:
             raise TraceError("holds no messages")
         info = row.object("info") or Found({})
-        group = task_id
+        content = None
         if "task" in info:
-            group += " " + hashlib.sha256(canonical_json(info.peek("task")).encode()).hexdigest()[:8]
+            content = hashlib.sha256(canonical_json(info.peek("task")).encode()).hexdigest()[:8]
         else:
-            row.warn(f"no task, so that task {task_id!r} of any other domain would be of the same group", "info")
+            row.warn(f"no domain given: task {task_id!r} of another domain would fall into the same group", "info")
         task = info.object("task") or Found({})
         expected = None if "actions" not in task else [_action(action) for action in task.objects("actions")]
         reward = row.number("reward")
@@ -63,7 +63,7 @@ class TauBenchReader:
         }
         known = {
             "reference_tool_calls": expected,
-            "group": group,
+            "group": group_of(task_id, content),
             "metadata": {"task_id": task_id, "task": task.leftover()},
         }
         return sample_from(row, index, trace, identity=task_id if trial is None else f"{task_id}#{trial}", **known)

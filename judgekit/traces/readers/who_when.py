@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.traces.blocks.openai_chat import read_message
 from judgekit.traces.found import Found
+from judgekit.traces.known import as_text
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.readers.foreign import first_of, items, sample_from
 from judgekit.traces.sample import Sample
@@ -64,8 +65,9 @@ class WhoWhenReader:
             messages.insert(0, HumanMessage(question))
         if "system_prompt" in row:
             row.warn("the instructions of each agent stand in extra", "system_prompt")
-        truth = row.text("ground_truth", "groundtruth")
-        known = {} if truth is None else {"reference": truth}
+        name = "ground_truth" if row.peek("ground_truth") is not None else "groundtruth"
+        truth = row.number(name) if isinstance(row.peek(name), int | float) else row.text(name)
+        known = {} if truth is None else {"reference": as_text(truth)}
         trace = {"messages": messages, "labels": _labels(row)}
         return sample_from(row, index, trace, identity=row.identity("question_ID"), **known)
 

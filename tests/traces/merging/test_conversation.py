@@ -259,7 +259,7 @@ def test_what_may_be_a_repetition_is_told(steps: list, expected: list[Message], 
     assert said(made.messages) == said(expected)
     assert made.children == ()
     told = [one.found for one in warnings if "say the same" in one.found]
-    assert [one.rpartition(": ")[2] for one in told] == ([] if warned is None else [str(warned)])
+    assert [one.rpartition(", found ")[2] for one in told] == ([] if warned is None else [str(warned)])
 
 
 def test_a_span_that_says_the_call_did_not_fail_says_it_of_the_result() -> None:
@@ -334,8 +334,8 @@ def test_calls_that_have_nothing_in_common_are_told():
     warnings: list[TraceWarning] = []
     made = trace(model(U, to=DONE), model(U2, to=DONE2), model(U, DONE, to=OK), warnings=warnings)
     assert said(made.messages)[:4] == ["u:Weather?", "a:12C", "u:And tomorrow?", "a:13C"]
-    assert [one.found.split(";")[0] for one in warnings] == [
-        "calls of a model that repeat nothing of what was said before: 1"
+    assert [one.found.split(":")[0] for one in warnings] == [
+        "calls of a model that repeat nothing of what was said before, found 1"
     ]
     warnings.clear()
     trace(model(U, to=A), model(U, A, R, to=DONE), model(R, to=DONE2), warnings=warnings)
@@ -402,13 +402,13 @@ def test_of_later_turns_too_only_the_question_may_be_recorded() -> None:
     turn = (agent("helper", lasts=9), model(U2, to=B, **LATER), RAN2 | LATER, model(U2, to=D3, **LATER))
     made = trace(AGENT, model(U, to=A, **WITHIN), dict(RAN), model(U, to=DONE, **WITHIN), *turn, warnings=warnings)
     assert said(made.messages) == [*ANSWERED, "u:And tomorrow?", "a:g", "t:rain", "a:It rains"]
-    assert [one.found.split(";")[0] for one in warnings] == [
-        "calls of a model that repeat nothing of what was said before: 1"
+    assert [one.found.split(":")[0] for one in warnings] == [
+        "calls of a model that repeat nothing of what was said before, found 1"
     ]
 
 
-ASKED_SAME = "calls of a model that were asked the same as"
-JOINED, AGAIN = f"{ASKED_SAME} the one before", f"{ASKED_SAME} one before"
+JOINED = "calls of a model that repeat the previous question without its answer"
+AGAIN = "calls of a model that repeat an earlier question without its answer"
 TITLE = SystemMessage("Find a title")
 
 
@@ -457,6 +457,18 @@ TITLE = SystemMessage("Find a title")
             [["u:Weather?", "u:And tomorrow?", "a:12C"]],
             [AGAIN],
         ),
+        "the answer of another agent": (
+            [model(U, to=A, **WITHIN), RAN, model(U, D3, to=DONE, **WITHIN)],
+            ["u:Weather?", "a:It rains", "a:12C"],
+            [ASKED],
+            [AGAIN],
+        ),
+        "another question under other instructions": (
+            [model(S, U, to=A, **WITHIN), RAN, model(TITLE, U2, to=DONE, **WITHIN)],
+            ["s:Be brief", *ASKED],
+            [["s:Find a title", "u:And tomorrow?", "a:12C"]],
+            [],
+        ),
         "at the same time": (
             [model(U, to=A, lasts=5, **WITHIN), model(U, to=B, lasts=5, **WITHIN)],
             ["u:Weather?", "a:g"],
@@ -484,7 +496,7 @@ def test_calls_that_may_or_may_not_follow_one_another_are_told(
     made = trace(*(dict(step) for step in (AGENT, *steps)), warnings=warnings)
     assert said(made.messages) == expected
     assert [said(child.messages) for child in made.children] == children
-    assert [one.found.partition(" and do not")[0] for one in warnings] == told
+    assert [one.found.partition(";")[0] for one in warnings] == told
 
 
 def test_runs_of_one_agent_at_the_same_time_are_kept_apart() -> None:

@@ -21,6 +21,7 @@ JUNK: list[JsonValue] = [
     "",
     "x",
     "{",
+    *("system", "user", "assistant", "tool"),
     "\ud800",
     [],
     [None],

@@ -162,7 +162,7 @@ def test_tools_that_are_none_are_kept(tools):
         (
             [*EVENTS[:4], {"type": "error", "error": {"type": "overloaded_error"}}],
             [
-                "the stream tells an error: {'type': 'overloaded_error'}",
+                "the stream reports an error: {'type': 'overloaded_error'}",
                 "the stream breaks off before the response ends",
             ],
         ),

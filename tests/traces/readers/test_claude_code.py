@@ -353,6 +353,16 @@ def test_lines_that_cannot_be_read_are_kept_and_told():
     assert broken[0] in trace.extra["rows"]
 
 
+@pytest.mark.parametrize("role", ["user", "system", "x", None])
+def test_a_reply_whose_message_is_of_another_role_is_kept_and_told(role):
+    odd = says("a", "u", "r", text("Hm"))
+    odd["message"]["role"] = role
+    trace = trace_of(user("u", None, "Hi"), odd, says("b", "a", "s", text("Yes")))
+    assert [message.text for message in trace.messages] == ["Hi", "Yes"]
+    assert "a row that cannot be read, kept in extra: " in trace.warnings[0].found
+    assert trace.extra["rows"] == [odd]
+
+
 def test_a_session_without_messages_is_refused():
     with pytest.raises(TraceError, match="holds no messages"):
         trace_of({"type": "summary", "summary": "About it", "leafUuid": "x"})

@@ -81,6 +81,18 @@ def told(*rows: object) -> list[str]:
     return [warning.found for warning in trace(*rows).warnings]
 
 
+def test_a_command_that_exits_with_an_error_failed_whatever_its_status():
+    made = trace(STARTED, *(command("completed", f"item_{code}", "x", code) for code in (0, 1)), ENDED)
+    assert [one.is_error for one in made.messages if isinstance(one, ToolMessage)] == [False, True]
+
+
+def test_a_turn_that_failed_ends_no_thread_that_goes_on():
+    failed = {"type": "turn.failed", "error": {"message": "overloaded"}}
+    rows = [STARTED, {"type": "turn.started"}, item("completed", "item_0", "agent_message", text="Hm"), failed]
+    assert trace(*rows).termination == "overloaded"
+    assert trace(*rows, {"type": "turn.started"}).termination is None
+
+
 def test_a_stream_in_lines_is_one_conversation(tmp_path, no_question):
     path = tmp_path / "run.jsonl"
     path.write_text("\n".join(map(json.dumps, STREAM)))
@@ -135,7 +147,7 @@ def test_a_stream_in_lines_is_one_conversation(tmp_path, no_question):
     assert last == no_question
     assert [warning.found for warning in found] == [
         "an error: 'a model is deprecated'",
-        "1 earlier states of items that were updated, left out",
+        "earlier states of items that were updated, left out, found 1",
     ]
 
 
@@ -159,7 +171,9 @@ def test_the_threads_of_a_file_are_conversations_and_a_resumed_one_goes_on(tmp_p
         ("b", ["3"]),
     ]
     assert (first.trace.usage, second.trace.usage.output_tokens) == (None, 5)
-    assert first.trace.warnings[0].found == "token counts of 2 turns, which may include those before, kept in extra"
+    assert (
+        first.trace.warnings[0].found == "token counts of turns, which may include those before, kept in extra, found 2"
+    )
     assert first.trace.extra["rows"][1] == {"type": "turn.completed", "usage": USAGE}
 
 

@@ -5,6 +5,10 @@ import json
 import pytest
 
 from judgekit.traces.detect import detect
+from judgekit.traces.found import Found
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.readers.foreign import sample_from
+from judgekit.traces.trace import Trace
 
 CHAT = {"id": "c", "choices": [{"index": 0, "message": {"role": "assistant", "content": "Yes"}}]}
 HI = {"role": "user", "content": "Hi"}
@@ -59,3 +63,12 @@ def test_a_conversation_without_a_message_of_the_user_is_told_and_one_with_is_no
         assert reader.name == name
         [record] = reader.records(document)
         assert reader.sample(record, 0).trace.warnings == told
+
+
+def test_messages_beside_the_conversation_are_told_unless_a_child_says_them():
+    beside = {"notes": {"log": [{"role": "assistant", "content": "Deep"}]}}
+    child = Trace(id="1", messages=[HumanMessage("Dig"), AIMessage("Deep")])
+    outer = Trace(id="0", messages=[HumanMessage("Go")], children=[child])
+    said = {"messages": [HumanMessage("Hi")]}
+    traces = [sample_from(Found(beside), 0, {**said, "children": one}).trace for one in ([], [child], [outer])]
+    assert [[one.where for one in trace.warnings] for trace in traces] == [["notes"], [], []]

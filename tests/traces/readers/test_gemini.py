@@ -515,7 +515,7 @@ def test_an_error_among_the_chunks_of_a_stream_is_told():
     trace = READER.sample(document, 0).trace
     assert trace.response == "Hel"
     assert [(one.found, one.where) for one in trace.warnings] == [
-        ("the stream tells an error: {'code': 503}", "response[2].error")
+        ("the stream reports an error: {'code': 503}", "response[2].error")
     ]
 
 

@@ -193,6 +193,22 @@ def test_metadata_that_does_not_fit_the_field_of_its_name_stays_and_is_told():
     assert told == [("sample.metadata", "kept as it stands, not taken over")] * 2
 
 
+def test_metadata_that_fits_alone_but_not_together_stays_and_is_told():
+    metadata = {"reference": ["a"], "references": ["b"], "label": "l"}
+    sample = READER.sample({**SAMPLE, "target": "", "metadata": metadata}, 0)
+    assert (sample.references, sample.label, sample.metadata) == (("a",), "l", {"references": ["b"]})
+    assert any("keep one" in one.found for one in sample.trace.warnings)
+
+
+@pytest.mark.parametrize("header", [{}, {"eval": {"task": "t"}}])
+def test_choices_and_fields_of_every_place_are_fields_of_the_sample(header):
+    metadata = {"fields": {"choices": ["x"], "m": 1, "f": 0}, "task_quality": 2}
+    live = {**SAMPLE, "metadata": metadata, "fields": {"f": 1, "choices": ["y"]}, "task_time": 3}
+    sample = READER.sample({"header": header, "sample": live} if header else live, 0)
+    assert sample.fields == {"choices": ["a", "b"], "m": 1, "f": 0, "task_quality": 2, "task_time": 3}
+    assert (sample.trace.extra.get("fields"), sample.metadata) == (None, {})
+
+
 def test_an_input_that_was_counted_with_what_came_from_the_cache_is_not_added_to():
     counts = {"input_tokens": 30, "output_tokens": 1, "total_tokens": 31, "input_tokens_cache_read": 20}
     [record] = READER.records({**HEADER, "samples": [{**SAMPLE, "model_usage": {"p/m": counts}}]})

@@ -774,7 +774,7 @@ def test_usage_that_is_told_again_in_each_chunk_counts_once_and_nothing_is_forgo
 
 def test_a_stream_that_is_not_whole_says_so(no_question):
     stream = [*STREAM[:-2], chunk(None, error={"message": "x"})]
-    expected = ["the stream breaks off before the response ends", "the response tells an error: {'message': 'x'}"]
+    expected = ["the stream breaks off before the response ends", "the response reports an error: {'message': 'x'}"]
     pair = {"request": {"messages": [HI]}, "response": stream}
     for document, reader, unasked in ((stream, CHUNKS, [no_question.found]), (pair, READER, [])):
         [sample] = samples_of(document, reader)
@@ -1073,6 +1073,14 @@ def test_chunks_with_an_id_each_are_told_apart_by_their_ends_and_that_is_told(tm
     assert [MIXED in told(sample) for sample in samples] == [True, False, True, True]
 
 
+def test_chunks_with_an_id_each_begin_a_response_with_their_first_choice_after_an_end():
+    second = [{**one, "model": "m2"} for one in STREAM]  # its first chunk says its role alone, its last its usage
+    lines = [*with_ids(STREAM, "a"), *with_ids(second, "b")]
+    answers = [sample.trace.messages[-1] for sample in samples_of(lines, CHUNKS)]
+    assert [(one.id, one.model, one.text) for one in answers] == [("a0", "m", "Helll"), ("b0", "m2", "Helll")]
+    assert [one.usage.input_tokens for one in answers] == [3, 3]
+
+
 def test_a_list_of_chunks_is_a_stream_of_its_own():
     broken_off = with_ids(GROQ[:-1], "a")
     first, second = samples_of([broken_off, with_ids(GROQ, "b", "stub")], CHUNKS)
@@ -1102,5 +1110,5 @@ def test_several_responses_in_the_chunks_of_one_pair_are_told():
     both = [*STREAM, *({**one, "id": "b"} for one in STREAM)]
     samples = samples_of({"request": {"messages": [HI]}, "response": both})
     assert [told(sample) for sample in samples] == [
-        ["its chunks stand in one list with those of 1 more, each of which is a sample"]
+        ["its chunks stand in one list with those of other responses, each of which is a sample, found 1"]
     ] * 2

@@ -285,6 +285,18 @@ def test_in_a_run_without_a_user_all_calls_are_the_agents(info, no_question, for
     assert forgotten(READER, document) == []
 
 
+@pytest.mark.parametrize("name", ["llm_agent_solo", "dummy_user"])
+@pytest.mark.parametrize(
+    "messages",
+    [[*HI, *SOLO["simulations"][0]["messages"]], [{"role": "assistant", "content": "Done", "turn_idx": 0}]],
+    ids=["a message of the user", "no calls"],
+)
+def test_a_run_is_known_by_its_names_to_have_no_user(name, messages):
+    info = {"agent_info" if name.startswith("llm") else "user_info": {"implementation": name}}
+    document = {**SOLO, "info": info, "simulations": [{**SOLO["simulations"][0], "messages": messages}]}
+    assert {one.requestor for one in sample_of(document).reference_tool_calls} == {"assistant"}
+
+
 def test_a_user_who_is_there_makes_calls_and_so_does_one_who_never_came_to_speak():
     greeting = {"role": "assistant", "content": "How can I help?", "turn_idx": 0}
     for messages in ([greeting], [greeting, *HI, *SOLO["simulations"][0]["messages"]]):
@@ -336,8 +348,8 @@ def test_where_a_simulation_was_checked_for_other_actions_the_checks_win_and_the
     assert sample.trace.extra["task"]["ticket"] == "t"
     assert sample.trace.warnings == (
         TraceWarning(
-            "this simulation was checked for other calls than the task names; it stays in extra, and the calls that were "
-            "checked are expected",
+            "the checked actions differ from the task's; the task is kept in extra, and the checked actions are the "
+            "expected calls",
             where="task",
         ),
     )
@@ -378,8 +390,8 @@ def test_what_was_not_checked_keeps_its_task_only_if_a_trial_confirms_it_where_o
         "6",
     ]
     told = [[one.found.partition(";")[0] for one in sample.trace.warnings] for sample in samples]
-    assert told[3] == ["others of the file were checked for other calls than the task names"]
-    assert told[9] == ["no task '6', so that what was expected is unknown"]
+    assert told[3] == ["the file holds tasks of another version"]
+    assert told[9] == ["no task '6'"]
 
 
 def test_simulations_that_were_not_checked_contradict_nothing():
@@ -396,9 +408,7 @@ def test_checks_say_what_was_expected_of_a_simulation_whose_task_is_not_in_the_f
     for document in ({**FILE, "tasks": [], "simulations": [simulation]}, simulation):
         sample = sample_of(document)
         assert [one.name for one in sample.reference_tool_calls] == ["f"]
-        assert "no task '4', so that the calls that were checked are expected" in [
-            one.found for one in sample.trace.warnings
-        ]
+        assert "no task '4'; the checked actions are the expected calls" in [one.found for one in sample.trace.warnings]
         assert forgotten(READER, document) == []
 
 
@@ -415,7 +425,7 @@ def test_tasks_of_two_domains_are_two_groups_and_a_simulation_without_a_domain_i
     groups = [sample_of({**FILE, "info": {"environment_info": {"domain_name": one}}}).group for one in ("a", "b")]
     assert groups == ["a 4", "b 4"]
     simulation = FILE["simulations"][0]
-    told = "no domain, so that task '4' of any other domain would be of the same group"
+    told = "no domain given: task '4' of another domain would fall into the same group"
     assert told in [one.found for one in sample_of(simulation).trace.warnings]
     sample = sample_of({**simulation, "domain": "a"})
     assert (sample.group, sample.domain) == ("a 4", "a")

@@ -52,7 +52,7 @@ def test_a_trial_becomes_a_sample():
     task = TRIAL["info"]["task"]
     assert READER.sample(record, 0) == Sample(
         id="0#1",
-        group="0 c5365bf9",
+        group="c5365bf9 0",
         reference_tool_calls=[ExpectedCall("f", {"a": 1}), ExpectedCall("g")],
         metadata={"task_id": "0", "task": {name: task[name] for name in ("user_id", "instruction", "outputs")}},
         trace=Trace(
@@ -89,7 +89,7 @@ def test_what_a_trial_lacks_is_not_invented():
     assert (sample.id, sample.reference_tool_calls, sample.trace.labels) == ("7", None, ())
     assert sample.group == "7"
     assert sample.trace.warnings == (
-        TraceWarning("no task, so that task '7' of any other domain would be of the same group", where="info"),
+        TraceWarning("no domain given: task '7' of another domain would fall into the same group", where="info"),
     )
 
 

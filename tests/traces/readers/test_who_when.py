@@ -58,6 +58,19 @@ def test_every_speaker_but_the_human_is_an_agent():
     assert sample.trace.extra == {"question": "Where can I dance?", "is_corrected": False}
 
 
+@pytest.mark.parametrize(("truth", "reference"), [(8, "8"), (2.5, "2.5"), (None, None), ("", "")])
+def test_the_true_answer_may_be_a_number(truth, reference):
+    sample = READER.sample({**CRAFTED, "groundtruth": truth}, 0)
+    assert (sample.reference, sample.trace.warnings) == (reference, ())
+    unknown = READER.sample({**CRAFTED, "groundtruth": float("nan")}, 0)
+    assert (unknown.reference, unknown.trace.warnings[0].where) == (None, "groundtruth")
+
+
+def test_a_question_is_asked_whatever_blanks_stand_around_it():
+    sample = READER.sample({**CRAFTED, "question": " Where can I dance?\n\n"}, 0)
+    assert (len(sample.trace.messages), sample.trace.warnings) == (4, ())
+
+
 def test_a_question_that_nobody_asks_stands_before_the_history():
     sample = READER.sample(GENERATED, 0)
     assert (sample.id, sample.reference) == ("4d51", "8")
