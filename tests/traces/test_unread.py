@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.traces.message import AIMessage, HumanMessage, Message
+from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall
 from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace, TraceWarning
@@ -304,6 +304,34 @@ def test_many_of_these_records_are_read(tmp_path):
             formats |= {sample.trace.source.format for sample in samples if sample.trace.source}
     assert len(formats) > 8
     assert formats >= {"openai-chat", "anthropic", "gemini", "bedrock", "langchain", "openai-responses", "rows"}
+
+
+def test_what_is_about_a_run_or_was_read_is_not_named():
+    called = AIMessage(tool_calls=[ToolCall("f", {"a": 1}), ToolCall.model_validate({"name": "g", "args": "{oops"})])
+    rest: dict[str, JsonValue] = {
+        "metadata": {"scores": [{"role": "assistant", "content": "Good."}]},
+        "expected": "",
+        "again": {"tool_calls": [{"function": {"name": "f", "arguments": '{"a": 1}'}}, {"name": "g", "args": "{oops"}]},
+    }
+    assert unread_messages(rest, [called]) == []
+
+
+def test_messages_in_all_their_wrappings_are_named():
+    for value in (
+        {"toolResult": {"content": [{"text": "x"}]}},
+        {"choices": [{"text": "x"}]},
+        [{"type": "human", "content": "x"}],
+        '[{"role": "user", "content": "x"}]',
+        {"tool_calls": [{"name": "f", "arguments": "[" * 100_000}]},
+    ):
+        assert [warning.where for warning in unread_messages({"log": value}, SAID)] == ["log"]
+
+
+def test_many_unread_messages_are_counted_up_to_a_hundred_in_little_time():
+    many: list[JsonValue] = [{"role": "user", "content": f"{number} {'x' * 2_000}"} for number in range(4_000)]
+    said = [HumanMessage(f"{number} {'y' * 2_000}") for number in range(4_000)]
+    [warning] = unread_messages({"log": many}, said)
+    assert warning.found == "messages or tool calls that are not read, found 100 or more"
 
 
 SAID = [HumanMessage("Where is order 7?"), AIMessage("It was sent. " * 9), AIMessage("Bye.")]

@@ -68,9 +68,9 @@ class RowsReader:
         tools: list[ToolDefinition] = []
         asked = _payload(row, "input", HumanMessage)
         messages, replies = exchanged(asked, _payload(row, _response(row), AIMessage), tools)
-        systems, said = parted(messages)
-        if said and len(replies) > len(said) and atoms(replies[: len(said)]) == atoms(said):
-            messages = [*systems]  # the response repeats what was asked
+        (systems, said), (own, rest) = parted(messages), parted(replies)
+        if said and len(rest) > len(said) and atoms(rest[: len(said)]) == atoms(said):
+            messages, replies = [*(own or systems)], rest  # the response repeats what was asked
         sample = row_sample(row, identity, with_reply(messages, replies, row), {}, tools)
         _must_suffice(sample, must_be_object(record))
         return sample

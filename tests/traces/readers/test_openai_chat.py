@@ -1001,6 +1001,43 @@ def test_what_stands_beside_an_answered_conversation_is_named_in_a_warning(colum
     assert (warning.found[: len(found)], warning.where) == (found, column)
 
 
+def test_a_text_that_may_be_the_answer_is_named():
+    [warning] = READER.sample({"messages": [HI], "bot_said": "Hello to you"}, 0).trace.warnings
+    assert warning.found == "no answer at the end, and the text of 'bot_said' is not read"
+
+
+@pytest.mark.parametrize("response", ['{"choices": [{"message": {"role": "assistant"}}]}', "{}"])
+def test_json_text_beside_messages_is_no_answer_but_named(response):
+    trace = READER.sample({"messages": [HI], "response": response}, 0).trace
+    assert len(trace.messages) == 1
+    assert [warning.where for warning in trace.warnings] == ["response"]
+
+
+def test_whether_a_tool_failed_is_known_where_a_recorder_says_so():
+    failed = {"role": "tool", "tool_call_id": "1", "content": "boom", "is_error": True}
+    assert READER.sample([HI, failed], 0).trace.messages[-1].is_error is True
+
+
+@pytest.mark.parametrize("field", ["items", "blocks", "body", "utterance"])
+def test_an_empty_message_with_a_text_elsewhere_is_named(field):
+    said = [{"content_type": "text", "text": "Hello you"}] if field in ("items", "blocks") else "Hello you"
+    [warning] = READER.sample([{"role": "user", field: said}, {"role": "assistant", "content": "Yo"}], 0).trace.warnings
+    assert warning == TraceWarning("messages or tool calls that are not read, found 1", where="messages[0].extra")
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"function_calls": [{"name": "f", "arguments": "{}"}]},
+        {"steps": [{"action": {"tool_name": "f", "tool_input": {"a": 1}}}]},
+        {"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}", "response": "21C"}}]},
+    ],
+)
+def test_calls_and_results_in_unknown_places_of_a_message_are_named(extra):
+    trace = READER.sample([HI, {"role": "assistant", "content": "Hello", **extra}], 0).trace
+    assert [warning.where for warning in trace.warnings] == ["messages[1].extra"]
+
+
 def test_what_repeats_the_conversation_is_kept_without_a_word():
     said = {"role": "assistant", "content": "Hello"}
     row = {"messages": [HI, said], "output": "Hello", "prompt": "Hi", "history": [HI], "last": said}

@@ -187,6 +187,94 @@ def test_tools_and_usage_of_a_request_and_its_response_come_along():
     assert trace.messages[-1].extra == {"request": {"model": "m"}}
 
 
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [
+        ([ASKED, SAID], SAID),
+        ([ASKED, SAID], "It was sent."),
+        ([{"role": "system", "content": "You help."}, ASKED], [ASKED, SAID]),
+        ([ASKED], [{"role": "system", "content": "You help."}, ASKED, SAID]),
+        ("Where is order 7?", [ASKED, SAID]),
+    ],
+)
+def test_what_stands_in_input_and_output_is_read_once(given, output):
+    messages = read({"input": given, "output": output}).trace.messages
+    said = [message.text for message in messages if message.role != "system"]
+    assert said == ["Where is order 7?", "It was sent."]
+
+
+def test_a_call_in_the_input_and_in_the_output_counts_once():
+    result = {"role": "tool", "tool_call_id": "c1", "content": "sent"}
+    for given in ([ASKED, CALLED], [ASKED, CALLED, result], [ASKED, CALLED, result, SAID]):
+        trace = read({"input": given, "output": CALLED}).trace
+        assert [call.call for call in trace.tool_calls()] == [CALL]
+        assert [warning.found for warning in trace.warnings] == [
+            "the response stands in the messages already, and is read once"
+        ]
+
+
+def test_a_call_that_is_made_again_counts_again():
+    again = {**CALLED, "tool_calls": [{**CALLED["tool_calls"][0], "id": "c2"}]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "sent"}
+    assert len(read({"input": [ASKED, CALLED, result], "output": again}).trace.tool_calls()) == 2
+
+
+def test_an_error_or_an_id_is_no_answer():
+    for output in ({"error": "timeout"}, {"id": "run-123"}, {"status": "ok"}):
+        trace = read({"input": "q", "output": output}).trace
+        assert (trace.response, [one.found for one in trace.warnings]) == (json.dumps(output), [JSON])
+
+
+def test_an_output_with_messages_of_the_user_alone_is_no_conversation():
+    trace = read({"input": "q", "output": [{"role": "user", "content": "x"}]}).trace
+    assert [message.role for message in trace.messages] == ["user", "assistant"]
+    assert [warning.found for warning in trace.warnings] == [JSON]
+
+
+def test_json_text_and_pythons_text_in_cells():
+    trace = read({"input": '{"question": "2+2?"}', "output": "{'answer': '4'}"}).trace
+    assert [message.text for message in trace.messages] == ["2+2?", "{'answer': '4'}"]
+    assert [warning.found for warning in trace.warnings] == [
+        ONE,
+        "the text that Python prints of a list or an object, read as it is; write JSON instead",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [
+        ({"Question": "q", "Answer": "a"}, "--column Question=input --column Answer=response"),
+        ({"user message": "q", "bot-response": "a"}, "--column user message=input --column bot-response=response"),
+        ({"Input": "q", "Response": "a"}, "--column Input=input --column Response=response"),
+        ({"inputs": "p", "query": "q", "answer": "a"}, "--column inputs=input --column answer=response"),
+    ],
+)
+def test_columns_are_known_in_any_spelling(row, columns):
+    assert READER.recognises(row)
+    with pytest.raises(TraceError, match=f"{re.escape(columns)}$"):
+        read(row)
+
+
+def test_results_are_scores_and_pieces_of_a_stream_are_no_answers():
+    assert READER.recognises({"results": [{"score": 1, "domain": "d"}, 0.5]})
+    assert not READER.recognises({"results": [{"input": "q", "output": "a"}]})
+    assert not READER.recognises({"model": "m", "input": "q", "tags": []})
+    assert not READER.recognises({"response": "It", "done": False})
+    assert READER.recognises({"response": "It.", "done": True})
+
+
+def test_a_text_that_may_be_the_question_is_named():
+    [warning] = read({"response": "a", "the_users_words": "Where is order 7?", "note": "of a test"}).trace.warnings
+    assert warning.found == "no message of the user, and the text of 'the_users_words' is not read"
+
+
+def test_what_is_said_again_in_another_column_is_no_loss():
+    row = {"input": "q", "response": "a", "question": "q", "answer": "a", "error": False, "parent_company": "c"}
+    assert read(row).trace.warnings == ()
+    [warning] = read({**row, "observations": [{"role": "user", "content": "x"}]}).trace.warnings
+    assert warning == TraceWarning("messages or tool calls that are not read, found 1", where="observations")
+
+
 UNREAD = "the column {!r}, which has a meaning in other evaluation systems, is not read"
 
 
