@@ -168,10 +168,15 @@ def with_reply(messages: Sequence[Message], replies: Sequence[Message], row: Fou
     turn = next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].role == "user"), 0)
     tail = messages[max(turn, len(messages) - len(replies)) :]
     ids = call_ids(replies)
-    if replies and ids <= call_ids(messages[turn:]) and (ids or atoms(tail) == atoms(replies)):
-        row.warn("the response stands in the messages already, and is read once")
-        return [*messages[: len(messages) - len(replies)], *replies] if atoms(tail) == atoms(replies) else [*messages]
-    return [*messages, *replies]
+    same = any(message.text.strip() for message in replies) and atoms(tail) == atoms(replies)
+    if not (same or (ids and ids <= call_ids(messages[turn:]))):
+        return [*messages, *replies]
+    row.warn("the response stands in the messages already, and is read once")
+    if atoms(tail) != atoms(replies):
+        return [*messages]
+    both = zip(tail, replies, strict=True)
+    merged = [reply.model_copy(update={"extra": {**message.extra, **reply.extra}}) for message, reply in both]
+    return [*messages[: len(messages) - len(tail)], *merged]
 
 
 def unpaired(messages: Sequence[Message]) -> list[TraceWarning]:
@@ -236,12 +241,12 @@ def row_sample(
     columns = {name: value for name, value in rest.items() if name not in References.__annotations__}
     own = fields_of(beside)
     others = {name: value for name, value in columns.items() if name not in KEPT}
+    warned = {(warning.where or "").rpartition(".")[2] for warning in row.warnings}
     hidden = {
-        **{name: value for name, value in columns.items() if name not in KEPT or name == "results"},
+        **{name: value for name, value in columns.items() if name not in warned},
         "fields": {name: own[name] for name in own if name not in KEPT},
         "metadata": beside.get("metadata"),
     }
-    warned = {(warning.where or "").rpartition(".")[2] for warning in row.warnings}
     extras = {} if "extra" in warned else _extras(messages, warned)  # messages that a reader made have been looked at
     unread = unread_messages({**hidden, **extras}, messages)
     texts = [message.text for message in messages]
