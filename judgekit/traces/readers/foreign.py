@@ -290,6 +290,12 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
             extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
         if extras:
             kept = [{"role": message.role, **_without_warned(extra, warned)} for extra in extras]
+            kept += [
+                {"name": call.name, "arguments": value}
+                for call in calls
+                for value in call.extra.values()
+                if isinstance(value, dict) and value and not (call.args or call.args_raw)
+            ]
             if message.content == "" and not calls:
                 kept += [{"role": message.role, "content": text} for text in _texts_of(message.extra)]
             left[f"messages[{at}].extra"] = cast("JsonValue", kept)

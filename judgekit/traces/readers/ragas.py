@@ -99,5 +99,5 @@ def _call(found: Found) -> ToolCall:
     name = found.text("name")
     if name is None:
         raise found.unfit("name", "the name of a tool")
-    fields = {"name": name, **parse_arguments(found.take("args"))}
+    fields = {"name": name, **parse_arguments(found.take("args", "arguments"))}
     return ToolCall.model_validate({**fields, "extra": found.leftover()})

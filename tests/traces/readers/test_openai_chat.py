@@ -1029,6 +1029,8 @@ def test_an_empty_message_with_a_text_elsewhere_is_named(field):
     "extra",
     [
         {"function_calls": [{"name": "f", "arguments": "{}"}]},
+        {"content": None, "tool_calls": [{"id": "1", "function": {"name": "f"}, "params": {"a": 1}}]},
+        {"content": None, "tool_calls": [{"id": "1", "name": "f", "kwargs": {"a": 1}}]},
         {"steps": [{"action": {"tool_name": "f", "tool_input": {"a": 1}}}]},
         {"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}", "response": "21C"}}]},
     ],

@@ -153,6 +153,15 @@ def test_any_row_gives_a_sample_or_an_error_that_is_typed(row):
             assert isinstance(READER.sample(record, 0), Sample)
 
 
+def test_arguments_may_have_their_long_name():
+    call = {"name": "f", "arguments": {"a": 1}}
+    row = {"user_input": [{"type": "ai", "content": "", "tool_calls": [call]}], "reference_tool_calls": [call]}
+    sample = READER.sample(row, 0)
+    assert [made.call.args for made in sample.trace.tool_calls()] == [{"a": 1}]
+    assert sample.reference_tool_calls is not None
+    assert sample.reference_tool_calls[0].args == {"a": 1}
+
+
 def test_a_row_without_messages_is_refused():
     with pytest.raises(TraceError, match=r"^user_input: holds no messages$"):
         READER.sample({"user_input": [], "reference": "r"}, 0)
