@@ -144,7 +144,7 @@ class Histories:
     def add(self, trace: Trace) -> None:
         """Compares a conversation with earlier ones that begin like it, by their last messages."""
         messages = trace.messages
-        if len(messages) < _START or not any(message.role == "assistant" for message in messages):
+        if len(messages) < _START or messages[-1].role != "assistant":
             return
         ends = self._latest.setdefault(hash(tuple(message.text for message in messages[:_START])), {})
         self._repeated += any(size < len(messages) and hash(messages[size - 1].text) == end for size, end in ends)

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -81,6 +82,7 @@ _ASIDE = frozenset(("scores", "score", "reductions", "eval", "plan"))
 """What graders said and how a run was set up, within other fields: messages there are not part of the conversation."""
 
 
+@lru_cache(maxsize=1_000)  # the same few columns stand in every row
 def meaning(column: str) -> str | None:
     """Returns the column that a column of another system would be here, whatever its capitals and separators."""
     name = re.sub(r"[\W_]", "", column).lower()
@@ -96,7 +98,7 @@ def unread_references(columns: JsonObject) -> list[TraceWarning]:
         for name, value in columns.items()
         if meaning(name) not in (None, "input", *RESPONSES) or _VERDICT.match(name)
     }
-    return foreign_columns(named)
+    return foreign_columns(named) if named else []
 
 
 def foreign_columns(columns: JsonObject) -> list[TraceWarning]:
@@ -108,15 +110,22 @@ def foreign_columns(columns: JsonObject) -> list[TraceWarning]:
         if (ours := meaning(name)) is not None:
             found = f"the column {name!r} is not read; if it means {ours}: --column {name}={ours}"
             warnings.append(TraceWarning(found, where=name))
-        elif _FOREIGN.match(name):
+        elif _is_foreign(name):
             found = f"the column {name!r}, which has a meaning in other evaluation systems, is not read"
             warnings.append(TraceWarning(found, where=name))
     return warnings
 
 
+@lru_cache(maxsize=1_000)
+def _is_foreign(column: str) -> bool:
+    return _FOREIGN.match(column) is not None
+
+
 def unread_texts(columns: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
     """Returns a warning for each text that may be the question or the answer which the conversation lacks."""
     lacking: list[tuple[str, re.Pattern[str]]] = []
+    if not columns:
+        return []
     if messages and not any(message.role == "user" for message in messages):
         lacking.append(("no message of the user", _QUESTION))
     if messages and messages[-1].role != "assistant":

@@ -332,7 +332,7 @@ def test_recordings_of_others_are_the_same_when_they_are_written_and_read(tmp_pa
     assert {detect(json.loads(line)).name for line in chat.read_text(encoding="utf-8").splitlines()} == {"openai-chat"}
     problems: list[TraceError] = []
     assert [*map(heard, read(chat, on_error=problems.append))] == [*map(heard, samples)]
-    assert [problem.index for problem in problems] == [None]
+    assert all(problem.index is None for problem in problems)
 
 
 def test_a_file_may_be_written_over_while_it_is_read(tmp_path):
