@@ -1,6 +1,8 @@
 """Which format a recording has."""
 
+import json
 import re
+import shlex
 from collections.abc import Sequence
 
 from pydantic import JsonValue
@@ -10,6 +12,7 @@ from judgekit.traces.message import JsonObject
 from judgekit.traces.readers import FALLBACKS, READERS
 from judgekit.traces.readers.foreign import Reader, first_of
 from judgekit.traces.sample import References
+from judgekit.traces.unread import renaming
 
 _PLAIN_CHAT = frozenset(
     (
@@ -54,14 +57,15 @@ def detect(value: JsonValue) -> Reader:
 
 
 def _way_out(value: JsonValue) -> str:
-    """What may make a record readable: a field with its messages, or with the records."""
+    """A hint for a record of no known format: the field that holds its messages, or the records, to be read instead."""
     record = value if isinstance(value, dict) else {}
     for name, held in record.items():
         first = first_of(held) if isinstance(held, list) else None
         if isinstance(first, dict) and "role" in first and name != "messages":
-            return f"; if {name!r} holds the conversation: --column {name}=messages"
+            return f"; if {name!r} holds the conversation: {renaming(name, 'messages')}"
         if isinstance(first, dict) and len(record) == 1:
-            return f"; if {name!r} holds the records: jq -c '.{name}[]' FILE > records.jsonl"
+            records = f".{name}[]" if name.isidentifier() else f".{json.dumps(name)}[]"
+            return f"; if {name!r} holds the records: jq -c {shlex.quote(records)} FILE > records.jsonl"
     return ""
 
 

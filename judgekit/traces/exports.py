@@ -1,4 +1,4 @@
-"""What exports of tracing and evaluation systems have around their records: pages, and traces in several records."""
+"""Exports of tracing and evaluation systems: pages of records, data frames, and traces spread over several records."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -155,7 +155,7 @@ class Histories:
             del self._latest[next(iter(self._latest))]
 
     def repeated(self) -> Iterator[TraceError]:
-        """What to know once all have been added."""
+        """Yields a warning with the number of such conversations, if there are any; call it after the last `add`."""
         if self._repeated:
             yield TraceError(
                 f"{number_of(self._repeated, 'conversation')} begin with all of an earlier one, and each counts as a "

@@ -47,7 +47,7 @@ _OF_RECORDS = _SUFFIXES.keys() - {"", ".txt", ".log"}
 """Endings by which a file in a folder is known; files of all kinds have the others, and are read where they are named."""
 _KNOWN = f"{', '.join(filter(None, _SUFFIXES))}, all also with .gz or .zst"
 _OF_DATASETS = ("dataset_info.json", "dataset_dict.json", "state.json")
-"""What Hugging Face's `save_to_disk` writes beside a dataset's tables."""
+"""Descriptions, not records, that Hugging Face's `save_to_disk` writes beside a dataset's tables."""
 _HEADERS = ("header.json", "_journal/start.json")
 """Of the archive of an Inspect log; one that is still being written has only the second."""
 _OBJECT = re.compile(rb"^\{", re.MULTILINE)

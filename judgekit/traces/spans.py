@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias, cast
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.traces.adot import TOGETHER, is_moved, put_back
 from judgekit.traces.found import Found, Unit
 from judgekit.traces.message import JsonObject
-from judgekit.traces.moved import TOGETHER, is_moved, put_back
 
 Convention: TypeAlias = Literal["mlflow", "openinference", "otel"]
 """What names the attributes have that say what was asked and answered."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -56,7 +57,7 @@ _SAID = (
 _CALLS = frozenset(
     (
         *("tool_calls", "toolCalls", "tools_called", "toolsCalled", "function_call", "functionCall", "toolUse"),
-        "toolInvocations",
+        *("toolInvocations", "tool_invocations"),
     )
 )
 _CALL_KINDS = frozenset(("tool_use", "tool_call", "tool-call", "function_call"))
@@ -67,7 +68,7 @@ _HOLDERS = frozenset(
     )
 )
 """Fields with an object, or several, that are messages whatever they look like."""
-_NAMES = ("name", "tool_name", "toolName", "function")
+_NAMES = ("name", "tool_name", "toolName", "tool", "function")
 _ARGUMENTS = (
     *("arguments", "args", "input", "inputParameters", "input_parameters", "parameters"),
     *("params", "tool_input", "kwargs"),
@@ -91,6 +92,11 @@ def meaning(column: str) -> str | None:
     return _MEANT.get(name) or (name if name in _OWN and name != column else None)
 
 
+def renaming(theirs: str, ours: str) -> str:
+    """Returns the option of the command line that reads a column under another name, quoted for the shell."""
+    return f"--column {shlex.quote(f'{theirs}={ours}')}"
+
+
 def unread_references(columns: JsonObject) -> list[TraceWarning]:
     """Returns a warning for each column with a reference or a verdict under the name that another system gives it."""
     named = {
@@ -108,7 +114,7 @@ def foreign_columns(columns: JsonObject) -> list[TraceWarning]:
         if value in ("", [], {}) or value is False:
             continue
         if (ours := meaning(name)) is not None:
-            found = f"the column {name!r} is not read; if it means {ours}: --column {name}={ours}"
+            found = f"the column {name!r} is not read; if it means {ours}: {renaming(name, ours)}"
             warnings.append(TraceWarning(found, where=name))
         elif _is_foreign(name):
             found = f"the column {name!r}, which has a meaning in other evaluation systems, is not read"
@@ -212,7 +218,7 @@ def _spoken(value: JsonValue, key: str) -> Iterator[_Spoken]:
             if (
                 name in _CALLS
                 or (isinstance(kind, str) and kind in _CALL_KINDS)
-                or (of_message and _has_arguments(node))
+                or ((of_message or isinstance(node.get("tool"), str)) and _has_arguments(node))
             ):
                 yield from _call(node)
             if name in _HOLDERS or _is_message(node):

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shlex
 from pathlib import Path
 from random import Random
 
@@ -208,3 +209,15 @@ def test_what_is_plainly_a_row_is_so_to_all_readers(seed):
             tried += 1
             assert [plain.name] == readers_of(record), record
     assert tried > 50
+
+
+@pytest.mark.parametrize("name", ["my rows", "it's; echo $HOME `id`", 'a"b'])
+def test_a_command_in_an_error_holds_the_name_of_a_field_as_one_word(name):
+    with pytest.raises(TraceError) as records:
+        detect({name: [{"a": 1}]})
+    command = str(records.value).partition(" holds the records: ")[2].partition(" > records.jsonl")[0]
+    assert shlex.split(command) == ["jq", "-c", f".{json.dumps(name)}[]", "FILE"]
+    with pytest.raises(TraceError) as messages:
+        detect({name: [{"role": 5}], "other": 1})
+    option = str(messages.value).partition(" holds the conversation: ")[2].partition(". ")[0]
+    assert shlex.split(option) == ["--column", f"{name}=messages"]

@@ -323,6 +323,8 @@ def test_messages_in_all_their_wrappings_are_named():
         [{"type": "human", "content": "x"}],
         '[{"role": "user", "content": "x"}]',
         {"tool_calls": [{"name": "f", "arguments": "[" * 100_000}]},
+        {"tool_invocations": [{"toolName": "f", "arguments": {}}]},
+        [{"tool": "f", "args": {"a": 1}}],
     ):
         assert [warning.where for warning in unread_messages({"log": value}, SAID)] == ["log"]
 

@@ -24,7 +24,7 @@ from judgekit.traces.message import (
 Item: TypeAlias = Part | ToolCall | ToolMessage
 """What a reply is made of, in order."""
 _KINDS = ("type", "index")
-"""What a placeholder may say of itself."""
+"""Fields that are filled even in an empty placeholder."""
 
 
 def is_blank(value: Found | JsonValue) -> bool:

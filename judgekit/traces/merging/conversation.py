@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from judgekit.traces.adot import TOGETHER
 from judgekit.traces.merging.levels import Level, Levels
 from judgekit.traces.merging.step import Step
 from judgekit.traces.merging.threads import Thread, Threads
 from judgekit.traces.merging.tools import complete
 from judgekit.traces.merging.variants import Variants
 from judgekit.traces.message import HumanMessage, SystemMessage
-from judgekit.traces.moved import TOGETHER
 from judgekit.traces.spans import Span
 from judgekit.traces.trace import Trace, TraceWarning
 

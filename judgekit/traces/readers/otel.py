@@ -13,12 +13,12 @@ from typing import Literal
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.traces.adot import TOGETHER
 from judgekit.traces.blocks import gemini, otel
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
 from judgekit.traces.merging import Step, folded, merged
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
-from judgekit.traces.moved import TOGETHER
 from judgekit.traces.readers.foreign import sample_from
 from judgekit.traces.readers.otel_dialects import read_said, with_attributes
 from judgekit.traces.sample import Sample

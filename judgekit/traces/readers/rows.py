@@ -17,7 +17,7 @@ from judgekit.traces.readers.foreign import items, must_be_object, row_sample, w
 from judgekit.traces.readers.native import Payload, exchanged, messages_in, parsed
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition
-from judgekit.traces.unread import RESPONSES, meaning
+from judgekit.traces.unread import RESPONSES, meaning, renaming
 
 _CONVERSATIONS = ("messages", "trace", "user_input")
 _KNOWN = {*KEPT, *References.__annotations__} - {"fields", "group", "domain", "metadata", "results"}
@@ -140,7 +140,7 @@ def _must_suffice(sample: Sample, row: JsonObject) -> None:
         lacking = " and no ".join(dict.fromkeys(renamed.values()))
         if "input" in renamed.values() and "input" in row:  # which is blank
             renamed["input"] = "context"
-        columns = " ".join(f"--column {name}={ours}" for name, ours in renamed.items())
+        columns = " ".join(renaming(name, ours) for name, ours in renamed.items())
         raise TraceError(f"no {lacking} in this row; if it has another name: {columns}")
     lost = [one for one in sample.trace.warnings if one.where in fields and one.where not in KEPT]
     if not messages and (lost or all(row.get(name) is None for name in _SUFFICIENT)):

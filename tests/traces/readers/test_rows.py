@@ -244,7 +244,7 @@ def test_json_text_and_pythons_text_in_cells():
     ("row", "columns"),
     [
         ({"Question": "q", "Answer": "a"}, "--column Question=input --column Answer=response"),
-        ({"user message": "q", "bot-response": "a"}, "--column user message=input --column bot-response=response"),
+        ({"user message": "q", "bot-response": "a"}, "--column 'user message=input' --column bot-response=response"),
         ({"Input": "q", "Response": "a"}, "--column Input=input --column Response=response"),
         ({"inputs": "p", "query": "q", "answer": "a"}, "--column inputs=input --column answer=response"),
     ],
@@ -282,6 +282,11 @@ UNREAD = "the column {!r}, which has a meaning in other evaluation systems, is n
     ("column", "value", "found"),
     [
         ("expected", "r", "the column 'expected' is not read; if it means reference: --column expected=reference"),
+        (
+            "Expected; Answer",
+            "r",
+            "the column 'Expected; Answer' is not read; if it means reference: --column 'Expected; Answer=reference'",
+        ),
         ("ideal", ["r"], "the column 'ideal' is not read; if it means reference: --column ideal=reference"),
         (
             "retrieval_context",

@@ -8,8 +8,8 @@ import pytest
 
 from judgekit import read
 from judgekit.errors import TraceError
+from judgekit.traces.adot import is_moved, put_back
 from judgekit.traces.detect import detect
-from judgekit.traces.moved import is_moved, put_back
 
 USER = {"role": "user", "content": "Weather in Málaga?"}
 SYSTEM, ANSWER = {"role": "system", "content": "Be brief"}, {"role": "assistant", "content": "It is 12C"}

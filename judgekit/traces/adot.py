@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from judgekit.traces.message import JsonObject
 
 TOGETHER = "read spans and log records together: cat spans.jsonl logs.jsonl > both.jsonl"
-"""What to do about messages whose contents are not there."""
+"""The remedy for a span that names messages whose contents were moved into log records."""
 _SIDES = ("input", "output")
 _ROLE = re.compile(r"((llm\.(?:in|out)put_messages|gen_ai\.(?:prompt|completion))\.(\d{1,9})\.(?:message\.)?)role")
 _RAW = {
