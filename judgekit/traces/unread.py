@@ -39,7 +39,7 @@ _VERDICTS = r"(scores?|rating|reward|verdict|passed|(is_?)?correct|annotations|f
 _VERDICT = re.compile(_VERDICTS, re.IGNORECASE)
 _FOREIGN = re.compile(
     r"(expected|parent_?(id|run|span|observation|trace)|span_|trace_?id$|root_?span|tools_?called|inputs?\.|outputs?\.)"
-    r"|(observations|messages|item|sample|turns|events|error|results|(chat_?)?history|dialog(ue)?|transcript"
+    r"|(observations|messages|item|sample|turns|events|error|results|(chat_?)?history|dialog(ue)?|transcript|trajectory"
     rf"|system_?prompt|instructions)$|{_VERDICTS}",
     re.IGNORECASE,
 )

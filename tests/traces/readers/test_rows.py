@@ -303,6 +303,7 @@ UNREAD = "the column {!r}, which has a meaning in other evaluation systems, is n
         ("error", "timeout", UNREAD),
         ("expected_turns", 5, UNREAD),
         ("Score", 1, UNREAD),
+        ("trajectory", [["calc", {"a": 1}]], UNREAD),
         ("history", [{"role": "user", "content": "Hi"}], "messages or tool calls that are not read, found 1"),
         ("steps", [{"tool_calls": [{"name": "f", "args": {}}]}], "messages or tool calls that are not read, found 1"),
     ],
