@@ -125,7 +125,7 @@ def compare(
     if label or not labels:
         given = _once(name, [*given, *_recorded(ended.run, label, name, sides.values())])
     comparison = compare_judges(ended.run, sides, given)
-    show_judges(comparison, show, console())
+    show_judges(comparison, ended.run.summary, show, console())
     if output is not None and len(ended.run):
         write_text(_KINDS[output.suffix.lower()](ended.run, comparison), output)
     elif output is not None:

@@ -574,7 +574,7 @@ def hostile(tmp_path_factory) -> Path:
 
     @scorer(name=f"evil {evil}")
     def unkind(sample: Sample) -> Score:
-        calls = JudgeCall(judge=evil, prompt=evil, error=evil)
+        calls = JudgeCall(judge=evil, prompt=evil, model=evil, system_fingerprint=evil, error=evil)
         call = {"name": evil, "message": 1, "args": {evil: evil}, "expected": 0, "made": 0}
         details = {
             evil: {evil: [evil, {evil: evil}]},
