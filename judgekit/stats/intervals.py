@@ -38,11 +38,12 @@ def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: flo
     return bounded_interval(units, 0, 1, level=level)
 
 
-def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval | None:
+def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval | None:
     """The score interval of a share; ``None`` where ``n`` is 0.
 
     Source: Wilson 1927, https://doi.org/10.1080/01621459.1927.10502953, without a correction for continuity, as advised
-    by Brown, Cai and DasGupta 2001 (https://doi.org/10.1214/ss/1009213286). Assumes independent values.
+    by Brown, Cai and DasGupta 2001 (https://doi.org/10.1214/ss/1009213286). Assumes independent values. Counts need not be
+    whole: a value that two people give differently is half a success.
 
     Raises:
         ValueError: There are fewer than 0 successes, or more than ``n``.
