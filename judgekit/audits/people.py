@@ -1,11 +1,12 @@
 """What people say among themselves: the most that a judge can be asked for."""
 
 from collections.abc import Mapping, Sequence
+from math import nan
 from typing import Literal
 
 from judgekit.audits.findings import Kind, People
 from judgekit.audits.matching import Labelled
-from judgekit.audits.measures import Pairs
+from judgekit.audits.measures import NOT_APPLICABLE, Pairs
 
 _EPSILON = 0.2
 """By how much a judge, being cheaper, may be worse than a person: what the authors of the alt-test take for experts."""
@@ -31,12 +32,14 @@ def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool) -> Peop
     if not several:
         return None
     names = sorted({opinion.annotator for one in several for opinion in one.opinions}, key=lambda name: name or "")
+    # Among values with an order, "does not apply" has no place: it is left out.
+    unordered = NOT_APPLICABLE if kind == "binary" else nan
     ratings = np.full((len(names), len(several)), np.nan)
     for place, one in enumerate(several):
         for opinion in one.opinions:
-            ratings[names.index(opinion.annotator), place] = opinion.value
-    judged = np.asarray([one.judged for one in several])
-    pairs = Pairs(kind, (), several, [one.mean for one in several], by_verdict)
+            ratings[names.index(opinion.annotator), place] = unordered if opinion.value is None else opinion.value
+    judged = np.asarray([unordered if one.judged is None else one.judged for one in several])
+    pairs = Pairs(kind, (), several, [[opinion.value for opinion in one.opinions] for one in several], by_verdict)
     agreement = {"alpha": pairs.figure(lambda drawn: krippendorff_alpha(ratings[:, drawn], metric=_METRICS[kind]))}
     if kind != "continuous":
         agreement = {

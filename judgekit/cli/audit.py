@@ -16,6 +16,7 @@ from judgekit.reports.audit import show_audit
 from judgekit.reports.export import must_be_writable, write_text
 from judgekit.reports.html import html_report
 from judgekit.reports.terminal import console, printable
+from judgekit.runs.receipts import path_of
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
 
@@ -91,8 +92,7 @@ def _receipts(run: Run) -> Iterator[str]:
     folder = run.receipts_folder
     for name, known in run.receipts.items():
         if folder is not None and (receipt := known.receipt) is not None:
-            path = next(folder.glob(f"*-{receipt.fingerprint}.json"))
-            yield f"the receipt of {name}, by the audit of run {receipt.run}: {path}"
+            yield f"the receipt of {name}, by the audit of run {receipt.run}: {path_of(receipt, folder)}"
 
 
 def _json(_: Run, made: Audit) -> Iterable[str]:

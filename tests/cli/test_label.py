@@ -39,7 +39,7 @@ def test_a_page_and_a_table_of_samples_are_written(cli):
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines() == [
         "sheet.html: samples to be labelled for tone: 5 of 7, drawn at random",
-        "not drawn from, for they have no score: 3 more",
+        "not drawn from, because they have no score: 3 more",
         "then: judgekit audit 1 --labels FILE",
     ]
     assert Path("sheet.html").read_text(encoding="utf-8").count('id="sample-') == 5
