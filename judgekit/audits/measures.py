@@ -290,7 +290,8 @@ class Pairs:
         places = [place for place in self.sure if self.samples[place].row.index in alone]
         confidence = [self.samples[place].row.score.confidence or 0 for place in places]
         wrong = [not self.right[place] for place in places]
-        found = least_confidence(confidence, wrong, alpha=alpha, delta=delta)
+        every = [row.score.confidence for row in rows if row.score.confidence is not None]
+        found = least_confidence(confidence, wrong, every, alpha=alpha, delta=delta)
         threshold = found.value
         if threshold is None:
             return Guarantee(alpha=alpha, delta=delta, refused=found.refused)
