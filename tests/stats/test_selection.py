@@ -24,7 +24,7 @@ def by_binomial_tests(confidence, wrong, everyone, *, alpha, delta):
     sure, lost, kept = confidence[order], wrong[order].cumsum(), np.arange(1, len(wrong) + 1)
     at = max(np.searchsorted(-sure, -np.median(sure), side="right"), 29) - 1
     shown = scipy.stats.binom.cdf(lost[at:], kept[at:], alpha) <= delta
-    return sure[at + np.append(shown, False).argmin() - 1] if len(shown) and shown[0] else None  # noqa: FBT003
+    return sure[at + np.append(shown, False).argmin() - 1] if len(shown) and shown[0] else None
 
 
 def granted(find, confidence, wrong, looks, alpha=ALPHA):
