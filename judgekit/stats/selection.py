@@ -12,6 +12,7 @@ _STAKES = np.arange(1, 11) / 10
 _BEGINNINGS = (0.25, 0.5, 1)
 """The shares of all verdicts that are kept by the thresholds at which testing begins."""
 _LEAST_GAIN = 1e-6
+"""Of a gambler at each verdict, below which it would take millions of them to show anything."""
 
 
 class Threshold(NamedTuple):
