@@ -32,6 +32,7 @@ def audit(
     sources: Sequence[str] = (),
     guarantee: float | None = None,
     delta: float = 0.05,
+    epsilon: float = 0.2,
 ) -> Audit:
     """Holds the judges of a run against labels of people, and keeps a receipt of what was found beside the run.
 
@@ -50,7 +51,9 @@ def audit(
         sources: Where the labels are from, such as files, for the audit and its receipts to say.
         guarantee: The share of verdicts, in (0, 1), on which people may say otherwise: looks for the confidence below
             which the judge must abstain for that.
-        delta: How likely that promise may be broken, in (0, 1).
+        delta: How likely that promise may be broken, in (0, 1), however often one looks while labels are added.
+        epsilon: By how much the judge, being cheaper, may be worse than a person in the alternative annotator test, in
+            [0, 1): its authors take 0.2 where experts label, 0.15 for skilled annotators, and 0.1 for a crowd.
 
     Raises:
         ConfigError: The run asked no judge, or labels name a scorer that it has not, or a number is out of range.
@@ -60,6 +63,8 @@ def audit(
     for name, number in (("guarantee", guarantee), ("delta", delta)):
         if number is not None and not 0 < number < 1:
             raise ConfigError(f"{name} is a share between 0 and 1, found {number}")
+    if not 0 <= epsilon < 1:
+        raise ConfigError(f"epsilon is at least 0 and under 1, found {epsilon}")
     judged = {one.name: one for one in run.scorers if one.judged}
     if not judged:
         raise ConfigError(f"run {run.number} asked no judge: there is none to be audited")
@@ -77,7 +82,7 @@ def audit(
     found: list[ScorerAudit] = []
     for name, record in judged.items():
         auditing = _Auditing(run, record, conducts, given[name], sources)
-        found.append(auditing.audit(guarantee, delta))
+        found.append(auditing.audit(guarantee, delta, epsilon))
         unmatched += auditing.matched.unmatched
     return Audit(run=run.number, sources=sources, scorers=found, unmatched=dict(unmatched))
 
@@ -125,7 +130,7 @@ class _Auditing:
                 best.unmatched.update(other.unmatched)
         return best, left_out + best.left_out  # a sum of counters has none that are 0
 
-    def audit(self, guarantee: float | None, delta: float) -> ScorerAudit:
+    def audit(self, guarantee: float | None, delta: float, epsilon: float) -> ScorerAudit:
         """What is found; a receipt is kept of it."""
         matched, pairs = self.matched, self.pairs
         chosen = self._chosen()
@@ -147,7 +152,7 @@ class _Auditing:
             counts=pairs.counts(),
             raw=Figure.mean([row.score.value or 0.0 for row in self.rows], [row.group for row in self.rows]),
             correction=correction,
-            people=people(matched.samples, self.kind, by_verdict=pairs.by_verdict),
+            people=people(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
             disagreements=pairs.disagreements() if self.is_here else (),
             opinions={one.row.index: one.opinions for one in matched.samples} if self.is_here else {},
             bias={**({"length": length} if length else {}), **position_bias(self.rows)},

@@ -46,9 +46,9 @@ class People(Record):
         samples: How many have labels of two people or more.
         agreement: By name: how far two people agree, on average over pairs; the judge with one person stands beside it
             as ``judge with one person``.
-        alternative: Whether the judge may stand in for one of them, by the alternative annotator test, in words; empty where
-            there are too few people or samples, or these were drawn by verdict.
-        passed: Whether it may; ``None`` where there is no test.
+        alternative: Whether it is shown, by the alternative annotator test, that the judge may stand in for one of them, in
+            words; empty where there are too few people or samples, or these were drawn by verdict.
+        passed: Whether it is shown; ``None`` where there is no test.
     """
 
     samples: int
@@ -83,7 +83,7 @@ class Guarantee(Record):
 
     Attributes:
         alpha: The share of disagreements that is borne.
-        delta: How likely the guarantee may fail.
+        delta: How likely the guarantee may fail, however often one looks while labels are added.
         threshold: The least confidence; ``None`` where no threshold keeps the promise, and then ``refused`` says why.
         kept: The share of samples that keep a verdict.
         risk: The share of those labelled samples that keep a verdict on which people say otherwise.

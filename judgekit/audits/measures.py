@@ -332,7 +332,11 @@ class Pairs:
         """The places of the samples whose verdict has a confidence and is right or wrong."""
         if self.kind == "continuous":
             return []
-        return [place for place, one in enumerate(self.samples) if one.row.score.confidence is not None]
+        return [
+            place
+            for place, one in enumerate(self.samples)
+            if one.row.score.confidence is not None and one.judged is not None
+        ]
 
     def calibration(self) -> Figure | None:
         """The expected calibration error of the judge's confidence; ``None`` without one.
@@ -372,7 +376,8 @@ class Pairs:
         places = [place for place in self.sure if self.samples[place].row.index in alone]
         confidence = [self.samples[place].row.score.confidence or 0 for place in places]
         wrong = [1 - self.right[place] for place in places]
-        found = least_confidence(confidence, wrong, alpha=alpha, delta=delta)
+        every = [row.score.confidence for row in rows if row.score.confidence is not None]
+        found = least_confidence(confidence, wrong, every, alpha=alpha, delta=delta)
         threshold = found.value
         if threshold is None:
             return Guarantee(alpha=alpha, delta=delta, refused=found.refused)

@@ -1,7 +1,7 @@
 """Audits: judges held against labels of people."""
 
 import random
-from math import inf
+from math import inf, nan
 
 import pytest
 from scipy.special import betaincinv
@@ -10,6 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 from judgekit.audits.audit import audit
 from judgekit.audits.drawing import draw
 from judgekit.audits.labels import HumanLabel
+from judgekit.audits.people import EPSILONS
 from judgekit.errors import ConfigError
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
@@ -254,8 +255,27 @@ def test_several_people_are_held_against_each_other_too(judged, said):
     assert people.agreement["two people"].value == pytest.approx(0.82, abs=0.08)  # 0.9**2 + 0.1**2
     assert people.agreement["judge with one person"].value > 0.75
     assert people.passed is True
-    assert "may stand in for one of them" in people.alternative
+    assert people.alternative.startswith(
+        "the judge may stand in for one of them: it is shown for 100% of those tested,"
+    )
     assert "a sample that several people labelled counts once, shared among what they say" in found.notes
+
+
+def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it_is_not_shown(judged, said):
+    dice = random.Random(2)  # noqa: S311 - no secret
+    truth = [float(dice.random() < 0.5) for _ in range(60)]
+    worse = [abs(one - (dice.random() < 0.15)) for one in truth]
+    labels = [one for name in ("ann", "bob", "cem") for one in said(dict(enumerate(truth)), annotator=name)]
+    run = judged(worse)
+    strict, mild = (tone(audit(run, labels, epsilon=epsilon)).people for epsilon in (0.1, 0.4))
+    assert (strict.passed, mild.passed) == (False, True)
+    assert strict.alternative.startswith("not shown that the judge may stand in for one of them: it is shown for 0% of")
+    assert strict.alternative.endswith(
+        "epsilon 0.1: being cheaper, it may be the nearer one up to 10 percentage points less often)"
+    )
+    assert mild.alternative.startswith("the judge may stand in for one of them")
+    assert "epsilon 0.4: being cheaper, it may be the nearer one up to 40 percentage points" in mild.alternative
+    assert audit(run, labels) == audit(run, labels, epsilon=EPSILONS["experts"])
 
 
 def test_people_who_differ_on_a_rare_verdict_alone_hardly_differ_on_the_run(judged):
@@ -474,7 +494,7 @@ def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, 
         (TONE, "random", None, 1, "no labelled verdict says how sure the judge is"),
         (TONE, "stratified", 0.9, 1, "the samples were drawn by the judge's verdict"),
         ({}, "random", 0.9, 0.3, "values that are no labels are not right or wrong"),
-        (TONE, "random", 0.9, 0, "50 are wrong, which is no less than the 0.1"),  # it is always wrong
+        (TONE, "random", 0.9, 0, "50 most confident labelled verdicts have an error rate of 1"),  # it is always wrong
     ],
 )
 def test_no_guarantee_is_given_that_labels_cannot_carry(scale, drawn, confidence, human, why, judged, said):
@@ -527,6 +547,8 @@ def test_what_people_cannot_tell_is_no_label(judged, said):
         ),
         ([], {"guarantee": 0}, "guarantee is a share between 0 and 1, found 0"),
         ([], {"guarantee": 0.1, "delta": inf}, "delta is a share between 0 and 1, found inf"),
+        ([], {"epsilon": 1}, "epsilon is at least 0 and under 1, found 1"),
+        ([], {"epsilon": nan}, "epsilon is at least 0 and under 1, found nan"),
     ],
 )
 def test_what_cannot_be_audited_says_why(labels, options, said, judged):
@@ -548,6 +570,13 @@ def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
     assert (receipt.n, receipt.drawn, receipt.run, receipt.fingerprint) == (60, "random", 1, run.scorers[0].signature)
     assert (receipt.population.samples, receipt.labelled.samples) == (200, 60)
     assert receipt.counts == tone(found).counts
+
+
+def test_the_threshold_may_be_the_confidence_of_a_verdict_that_nobody_labelled(judged, said):
+    run = judged([Score.scored("tone", 1.0, confidence=1 - index / 1_000) for index in range(120)])
+    labels = said(dict.fromkeys(range(0, 120, 2), 1), drawn="random", probability=0.5)
+    found = tone(audit(run, labels, guarantee=0.1)).guarantee
+    assert (found.threshold, found.kept.value, found.risk.value) == (1 - 119 / 1_000, 1, 0)
 
 
 def test_of_each_group_one_sample_counts_for_a_guarantee(judged, said):
@@ -604,13 +633,11 @@ def test_samples_that_were_left_blank_for_what_shows_are_missed(judged):
     assert found.guarantee.refused == found.correction.refused
 
 
-def test_a_guarantee_says_that_it_is_not_for_samples_on_which_people_are_evenly_split(judged, said):
+def test_where_people_differ_a_verdict_is_wrong_for_a_guarantee_by_the_share_of_them(judged, said):
     run = judged([Score.scored("tone", 1.0, confidence=0.9)] * 60)
     labels = said(dict.fromkeys(range(60), 1), annotator="ann")
-    notes = tone(audit(run, [*labels, *said({0: 0}, annotator="bob")], guarantee=0.1)).notes
-    told = "the guarantee is not for samples on which people are evenly split: it cannot be told who is right"
-    assert told in notes
-    assert told not in tone(audit(run, labels, guarantee=0.1)).notes
+    split = tone(audit(run, [*labels, *said({0: 0, 1: 0}, annotator="bob")], guarantee=0.1)).guarantee
+    assert split.risk.value == pytest.approx(1 / 60)
 
 
 def test_one_label_is_one(judged, said):

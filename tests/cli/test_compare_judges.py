@@ -132,10 +132,10 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
     both = ("compare-judges", conversations(2), "--judge", "mild", "--judge", "strict")
     assert "goal (mild)" in cli(*both, "--dry-run").out
     assert not asked
-    ended = cli(*both, "-o", "page.html")
+    ended = cli(*both, "-o", "page.html", "-o", "found.json")
     assert ended.code == 0
     assert [one.name for one in Run.stored().scorers] == ["goal (mild)", "goal (strict)"]
-    assert "goal (strict)" in Path("page.html").read_text()
+    assert all("goal (strict)" in Path(name).read_text() for name in ("page.html", "found.json"))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
         (("--scorer", "tool_call_f1", *TWO), "tool_call_f1 asks no judge, so that there are none to compare"),
         (("--scorer", 'panel:scorers=["prompt:tone","prompt:step_efficiency"]', *TWO), "panel asks several scorers"),
         (("--scorer", "prompt:tone,judge=openai/c", *TWO), "tone names its judge itself (openai/c)"),
-        (("--scorer", GOAL, *TWO, "-o", "x.csv"), "its name must end in one of .json, .html"),
+        (("--scorer", GOAL, *TWO, "-o", "x.json", "-o", "x.csv"), "its name must end in one of .json, .html"),
         (
             ("--scorer", GOAL, *TWO, "--labels", "tone.csv"),
             f"tone.csv: expected labels of {GOAL}, found 'tone'; as=NAME",
