@@ -20,22 +20,22 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Interval | None:
-    """Return the interval of a mean of scores in [0, 1]: Wilson's, of the effective number of values.
+    """Return the modified Wilson interval of a mean of scores in [0, 1].
 
-    That is how many independent values of 0 or 1 with the same mean would have the same variance of the mean, which with
-    groups is the cluster-robust one of `Units.standard_error`: n_eff = mean * (1 - mean) / variance. Wilson's interval for
-    it is recommended by Franco et al. 2019, https://pmc.ncbi.nlm.nih.gov/articles/PMC6690503. Student's t, with one degree
-    of freedom less than there are units, takes the place of z, as the variance is an estimate.
+    It is Wilson's interval for the effective number of values: as many independent 0s and 1s as would give a mean of the
+    same variance, n_eff = mean * (1 - mean) / variance. With groups, the variance is the cluster-robust one of
+    `Units.standard_error`. Because it is estimated, Student's t, with one degree of freedom less than there are units,
+    takes the place of z. Source: Franco et al. 2019, https://pmc.ncbi.nlm.nih.gov/articles/PMC6690503. Where ungrouped
+    scores are all 0 or 1, the mean tells their variance, and the interval is `wilson`.
 
-    Scores that were not drawn may still exist: the variances are those with two more units, one of 0 and one of 1, which
-    is what the uniform prior of a share adds. The mean stays as it is. So units that are all alike have an interval too.
-    Where ungrouped scores are all 0 or 1, the variance is known from the mean, and the interval is `wilson`.
+    Scores that were not drawn may still occur, so n_eff is found with two more units, one that is 0 and one that is 1, as
+    the uniform prior of a share adds them. The mean stays as it is. Hence units that are all alike have an interval too.
 
-    Assumes independent units. In simulations 95 % intervals cover the mean of skewed scores and of repeated trials at
-    least 93 % of the time from 5 groups on, if no group is much larger than the others; with 1 to 3 values in most groups
-    and 20 in one of ten, as little as 86 %. `wilson` covers less where fewer than one score in n differs from the others.
-    Where scores differ little, the interval is wider than that of t: with a standard deviation of 0.1 in the middle of the
-    scale 1.4 times as wide for 50 scores, and 1.1 times for 200.
+    Assumes independent units. In simulations at 95 %, it covered the mean of scores on a scale from 1 to 5 and of repeated
+    trials of 5 to 100 tasks in 93 % of the draws or more. It covers less, down to 86 %, where a few groups are several
+    times larger than the others; and down to 88 %, like `wilson`, where less than one score that is not 1 (or not 0) is
+    expected. It is wider than the t interval where scores hardly differ: around the middle of the scale, with a standard
+    deviation of 0.1, 1.4 times as wide for 50 scores and 1.1 times for 200.
 
     Returns:
         ``None`` where there are fewer than two units, and nothing can be said; one score that is 0 or 1 has an interval.
@@ -52,7 +52,7 @@ def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: flo
     count, mean = len(units), float(units.values.mean())
     added = mean**2 + (1 - mean) ** 2
     effective = (count * mean * (1 - mean) + added) / ((count - 1) * error**2 + added / count)
-    method = "Wilson, effective n" if units.codes is None else f"Wilson, effective n, {count:,} groups"
+    method = "modified Wilson" if units.codes is None else f"modified Wilson, {count:,} groups"
     return Interval(*wilson_bounds(mean, effective, float(stdtrit(count - 1, (1 + level) / 2))), method)
 
 
