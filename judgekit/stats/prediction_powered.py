@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
-from judgekit.stats.intervals import Interval
+from judgekit.stats.intervals import Interval, wilson_bounds
 from judgekit.stats.units import Groups, Units
 
 _ROUNDING = 1e-12
@@ -158,7 +158,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     else:
         value = min(1.0, max(0.0, value))
         binary = (n * people * (1 - people) + _squares(people, added)) / (n - 1 + added)
-        interval = Interval(*_score(value, binary / variance, t), method)
+        interval = Interval(*wilson_bounds(value, binary / variance, t), method)
     return PPIMean(value, interval, weight, n * of_labels / variance)
 
 
@@ -240,11 +240,3 @@ def _part(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _squares(mean: float, count: float) -> float:
     """The squared deviations from a mean of ``count`` labels, half of them 0 and half 1."""
     return count / 2 * (mean**2 + (1 - mean) ** 2)
-
-
-def _score(share: float, n: float, z: float) -> tuple[float, float]:
-    """The bounds of Wilson's interval for a share of ``n`` values, which need be no whole number."""
-    less = z * z / n
-    centre = (share + less / 2) / (1 + less)
-    half = sqrt(less * (share * (1 - share) + less / 4)) / (1 + less)
-    return max(0.0, centre - half) if share else 0.0, min(1.0, centre + half) if share < 1 else 1.0

@@ -45,7 +45,7 @@ def scorer(name="tone", signature=HERE, model="m-1", **fields):
 
 def test_a_mean_has_its_interval_and_that_of_nothing_is_undefined():
     assert Figure.mean([1, 0, 1, 1]) == Figure.of(0.75, wilson(3, 4))
-    assert Figure.mean([1, 0, 1, 1], ["a", "a", "b", "b"]).method == "cluster-robust t, 2 groups"
+    assert Figure.mean([1, 0, 1, 1], ["a", "a", "b", "b"]).method == "modified Wilson, 2 groups"
     assert Figure.mean([]) == Figure(value=None)
 
 
