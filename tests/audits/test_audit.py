@@ -471,7 +471,7 @@ def test_pairwise_flips_and_the_place_that_they_prefer_are_counted(judged, said)
     assert bias["position"].value == pytest.approx(4 / 6)
     assert bias["first place, where it flips"].value == 0.75
     trials = tone(audit(judged([pair("trace", "rival")] * 8, scale={}, groups=["a"] * 4 + ["b"] * 4), ())).bias
-    assert {figure.method for figure in trials.values()} == {"Wilson, all 2 groups alike"}
+    assert {figure.method for figure in trials.values()} == {"modified Wilson, 2 groups"}
 
 
 def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, said):
