@@ -29,6 +29,7 @@ from judgekit.reports import html, listing, sheet
 from judgekit.reports.detail import detail
 from judgekit.reports.document import PAGE, script_of
 from judgekit.reports.html import html_report
+from judgekit.score import JudgeCall
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart
 from judgekit.traces.trace import Label
 
@@ -252,6 +253,18 @@ def test_a_sample_carries_its_conversation_and_how_its_scores_came_about(tmp_pat
         "+",
     ]
     assert found["about"]["reference_tool_calls"][0]["name"] == "see"
+
+
+def test_a_call_carries_the_model_and_the_fingerprint_that_were_reported():
+    call = JudgeCall(judge="openai/m", prompt="p", model="m-2026-11-20", system_fingerprint="fp")
+
+    @scorer
+    def judged(sample: Sample) -> Score:
+        return Score.scored("judged", 1, calls=[call])
+
+    [found] = report([sample("a")], [judged]).samples()
+    [shown] = found["scores"][0]["calls"]
+    assert (shown["model"], shown["fingerprint"]) == ("m-2026-11-20", "fp")
 
 
 def test_numbers_that_javascript_has_not_are_texts():
