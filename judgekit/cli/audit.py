@@ -13,9 +13,11 @@ from judgekit.cli.app import app
 from judgekit.cli.kept import Kept, Number, numbered
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
+from judgekit.reports.corrected import demands
 from judgekit.reports.export import must_be_writable, write_text
+from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
-from judgekit.reports.terminal import console, printable
+from judgekit.reports.terminal import printable
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
 
@@ -70,9 +72,10 @@ def audit(
         given += recorded
         sources += [_RECORDED] if recorded else []
     made = audited(found, once(given), sources=sources, guarantee=guarantee, delta=delta)
-    show_audit(made, show, console())
-    for line in _receipts(found):
-        console().print(printable(line), soft_wrap=True)
+    with explained() as screen:
+        show_audit(made, show, screen.out, demands(found))
+        for line in _receipts(found):
+            screen.out.print(printable(line), soft_wrap=True)
     if output is not None:
         write_text(_KINDS[output.suffix.lower()](found, made), output)
 

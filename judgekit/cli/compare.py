@@ -12,8 +12,8 @@ from judgekit.cli.kept import Kept, numbered
 from judgekit.reports.compare import Comparison, show_changes
 from judgekit.reports.compare import compare as compared
 from judgekit.reports.export import must_be_writable, write_text
+from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
-from judgekit.reports.terminal import console
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
 
@@ -37,8 +37,9 @@ def compare(
     if output is not None:
         must_be_writable(output, _KINDS)
     comparison = compared(Run.stored(numbered(a), store), Run.stored(numbered(b), store))
-    console().print(comparison)
-    show_changes(comparison, show, console())
+    with explained() as screen:
+        screen.out.print(comparison)
+        show_changes(comparison, show, screen.out)
     if output is not None:
         write_text(_KINDS[output.suffix.lower()](comparison, show), output)
 
