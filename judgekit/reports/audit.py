@@ -146,8 +146,9 @@ def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, Deman
         on.print("the run has no scorer that asks a judge")
     for found in audit.scorers:
         on.print()
-        on.print(Text.assemble((printable(found.scorer), "bold"), "  ", printable(headline(found)), overflow="fold"))
-        on.print(harmless(good_enough(found.correction, demands.get(found.scorer, Demand()))))
+        head = Text.assemble((printable(found.scorer), "bold"), "  ", printable(headline(found)), overflow="fold")
+        on.print(Unpadded(head))
+        on.print(Unpadded(harmless(good_enough(found.correction, demands.get(found.scorer, Demand())))))
         on.print()
         on.print(Unpadded(_grid(found, show, on.width)))
 

@@ -22,13 +22,13 @@ class Term(NamedTuple):
 
 
 TERMS = (
-    Term("95 % interval", "the range in which the true number probably lies; about 1 such range in 20 misses it", r"\bintervals?\b"),
+    Term("95 % interval", "the range in which the true number probably lies; about 1 such range in 20 misses it", r"\bintervals?\b|\.\d+ to [-+]?\d|\[-?\d?\.\d+, "),
     Term("n", "how many samples the number is taken over", r"(?<![\w'\u2019])n(?=[\s=]|$)"),
     Term("median", "the number in the middle: as many are lower as are higher", r"\bmedian\b"),
     Term("p90", "90 % of the numbers are no higher than this one", r"\bp90\b"),
     Term("coverage", "the share of the samples that got a score", r"\b(?:min_)?coverage\b"),
-    Term("raw", "the judge's own verdicts, as they are", r"\braw\b"),
-    Term("corrected", "as people would probably have judged, by the judge's verdicts and the labels of people", r"\bcorrected\b"),
+    Term("raw", "what the judge says, as it is", r"\braw\b"),
+    Term("corrected", "what people would probably say of all samples, estimated from the judge and from their labels", r"\bcorrected\b"),
     Term("labels alone", "the mean of what people say, without the judge", r"\blabels alone\b"),
     Term("PPI++", "the judge's mean, less its error on the samples that people labelled", r"\bPPI\+\+"),
     Term("Rogan-Gladen", "the share that passes, set right by how often the judge wrongly passes or fails a sample", r"\bRogan(?:-| and )Gladen\b"),

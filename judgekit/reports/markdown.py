@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from html import unescape
 from itertools import chain
 from pathlib import Path
 
@@ -30,9 +31,9 @@ def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
     for piece in _report(run, gates):
         shown.append(piece)
         yield piece
-    if terms := terms_in("".join(shown)):
+    if terms := terms_in(unescape("".join(shown))):
         yield f"\n<details><summary>{HEADING}</summary>\n\n"
-        yield from (f"- **{_in_html(term.name)}**: {term.meaning}\n" for term in terms)
+        yield from (f"- {_code(term.name)}: {term.meaning}\n" for term in terms)
         yield "\n</details>\n"
 
 
