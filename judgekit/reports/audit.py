@@ -181,7 +181,7 @@ def _part(part: Part, width: int) -> Iterator[RenderableType]:
     """Figures in columns that stand below those of other parts, and what there is to say of them."""
     if part.figures:
         figures = Table.grid(padding=(0, 2, 0, 0))
-        figures.add_column(min_width=width)
+        figures.add_column(min_width=width, no_wrap=True)
         figures.add_column(justify="right", no_wrap=True, min_width=len("-0.123"))
         figures.add_column(no_wrap=True)
         figures.add_column(style="dim")

@@ -69,7 +69,7 @@ TERMS = (
     Term("detectable", "the smallest true difference that so many pairs would probably have shown", r"\bdetectable\b"),
     Term("closeness", "1 less the distance to what people say", r"\bcloseness\b"),
     Term("Wilson", "a formula for how uncertain a share is, which also holds for few samples", r"\bWilson\b"),
-    Term("t", "Student's formula for how uncertain a mean is", r"(?<![\w'\u2019-])(?<!robust )t(?=[,;)\s]|$)"),
+    Term("t", "Student's formula for how uncertain a mean is", r"(?<![\w'\u2019-])t(?=[,;)\s]|$)"),
     Term("cluster-robust", "samples of one group, such as trials of one task, are not taken for independent", r"\bcluster-robust\b"),
     Term("bootstrap", "samples are drawn again and again at random, to see by how much the number varies", r"\bbootstrap\b"),
 )  # fmt: skip
