@@ -14,9 +14,11 @@ from judgekit.cli.app import app
 from judgekit.cli.kept import Kept, Number, Report, numbered, writable
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
+from judgekit.reports.corrected import demands
 from judgekit.reports.export import write_text
+from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
-from judgekit.reports.terminal import console, printable
+from judgekit.reports.terminal import printable
 from judgekit.runs.receipts import path_of
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
@@ -78,9 +80,10 @@ def audit(
         given += recorded
         sources += [_RECORDED] if recorded else []
     made = audited(found, once(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
-    show_audit(made, show, console())
-    for line in _receipts(found):
-        console().print(printable(line), soft_wrap=True)
+    with explained() as screen:
+        show_audit(made, show, screen.out, demands(found))
+        for line in _receipts(found):
+            screen.out.print(printable(line), soft_wrap=True)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](found, made), path)
 

@@ -11,8 +11,8 @@ from judgekit.cli.kept import Kept, Report, numbered, writable
 from judgekit.reports.compare import Comparison, show_changes
 from judgekit.reports.compare import compare as compared
 from judgekit.reports.export import write_text
+from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
-from judgekit.reports.terminal import console
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
 
@@ -33,8 +33,9 @@ def compare(
     """
     outputs = writable(output, _KINDS)
     comparison = compared(Run.stored(numbered(a), store), Run.stored(numbered(b), store))
-    console().print(comparison)
-    show_changes(comparison, show, console())
+    with explained() as screen:
+        screen.out.print(comparison)
+        show_changes(comparison, show, screen.out)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](comparison, show), path)
 

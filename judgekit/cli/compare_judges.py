@@ -30,6 +30,7 @@ from judgekit.cli.run import (
 from judgekit.config import Config, ScorerSpec
 from judgekit.errors import ConfigError, listed
 from judgekit.reports.export import write_text
+from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
 from judgekit.reports.judges import show_judges
 from judgekit.reports.terminal import console, printable
@@ -119,11 +120,12 @@ def compare(
         plan(asked, scorers)
         return
     ended = score_anew(asked, settings, scorers, store)
-    code = ended.conclude(show=0)
-    if label or not labels:
-        given = _once(name, [*given, *_recorded(ended.run, label, name, sides.values())])
-    comparison = compare_judges(ended.run, sides, given)
-    show_judges(comparison, ended.run.summary, show, console())
+    with explained() as screen:
+        code = ended.conclude(screen, show=0)
+        if label or not labels:
+            given = _once(name, [*given, *_recorded(ended.run, label, name, sides.values())])
+        comparison = compare_judges(ended.run, sides, given)
+        show_judges(comparison, ended.run.summary, show, screen.out)
     for path in outputs:
         if len(ended.run):
             write_text(_KINDS[path.suffix.lower()](ended.run, comparison), path)

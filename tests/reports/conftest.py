@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import AIMessage, Run, Sample, Score, run
+from judgekit import AIMessage, HumanMessage, PromptScorer, Run, Sample, Score, ScriptedJudge, load_prompt, run
+from judgekit.audits.audit import audit
 from judgekit.audits.findings import Audit, Disagreement, Guarantee, Noise, Opinion, People, ScorerAudit
+from judgekit.audits.labels import HumanLabel
 from judgekit.runs.population import Population
 from judgekit.runs.receipts import Correction, Counts, Figure, Receipt, keep
 from judgekit.score import JudgeCall
@@ -43,7 +45,7 @@ def judged(run_of, tmp_path) -> Callable[[str], Run]:
         found = run_of(*([one] for one in scores), store=tmp_path / "runs.sqlite")
         scorers = [one.model_copy(update={"judged": one.name != "c", "signature": "0" * 16}) for one in found.scorers]
         found = Run(found.store, found.record.model_copy(update={"scorers": scorers}))
-        all_of_it = Population(samples=1)
+        all_of_it = Population(samples=1, mean=1)
         receipt = Receipt(
             scorer="a",
             fingerprint="0" * 16,
@@ -67,6 +69,35 @@ def judged(run_of, tmp_path) -> Callable[[str], Run]:
         return found
 
     return made
+
+
+@pytest.fixture
+def audited(tmp_path) -> tuple[Run, Audit]:
+    """A run of 24 conversations with an audit: the judge passes 16 of them, and people 8 of these and no other."""
+    judge = ScriptedJudge(
+        lambda request: {
+            "reason": "",
+            "evidence": [],
+            "verdict": "lacking" if "!" in request.messages[1].content else "fitting",
+        }
+    )
+    samples = [
+        Sample.of(
+            [HumanMessage("Hi!" if number % 3 == 0 else "Hi")],
+            id=f"s{number}",
+            domain=f"domain {number % 2}",
+            group=f"task {number // 2}",
+        )
+        for number in range(24)
+    ]
+
+    @scorer
+    def greeted(sample: Sample) -> float:
+        return float(sample.trace.messages[0].text.startswith("Hi"))
+
+    found = run(samples, [PromptScorer(load_prompt("tone"), judge), greeted], store=tmp_path / "runs.sqlite")
+    labels = [HumanLabel(sample=f"s{number}", scorer="tone", value=float(number % 3 == 1)) for number in range(24)]
+    return found, audit(found, labels)
 
 
 @pytest.fixture(scope="session")

@@ -330,7 +330,11 @@ def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(judged):
 def test_an_audit_is_in_the_page_with_what_people_say_of_each_sample(audit_saying):
     page = Page("".join(html_report(run([sample("a")], [by_id]), audit_saying(""))))
     [found] = page.head["audit"]["scorers"]
-    assert (found["name"], found["head"]) == ("goal", "kappa .71 [.58, .82], n=120 of 2 people")
+    assert (found["name"], found["head"]) == (
+        "goal",
+        "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people",
+    )
+    assert found["use"].startswith("Good enough to gate at 0.7: no, because the corrected mean may be as low as 0.51; ")
     [mean] = [part for part in found["parts"] if part["name"] == "mean"]
     assert [one["value"] for one in mean["figures"]] == [0.643, 0.581]
     assert found["confusion"]["no"] == {"yes": 12}
