@@ -99,6 +99,7 @@ class _Auditing:
         sources: Sequence[str],
     ) -> None:
         self.run, self.record, self.sources = run, record, sources
+        self.unknown = sum(label.source == "unknown" and label.value is not None for label in labels)
         self.every = list(run.rows(scorer=record.name))
         self.rows = [row for row in self.every if row.score.value is not None]
         self.population = run.population(record.name)
@@ -135,6 +136,11 @@ class _Auditing:
         matched, pairs = self.matched, self.pairs
         chosen = self._chosen()
         correction = self._correction(chosen)
+        if self.unknown and correction.corrected is not None:
+            assumes = listed(
+                filter(None, (correction.assumes, "the labels are not verdicts of a judge, which nobody says"))
+            )
+            correction = correction.model_copy(update={"assumes": assumes})
         better = self._better(correction)
         annotators = {opinion.annotator for one in matched.samples for opinion in one.opinions}
         length = length_bias(pairs, self._lengths())
@@ -387,6 +393,11 @@ class _Auditing:
                 f"the provider reports no model for answers of {listed(silent)}: another model behind the same name would "
                 "not show"
             )
+        if self.unknown:
+            notes.append(
+                f"nobody says who gave {number_of(self.unknown, 'label')}: a person, a benchmark, or a judge, perhaps this "
+                "very one. There is no receipt; labels in a file (--labels) are those of people"
+            )
         if self.record.signature is None:
             notes.append(
                 f"there is no receipt, as nobody could tell whether the judge is the same: {self.record.identity}"
@@ -396,7 +407,7 @@ class _Auditing:
     def _keep(self, found: ScorerAudit, chosen: str) -> None:
         """Keeps a receipt, if there were labels."""
         folder = self.run.receipts_folder
-        if not found.n or folder is None or found.fingerprint is None or not self.is_here:
+        if not found.n or folder is None or found.fingerprint is None or not self.is_here or self.unknown:
             return
         judged, errors = self.run.judged(self.record), self._errors(chosen)
         calls = [call for row in self.every for call in row.score.calls if call.error is None]

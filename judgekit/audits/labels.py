@@ -1,28 +1,30 @@
-"""Labels of people: what they say of samples that a judge scored."""
+"""Labels that a judge is held against: what people, or a benchmark, say of samples that it scored."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from math import nan
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, FiniteFloat, JsonValue, ValidationError
 
 from judgekit.errors import ConfigError, TraceError, explain, listed, shortened
 from judgekit.runs.results import Run
-from judgekit.runs.rows import LabelValue, ScorerRecord
+from judgekit.runs.rows import ScorerRecord
 from judgekit.score import Grade
 from judgekit.traces.columns import Columns
 from judgekit.traces.files import NAME_ENCODING, File
 from judgekit.traces.message import Identity, Record
 from judgekit.traces.tables import csv_rows
+from judgekit.traces.trace import Label
 
 Way: TypeAlias = Literal["random", "stratified", "convenience"]
 """How a sample came to be labelled: drawn from all that were scored, drawn from those of one verdict, or picked by hand."""
 
 
 class HumanLabel(Record):
-    """What one person says of one sample.
+    """What one person, or a benchmark, says of one sample.
 
     Attributes:
         sample: The sample's id.
@@ -35,6 +37,8 @@ class HumanLabel(Record):
         drawn: How it came to be labelled: ``random``, ``stratified`` (drawn by its verdict) or ``convenience`` (picked by
             hand, which corrects no mean); ``None`` where nobody says.
         probability: How likely it was to be drawn; ``None`` also where it was drawn by its verdict, which this would tell.
+        source: Who gave it. Labels in files are those of people; of a recorded label this may be unknown, so that it may
+            even be the verdict of the judge itself. It is no column of a file.
     """
 
     sample: Identity
@@ -47,9 +51,10 @@ class HumanLabel(Record):
     recordings: str | None = None
     drawn: Way | None = None
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
+    source: Literal["human", "benchmark", "unknown"] = "human"
 
 
-COLUMNS = tuple(HumanLabel.model_fields)
+COLUMNS = tuple(name for name in HumanLabel.model_fields if name != "source")
 """What the columns of a file of labels are called."""
 SHOWN = ("question", "choices", "conversation", "rival", "reference")
 """Columns for whoever labels in a spreadsheet; they are not read."""
@@ -61,7 +66,6 @@ _YES = frozenset({"yes", "pass", "true"})
 _NO = frozenset({"no", "fail", "false"})
 NOT_APPLICABLE = ("not applicable", "not_applicable", "n/a")
 """Labels of any scorer which say that its question does not apply to a sample."""
-_BENCHMARK = "benchmark"
 _SAVE_AGAIN = "save it again in UTF-8 (in Excel: CSV UTF-8)"
 
 
@@ -201,9 +205,9 @@ def value_of(label: HumanLabel, scorer: ScorerRecord) -> Grade | None:
 
 
 def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
-    """The labels that came with the recordings of a run, of people and of benchmarks, not of judges.
+    """Return the labels that came with the recordings of a run, except those of judges.
 
-    Where the run keeps no text, it keeps no word of who gave a label: then those alone are taken that are named.
+    Where the run keeps no text, annotators and reasons are unknown, and labels that annotators disagree on are left out.
 
     Args:
         run: The run.
@@ -211,53 +215,66 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
             itself. A label that has the name of a scorer is that scorer's, unless another one is named for it.
 
     Raises:
-        ConfigError: There is no such scorer, or no sample has such a label.
+        ConfigError: There is no such scorer, no sample has such a label, or a judge gave it.
         TraceError: One person says two things of one sample.
     """
     scorers = [one.name for one in run.scorers]
     for scorer in names.values():
         if scorer not in scorers:
             raise ConfigError.unknown("scorer of the run", scorer, scorers)
-    seen: set[str] = set()
     wanted = {**{name: name for name in scorers if name not in names.values()}, **names}
-    found = _said(run, wanted, seen) if run.record.keeps_text else _kept(run, names, seen)
-    labels = once(found)
-    for name in names:
-        if name not in seen:
-            raise ConfigError.unknown("label that was recorded", name, sorted(seen))
-    return labels
-
-
-def _said(run: Run, scorers: Mapping[str, str], seen: set[str]) -> Iterator[HumanLabel]:
-    """Labels of the conversations, with who gave them."""
-    for number, sample in run.conversations():
-        given: list[tuple[str, LabelValue, str | None, str]] = []
-        if sample.label is not None:
-            given.append(("label", sample.label, None, ""))
-        for one in sample.trace.labels:
-            if one.source != "judge":
-                annotator = one.annotator or (_BENCHMARK if one.source == _BENCHMARK else None)
-                given.append((one.name, one.value, annotator, one.reason or ""))
-        for name, value, annotator, reason in given:
-            seen.add(name)
-            if name in scorers:
-                yield HumanLabel(
-                    sample=sample.id,
-                    scorer=scorers[name],
-                    value=value,
-                    annotator=annotator,
-                    reason=reason,
+    found: list[HumanLabel] = []
+    known: set[str] = set()
+    judged: set[str] = set()
+    for number, sample, label in _said(run) if run.record.keeps_text else _kept(run):
+        if label.source == "judge":
+            judged.add(label.name)
+            continue
+        known.add(label.name)
+        if label.name in wanted:
+            found.append(
+                HumanLabel(
+                    sample=sample,
+                    scorer=wanted[label.name],
+                    value=label.value,
+                    annotator=label.annotator or (None if label.source == "human" else label.source),
+                    reason=label.reason or "",
                     run=run.number,
                     number=number,
+                    source=label.source,
                 )
+            )
+    for name in names:
+        if name in judged - known:
+            raise ConfigError(
+                f"the recorded label {shortened(name)} is the verdict of a judge, and says nothing of whether "
+                f"{names[name]} is right; name labels of people or of a benchmark"
+            )
+        if name not in known:
+            raise ConfigError.unknown("label that was recorded", name, sorted(known))
+    return once(found)
 
 
-def _kept(run: Run, scorers: Mapping[str, str], seen: set[str]) -> Iterator[HumanLabel]:
-    """Labels of the rows that are named."""
-    for name, scorer in scorers.items():
-        for row in run.rows(scorer=scorer):
-            seen.update(row.labels)
-            if name in row.labels:
-                yield HumanLabel(
-                    sample=row.sample_id, scorer=scorer, value=row.labels[name], run=run.number, number=row.index
-                )
+class _Recorded(NamedTuple):
+    """A label of a sample, with the sample's number and id."""
+
+    number: int
+    sample: str
+    label: Label
+
+
+def _said(run: Run) -> Iterator[_Recorded]:
+    """The labels of the conversations."""
+    for number, sample in run.conversations():
+        if sample.label is not None:
+            yield _Recorded(number, sample.id, Label("label", sample.label, source="benchmark"))
+        for label in sample.trace.labels:
+            yield _Recorded(number, sample.id, label)
+
+
+def _kept(run: Run) -> Iterator[_Recorded]:
+    """The labels of the rows, for runs that keep no conversations."""
+    for number, rows in groupby(run, key=lambda row: row.index):
+        row = next(rows)  # all rows of a sample have its labels
+        for name, value in row.labels.items():
+            yield _Recorded(number, row.sample_id, Label(name, value, source=row.label_sources.get(name, "unknown")))

@@ -190,10 +190,14 @@ def _once(name: str, labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
 
 
 def _recorded(run: Run, label: str | None, name: str, sides: Collection[str]) -> Sequence[HumanLabel]:
-    """What people say that was recorded with the conversations, under a name that is given, or else the scorer's."""
+    """Return the labels that were recorded with the conversations, under a name that is given, or else the scorer's.
+
+    Labels of unknown source may be the verdicts of one of the judges: they are taken only where they are named.
+    """
     side = next(iter(sides))
-    known = {found for row in run.rows(scorer=side) for found in row.labels}
-    return recorded_labels(run, {label or name: side}) if label or name in known else ()
+    known = {found for row in run.rows(scorer=side) for found in row.labels if row.label_sources.get(found) != "judge"}
+    found = recorded_labels(run, {label or name: side}) if label or name in known else ()
+    return found if label else [one for one in found if one.source != "unknown"]
 
 
 _KINDS: Mapping[str, Callable[[Run, JudgeComparison], Iterable[str]]] = {

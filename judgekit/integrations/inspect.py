@@ -11,6 +11,7 @@ from judgekit.aggregates.total import total_of
 from judgekit.errors import ConfigError, TraceError
 from judgekit.score import Score
 from judgekit.scoring import Scorer, attempt, signature
+from judgekit.traces.label_sources import JUDGED
 from judgekit.traces.message import JsonObject
 from judgekit.traces.readers.inspect import InspectReader
 from judgekit.traces.sample import Sample
@@ -108,8 +109,9 @@ def _sample(state: Any, target: Any, events: object) -> Sample:
 
 
 def _scored(score: Score, answer: str | None, scores: _Scores) -> Any:
-    """A score as Inspect's. What the aggregate needs stands in its metadata."""
+    """Return a score as Inspect's. What the aggregate needs stands in its metadata, and whether a judge was asked."""
     metadata: JsonObject = {"status": score.status, "label": score.label, "details": score.details}
+    metadata[JUDGED] = bool(score.calls)
     if score.calls:
         metadata |= {"judges": [*dict.fromkeys(call.judge for call in score.calls)], "cost_usd": score.usd_paid}
     if score.warnings:

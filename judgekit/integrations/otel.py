@@ -10,6 +10,7 @@ from judgekit.errors import ConfigError, TraceError, listed
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.traces.found import Found
+from judgekit.traces.label_sources import JUDGED
 from judgekit.traces.sample import Sample
 from judgekit.traces.spans import spans_of
 from judgekit.traces.trace import Trace
@@ -39,7 +40,8 @@ def emit_to_otel(
 ) -> int:
     """Emits each score as an event in its trace.
 
-    The attributes are those of the semantic conventions, and ``judgekit.status`` and ``judgekit.sample_id``. Only scored
+    The attributes are those of the semantic conventions, and ``judgekit.status``, ``judgekit.judged`` (whether a judge was asked)
+    and ``judgekit.sample_id``. Only scored
     ones have a value, and failed ones an ``error.type``. Source:
     https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-events.md
 
@@ -145,6 +147,7 @@ def _attributes(row: Row, place: _Place) -> dict[str, _Attribute]:
         "gen_ai.response.id": place.response_id,
         "error.type": (score.error or "_OTHER") if score.status == "failed" else None,
         "judgekit.status": score.status,
+        JUDGED: bool(score.calls),
         "judgekit.sample_id": row.sample_id,
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -18,7 +18,7 @@ from judgekit.traces.sample import Sample
 _AT_ONCE = 0.1
 """Seconds in which scores are written together."""
 _COMPRESSION = 1
-_SAMPLE = "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_SAMPLE = "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _CONVERSATION = "INSERT OR IGNORE INTO conversations VALUES (?, ?, ?)"
 _SCORE = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?"
@@ -43,9 +43,8 @@ class Recorder:
         """Takes what is to be known of a sample; its scores come after it."""
         trace = sample.trace
         conduct = Conduct.of(sample)
-        labels = {
-            _text(name): _text(value) if isinstance(value, str) else value for name, value in labels_of(sample).items()
-        }
+        known = {_text(name): label for name, label in labels_of(sample).items()}
+        labels = {name: _text(value) if isinstance(value := one.value, str) else value for name, one in known.items()}
         self._add(
             _SAMPLE,
             index,
@@ -55,6 +54,7 @@ class Recorder:
             _text(sample.domain),
             _json(labels) if labels else None,
             _json(conduct) if conduct else None,
+            _json({name: one.source for name, one in known.items()}) if known else None,
         )
         if self._text:
             self._add_text(_CONVERSATION, sample, index)

@@ -14,6 +14,7 @@ from judgekit.score import Grade, Score
 from judgekit.scoring import Scorer, identity, signature
 from judgekit.traces.message import JsonObject, Many, Record
 from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label, LabelSource
 
 LabelValue: TypeAlias = bool | int | float | str
 
@@ -29,7 +30,8 @@ class Row(Record):
         group: Trials of one task are a group; they are not independent.
         domain: The sample's domain.
         labels: What is known of the sample by name: its ``label``, and verdicts that came with its trace. One on which
-            annotators disagree is left out.
+            annotators disagree is left out; what a judge said stands there only if nobody else said anything.
+        label_sources: Who gave each of these labels.
     """
 
     index: int
@@ -39,10 +41,12 @@ class Row(Record):
     group: str | None = None
     domain: str | None = None
     labels: dict[str, LabelValue] = Field(default_factory=dict)
+    label_sources: dict[str, LabelSource] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, index: int, sample: Sample, score: Score) -> "Row":
         """The row of a sample's score."""
+        known = labels_of(sample)
         return cls(
             index=index,
             sample_id=sample.id,
@@ -50,7 +54,8 @@ class Row(Record):
             trace_id=sample.trace.id,
             group=sample.group,
             domain=sample.domain,
-            labels=labels_of(sample),
+            labels={name: label.value for name, label in known.items()},
+            label_sources={name: label.source for name, label in known.items()},
         )
 
     @property
@@ -63,14 +68,19 @@ class Row(Record):
         return self.model_copy(update={"score": without_text(self.score)})
 
 
-def labels_of(sample: Sample) -> dict[str, LabelValue]:
-    """What is known of a sample by name; see `Row`."""
-    found: dict[str, LabelValue] = {} if sample.label is None else {"label": sample.label}
+def labels_of(sample: Sample) -> dict[str, Label]:
+    """Return the labels of a sample by name; see `Row`. Its own ``label`` is that of a benchmark."""
+    found = {} if sample.label is None else {"label": Label("label", sample.label, source="benchmark")}
     disputed: set[str] = set()
-    for label in sample.trace.labels:
-        if found.setdefault(label.name, label.value) != label.value:
+    for label in sorted(sample.trace.labels, key=_is_judged):
+        first = found.setdefault(label.name, label)
+        if first.value != label.value and _is_judged(first) == _is_judged(label):
             disputed.add(label.name)
-    return {name: value for name, value in found.items() if name not in disputed}
+    return {name: label for name, label in found.items() if name not in disputed}
+
+
+def _is_judged(label: Label) -> bool:
+    return label.source == "judge"
 
 
 def without_text(score: Score) -> Score:

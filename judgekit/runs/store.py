@@ -52,6 +52,7 @@ _MIGRATIONS = (
     ) STRICT;
     """,
     "ALTER TABLE scores ADD COLUMN confidence REAL",
+    "ALTER TABLE samples ADD COLUMN label_sources TEXT",
 )
 """Each takes a file from one version of the schema to the next. They are added to, and never changed."""
 
@@ -67,7 +68,7 @@ _ADVICE = {
 CALLS = TypeAdapter(tuple[JudgeCall, ...])
 _ROWS = """
     SELECT sample, id, trace_id, "group", domain, labels, name, status, value, label, error, aggregate, warnings, calls,
-        explanation, confidence
+        explanation, confidence, label_sources
     FROM scores JOIN samples ON samples.run = scores.run AND number = sample
         JOIN scorers ON scorers.run = scores.run AND place = scorer
     WHERE scores.run = ?
@@ -306,6 +307,7 @@ class Store:
         calls: str | None,
         explanation: str,
         confidence: float | None,
+        label_sources: str | None,
     ) -> Row:
         def explain() -> tuple[str, JsonObject]:
             with self._undamaged(f"the score of sample {index}"):
@@ -331,6 +333,7 @@ class Store:
             group=group,
             domain=domain,
             labels=from_json(labels) if labels else {},
+            label_sources=from_json(label_sources) if label_sources else {},
         )
 
     def counts(self, run: int) -> Counts:

@@ -180,11 +180,11 @@ class File:
             raise TraceError(undecodable(error), path=self.path) from error
 
     def lines(self) -> Generator[Line]:
-        """The lines that are not blank; a file has at least one."""
+        """The lines that are not blank; a file has at least one. Files that were joined have a mark at each beginning."""
         blank = True
         with self.opened() as file:
             for number, line in enumerate(bounded_lines(file), 1):
-                if text := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
+                if text := line.removeprefix(codecs.BOM_UTF8).strip():
                     blank = False
                     yield Line(number, text)
         if blank:

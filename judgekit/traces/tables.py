@@ -99,7 +99,7 @@ def _text(stream: Iterable[bytes], encoding: str, broken: list[TraceError]) -> I
         except UnicodeDecodeError as error:
             broken.append(TraceError(undecodable(error)))
             text = line.decode("latin-1")
-        yield text if number else text.removeprefix("\ufeff")
+        yield text if number else text.lstrip("\ufeff")
 
 
 def _next(rows: _Reader, broken: list[TraceError]) -> list[str] | TraceError | None:

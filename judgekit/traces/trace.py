@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, FiniteFloat, JsonValue
 
 from judgekit.traces.message import JsonObject, Many, Message, Record, Requestor, ToolCall, Usage
 from judgekit.traces.rendering import Passage, Rendering, conversation, passages
 from judgekit.traces.shortening import shortened
+
+LabelSource: TypeAlias = Literal["human", "benchmark", "judge", "unknown"]
+"""Who gave a label: a person, the code of a benchmark, a model that grades, or nobody knows who."""
 
 
 class Source(Record):
@@ -29,11 +32,11 @@ class ToolDefinition(Record):
 
 
 class Label(Record):
-    """A verdict on the trace that came with the recording, of a human or of a benchmark."""
+    """A verdict on the trace that came with the recording; ``source`` says who gave it."""
 
     name: str = Field(kw_only=False)
     value: bool | int | FiniteFloat | str = Field(kw_only=False)
-    source: Literal["human", "benchmark", "judge"] = "human"
+    source: LabelSource = "unknown"
     annotator: str | None = None
     reason: str | None = None
 

@@ -643,3 +643,15 @@ def test_where_people_differ_a_verdict_is_wrong_for_a_guarantee_by_the_share_of_
 def test_one_label_is_one(judged, said):
     correction = tone(audit(judged([1.0] * 20), said({0: 1}))).correction
     assert correction.refused == "labels of 1 sample are too few; it takes 10 or more"
+
+
+def test_labels_of_which_nobody_says_who_gave_them_give_no_receipt(judged, said, tmp_path):
+    truth, verdicts = imperfect(40)
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    found = tone(audit(run, said(dict(enumerate(truth)), source="unknown")))
+    assert found.correction.corrected is not None
+    assert found.correction.assumes == "the labels are not verdicts of a judge, which nobody says"
+    assert any("nobody says who gave 40 labels: a person, a benchmark, or a judge" in note for note in found.notes)
+    assert run.audited == {"tone": "not audited"}
+    audit(run, said(dict(enumerate(truth)), source="benchmark"))
+    assert run.audited["tone"].startswith("audited: kappa")

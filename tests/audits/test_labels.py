@@ -209,27 +209,38 @@ def goal(sample: Sample) -> float:
     return 1.0
 
 
+@scorer
+def other(sample: Sample) -> float:
+    """Never mind either."""
+    return 1.0
+
+
 def recorded(id: str, *labels: Label, label: str | None = None) -> Sample:
     made = Sample.of([AIMessage("Hi")], id=id, label=label)
     return made.model_copy(update={"trace": made.trace.model_copy(update={"labels": labels})})
 
 
-def test_labels_that_came_with_the_recordings_are_those_of_people_and_benchmarks():
+def test_labels_that_came_with_the_recordings_are_those_of_all_but_judges_and_say_who_gave_them():
     samples = [
-        recorded("a", Label("goal", True, annotator="Ana", reason="so"), Label("goal", False, source="judge")),  # noqa: FBT003
-        recorded("b", Label("goal", 0, source="benchmark"), Label("other", "yes")),
-        recorded("c", label="no"),
+        recorded(
+            "a",
+            Label("goal", value=True, source="human", annotator="Ana", reason="so"),
+            Label("goal", value=False, source="judge"),
+        ),
+        recorded("b", Label("goal", 0, source="benchmark"), Label("other", "yes", source="human")),
+        recorded("c", Label("goal", 1), label="no"),
     ]
     scored = run(samples, [goal])
     found = recorded_labels(scored, {})
-    assert [(one.sample, one.number, one.value, one.annotator, one.reason) for one in found] == [
-        ("a", 0, True, "Ana", "so"),
-        ("b", 1, 0.0, "benchmark", ""),
+    assert [(one.sample, one.number, one.value, one.annotator, one.reason, one.source) for one in found] == [
+        ("a", 0, True, "Ana", "so", "human"),
+        ("b", 1, 0.0, "benchmark", "", "benchmark"),
+        ("c", 2, 1.0, "unknown", "", "unknown"),
     ]
     named = recorded_labels(scored, {"other": "goal", "label": "goal"})
-    assert [(one.sample, one.scorer, one.value, one.run) for one in named] == [
-        ("b", "goal", "yes", 1),
-        ("c", "goal", "no", 1),
+    assert [(one.sample, one.scorer, one.value, one.run, one.annotator, one.source) for one in named] == [
+        ("b", "goal", "yes", 1, None, "human"),
+        ("c", "goal", "no", 1, "benchmark", "benchmark"),
     ]
 
 
@@ -241,9 +252,50 @@ def test_names_that_are_not_there_are_refused_with_the_nearest():
         recorded_labels(scored, {"outcomes": "goal"})
 
 
-def test_where_no_text_is_kept_a_label_must_be_named_for_nobody_knows_who_gave_it():
-    samples = [recorded("a", Label("goal", True, source="judge")), recorded("b", Label("goal", False))]  # noqa: FBT003
-    made = run(samples, [goal])
-    scored = Run(made.store, made.record.model_copy(update={"keeps_text": False}))
-    assert not recorded_labels(scored, {})
-    assert [(one.sample, one.value) for one in recorded_labels(scored, {"goal": "goal"})] == [("a", True), ("b", False)]
+def without_text(scored: Run) -> Run:
+    return Run(scored.store, scored.record.model_copy(update={"keeps_text": False}))
+
+
+@pytest.mark.parametrize("as_kept", [lambda made: made, without_text], ids=["with text", "without"])
+def test_the_verdict_of_a_judge_is_refused_by_its_name(as_kept):
+    verdict = Label("tone\x1b", value=True, source="judge")
+    scored = as_kept(run([recorded("a", verdict, Label("goal", 1))], [goal]))
+    with pytest.raises(
+        ConfigError, match=r"the recorded label 'tone\\x1b' is the verdict of a judge, .* goal is right"
+    ):
+        recorded_labels(scored, {"tone\x1b": "goal"})
+
+
+def test_where_no_text_is_kept_it_is_still_known_who_gave_a_label():
+    samples = [
+        recorded("a", Label("goal", value=True, source="judge")),
+        recorded("b", Label("goal", value=False, source="human", annotator="Ana", reason="so")),
+        recorded("c", Label("goal", 1), label="no"),
+    ]
+    scored = without_text(run(samples, [goal, other]))
+    told = [
+        (one.sample, one.number, one.value, one.annotator, one.reason, one.source)
+        for one in recorded_labels(scored, {})
+    ]
+    assert told == [("b", 1, 0.0, None, "", "human"), ("c", 2, 1.0, "unknown", "", "unknown")]
+    (named,) = recorded_labels(scored, {"label": "goal"})
+    assert (named.sample, named.value, named.source) == ("c", "no", "benchmark")
+
+
+def test_labels_in_files_are_of_people_and_have_no_column_that_says_otherwise(written):
+    assert {label.source for label in read_labels(written(HAND))} == {"human"}
+    with pytest.raises(TraceError, match="no column of labels is called 'source'"):
+        read_labels(written("sample,scorer,value,source\ns,goal,yes,benchmark\n"))
+
+
+LINES = '{"sample": "s1", "scorer": "goal", "value": "yes"}\n'
+
+
+def test_a_table_to_which_a_second_program_added_its_mark_is_read(written):
+    assert list(read_labels(written(f"\ufeff\ufeff{HAND}"))) == READ
+
+
+def test_json_lines_with_marks_may_be_joined_to_one_file(written):
+    other = LINES.replace("s1", "s2")
+    found = read_labels(written(f"\ufeff{LINES}\ufeff{other}", "labels.jsonl"))
+    assert [label.sample for label in found] == ["s1", "s2"]

@@ -36,7 +36,7 @@ def kept(store=RUNS, labels=(), prefix="s"):
     ]
     samples = [
         one.model_copy(
-            update={"trace": one.trace.model_copy(update={"labels": tuple(Label(*label) for label in labels)})}
+            update={"trace": one.trace.model_copy(update={"labels": tuple(Label(**label) for label in labels)})}
         )
         for one in samples
     ]
@@ -113,7 +113,12 @@ def test_who_labels_says_by_how_much_a_judge_may_be_worse(given, points, cli):
 
 
 def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
-    kept(labels=[("was_kind", "fitting"), ("tool_call_f1", 1)])
+    kept(
+        labels=[
+            {"name": "was_kind", "value": "fitting", "source": "human"},
+            {"name": "tool_call_f1", "value": 1, "source": "benchmark"},
+        ]
+    )
     code, out, _ = cli("audit", 1, "--label", "was_kind=tone", "-o", "found.json")
     assert code == 0
     found = json.loads(Path("found.json").read_text(encoding="utf-8"))
@@ -126,6 +131,16 @@ def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
         in said
     )
     assert "'was_kind', 'tool_call_f1'" in said
+
+
+def test_a_judge_is_not_audited_against_its_own_verdicts(cli):
+    kept(labels=[{"name": "tone", "value": "fitting", "source": "judge"}])
+    code, out, _ = cli("audit", 1)
+    assert (code, "there are no labels" in " ".join(out.split())) == (0, True)
+    assert not Path(".judgekit/receipts").exists()
+    code, _, err = cli("audit", 1, "--label", "tone=tone")
+    assert code == 2
+    assert "the recorded label 'tone' is the verdict of a judge, and says nothing of whether tone is right" in err
 
 
 @pytest.mark.parametrize(

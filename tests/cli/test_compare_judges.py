@@ -122,6 +122,29 @@ def test_labels_that_came_with_the_conversations_are_used_by_their_name(cli, cal
         assert f"of n=4, openai/a is right on {right}" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("source", "is_taken", "code", "said_of_named"),
+    [
+        ("human", True, 0, "is right on"),
+        ("benchmark", True, 0, "is right on"),
+        ("unknown", False, 0, "is right on"),
+        ("judge", False, 2, "is the verdict of a judge"),
+    ],
+)
+def test_recorded_labels_of_judges_are_not_taken_for_people_and_unknown_ones_only_if_named(
+    cli, calling, source, is_taken, code, said_of_named
+):
+    samples = [json.loads(calling(number).model_dump_json()) for number in range(4)]
+    for one in samples:
+        one["trace"]["labels"] = [{"name": GOAL, "value": True, "source": source}]
+    Path("samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
+    ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, *TWO)
+    assert (ended.code, "is right on" in ended.out) == (0, is_taken)
+    ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, *TWO, "--label", GOAL)
+    assert ended.code == code
+    assert said_of_named in ended.out + ended.err
+
+
 def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_is_sent_in_a_dry_run(
     cli, conversations, asked
 ):

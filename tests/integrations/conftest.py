@@ -1,12 +1,13 @@
 """What the tests of integrations share."""
 
+import random
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from judgekit import Row, Score
+from judgekit import HumanMessage, PromptScorer, Row, Run, Sample, Score, ScriptedJudge, ToolCallF1, load_prompt, run
 from judgekit.score import JudgeCall
 
 PAID = JudgeCall(judge="openai/a", prompt="tone@1", cost_usd=0.25)
@@ -27,6 +28,26 @@ def rows_of() -> Callable[..., list[Row]]:
         return [Row(index=0, sample_id=sample_id, score=score, trace_id=trace_id) for score in scores]
 
     return make
+
+
+@pytest.fixture
+def coin_flipper() -> Callable[[str], PromptScorer]:
+    """A scorer of this name whose judge flips a coin."""
+    coin = random.Random(0)  # noqa: S311 - any coin will do
+
+    def flipped(_: object) -> dict[str, object]:
+        return {"reason": "heads or tails", "evidence": [], "verdict": coin.choice(["fitting", "lacking"])}
+
+    return lambda name: PromptScorer(load_prompt("tone"), ScriptedJudge(flipped), name=name)
+
+
+@pytest.fixture
+def coin_flips(coin_flipper: Callable[[str], PromptScorer]) -> Run:
+    """Thirty verdicts of a judge that flips a coin, under the name ``mine``, and as many scores without a judge."""
+    conversation = Sample.of([HumanMessage("Hi")], id="s1", reference_tool_calls=[])
+    trace = conversation.trace.model_copy(update={"id": "tr-" + "a" * 32})
+    samples = [conversation.model_copy(update={"trace": trace})] * 30
+    return run(samples, [coin_flipper("mine"), ToolCallF1()])
 
 
 @pytest.fixture

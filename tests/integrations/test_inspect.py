@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from judgekit import BLEU, Score, ScriptedJudge, ToolCallF1, load_prompt, read, scorer
+from judgekit import BLEU, Score, ScriptedJudge, ToolCallF1, load_prompt, read, run, scorer
+from judgekit.audits.labels import recorded_labels
 from judgekit.errors import ConfigError
 from judgekit.integrations.inspect import inspect_scorer
 from judgekit.scorers.prompted import PromptScorer
@@ -132,6 +133,7 @@ def test_only_scored_samples_enter_a_mean_and_the_others_are_counted(evaluated):
     assert [one["tool_call_f1"].value for one in (a, c)] == [1.0, 0.0]
     assert a["tool_call_f1"].answer == "It is three"
     assert a["tool_call_f1"].metadata["details"]["tp"] == 1
+    assert a["tool_call_f1"].metadata["judgekit.judged"] is False
     reasons = {name: (math.isnan(one.value), one.reason, one.explanation) for name, one in b.items()}
     assert reasons == {
         "tool_call_f1": (True, "skipped", "the sample has no reference_tool_calls"),
@@ -160,8 +162,60 @@ def test_a_judged_score_says_who_judged_and_what_it_cost(evaluated):
     log = evaluated(inspect_scorer(PromptScorer(load_prompt("tone"), judge)))
     score = log.samples[0].scores["tone"]
     assert (score.reason, score.metadata["error"]) == ("grader_failed", "ReplyError")
-    assert score.metadata["judges"] == [judge.model]
+    assert (score.metadata["judges"], score.metadata["judgekit.judged"]) == ([judge.model], True)
     assert score.metadata["cost_usd"] is None
+
+
+@pytest.mark.parametrize("name", ["tone", "mine"])
+def test_a_judge_that_ran_in_inspect_is_no_label_by_which_it_could_be_audited(evaluated, coin_flipper, name):
+    """One that flips a coin and remembers it would agree with itself on all samples."""
+    judged = coin_flipper(name)
+    log = evaluated(inspect_scorer(judged), inspect_scorer(ToolCallF1()), epochs=4)
+    samples = list(read(log.location, on_error="raise"))
+    sources = {label.name: label.source for sample in samples for label in sample.trace.labels}
+    assert sources == {name: "judge", "tool_call_f1": "benchmark"}
+    verdicts = {label.value for sample in samples for label in sample.trace.labels if label.name == name}
+    assert verdicts == {0, 1}
+    scored = run(samples, [judged])
+    assert not recorded_labels(scored, {})
+    with pytest.raises(ConfigError, match=f"'{name}' is the verdict of a judge"):
+        recorded_labels(scored, {name: name})
+    assert {label.source for label in recorded_labels(scored, {"tool_call_f1": name})} == {"benchmark"}
+
+
+def test_a_model_that_grades_in_inspect_is_a_judge_whatever_its_scorer_is_called(evaluated):
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: PLC0415
+    from inspect_ai.scorer import Score as InspectScore  # noqa: PLC0415
+    from inspect_ai.scorer import includes, mean, model_graded_qa  # noqa: PLC0415
+    from inspect_ai.scorer import scorer as inspect_native  # noqa: PLC0415
+
+    grade = ModelOutput.from_content("mockllm/grader", "GRADE: C")
+    grade.usage = ModelUsage(input_tokens=5, output_tokens=2, total_tokens=7)
+    grader = get_model("mockllm/grader", custom_outputs=[grade] * 6)
+
+    @inspect_native(metrics=[mean()])
+    def mine():
+        async def score(state, target):
+            return InspectScore(value=(await grader.generate("Good?")).completion)
+
+        return score
+
+    @inspect_native(metrics=[mean()])
+    def words():
+        async def score(state, target):
+            return InspectScore(value=1)
+
+        return score
+
+    log = evaluated(mine(), words(), includes(), model_graded_qa(model=grader))
+    for sample in read(log.location, on_error="raise"):
+        sources = {label.name: label.source for label in sample.trace.labels}
+        assert sources == {
+            "mine": "judge",
+            "words": "unknown",
+            "includes": "benchmark",
+            "model_graded_qa": "judge",
+        }
 
 
 def test_a_sample_without_messages_cannot_be_read_and_is_unscored(evaluated):

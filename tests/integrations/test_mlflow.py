@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from judgekit import read
 from judgekit.errors import ConfigError
 from judgekit.integrations.mlflow import log_to_mlflow
 
@@ -90,6 +91,17 @@ def test_each_score_becomes_an_assessment_and_only_scored_ones_have_a_value(serv
         "mlflow.assessment.judgeCost": "0.5",
     }
     assert panel["metadata"] == {"judgekit.sample_id": "s1", "judgekit.status": "abstained"}  # one price is unknown
+
+
+def test_what_was_logged_is_read_back_as_the_verdict_of_a_judge_or_of_code(server, coin_flips, tmp_path):
+    assert log_to_mlflow(coin_flips) == 60
+    attributes = {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": '"Hi"', "mlflow.spanOutputs": '"Hello"'}
+    spans = [{"span_id": "1f", "name": "chat", "attributes": attributes}]
+    trace = {"info": {"trace_id": KNOWN, "assessments": server.kept}, "data": {"spans": spans}}
+    (tmp_path / "trace.json").write_text(json.dumps(trace), encoding="utf-8")
+    (sample,) = read(tmp_path / "trace.json", on_error="raise")
+    found = {(label.name, label.source, label.value) for label in sample.trace.labels}
+    assert found == {("mine", "judge", 0), ("mine", "judge", 1), ("tool_call_f1", "benchmark", 1)}
 
 
 def test_a_score_whose_trace_mlflow_does_not_have_is_counted_and_told(server, rows_of):

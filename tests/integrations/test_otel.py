@@ -9,6 +9,8 @@ from judgekit import MaxMessages, Sample, Trace, read, run
 from judgekit.errors import ConfigError
 from judgekit.integrations.otel import emit_to_otel
 
+HI = '[{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}]'
+HELLO = '[{"role": "assistant", "parts": [{"type": "text", "content": "Hello"}]}]'
 TRACE, OTHER, SPAN, INNER = "a" * 32, "b" * 32, "1" * 16, "2" * 16
 
 
@@ -53,6 +55,7 @@ def test_each_score_becomes_an_event_and_only_scored_ones_have_a_value(exported,
         "gen_ai.evaluation.score.label": "partly",
         "gen_ai.evaluation.explanation": "It is kind.",
         "judgekit.status": "scored",
+        "judgekit.judged": True,
         "judgekit.sample_id": "s1",
     }
     assert goal.attributes["error.type"] == "TruncatedError"
@@ -90,6 +93,26 @@ def test_an_event_belongs_to_the_outermost_span_of_the_trace_in_which_the_conver
     trace_id, span_id, response_id = place or ("0", "0", None)
     assert (event.trace_id, event.span_id) == (int(trace_id, 16), int(span_id, 16))
     assert event.attributes.get("gen_ai.response.id") == response_id
+
+
+def test_what_was_emitted_is_read_back_as_the_verdict_of_a_judge_or_of_code(exported, coin_flips, tmp_path):
+    provider, events = exported
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": HI, "gen_ai.output.messages": HELLO}
+    emit_to_otel(coin_flips, samples=[sample_of(span())], provider=provider)
+    records = [
+        {
+            "trace_id": f"{event.trace_id:032x}",
+            "span_id": f"{event.span_id:016x}",
+            "event_name": event.event_name,
+            "attributes": dict(event.attributes),
+        }
+        for event in events()
+    ]
+    lines = [span(**chat), *records]
+    (tmp_path / "spans.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (sample,) = read(tmp_path / "spans.jsonl", on_error="raise")
+    found = {(label.name, label.source, label.value) for label in sample.trace.labels}
+    assert found == {("mine", "judge", 0), ("mine", "judge", 1), ("tool_call_f1", "benchmark", 1)}
 
 
 def test_samples_of_one_id_in_different_traces_lend_no_event_a_trace(exported, rows_of):

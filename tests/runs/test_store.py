@@ -109,7 +109,12 @@ def test_what_a_row_says_of_its_sample_is_kept():
     labelled = Trace(
         id="t",
         messages=[HumanMessage("Hi")],
-        labels=[Label(name="human", value=True), Label(name="reward", value=0.5), Label(name="kind", value="refund")],
+        labels=[
+            Label("human", value=True, source="human"),
+            Label("reward", 0.5, source="benchmark"),
+            Label("kind", "refund", source="judge"),
+            Label("mood", "good"),
+        ],
     )
     given_samples = [
         Sample(id="a\x00\x1b", trace=labelled, group="g", domain="法", label="good"),
@@ -117,11 +122,13 @@ def test_what_a_row_says_of_its_sample_is_kept():
     ]
     run(given_samples, [fine], store=RUNS)
     first, second = Run.stored(path=RUNS)
-    known = {"label": "good", "human": True, "reward": 0.5, "kind": "refund"}
+    known = {"label": "good", "human": True, "reward": 0.5, "mood": "good", "kind": "refund"}
+    sources = {"label": "benchmark", "human": "human", "reward": "benchmark", "mood": "unknown", "kind": "judge"}
     assert first.model_dump(exclude={"score"}) == {
-        "index": 0, "sample_id": "a\x00\x1b", "trace_id": "t", "group": "g", "domain": "法", "labels": known
+        "index": 0, "sample_id": "a\x00\x1b", "trace_id": "t", "group": "g", "domain": "法", "labels": known,
+        "label_sources": sources
     }  # fmt: skip
-    assert [type(value) for value in first.labels.values()] == [str, bool, float, str]
+    assert [type(value) for value in first.labels.values()] == [str, bool, float, str, str]
     assert second == Row(index=1, sample_id="b", score=Score.scored("fine", 1))
 
 
@@ -130,6 +137,14 @@ def test_a_label_on_which_annotators_disagree_is_left_out():
     agreed = [Label(name="kind", value="x", annotator="a"), Label(name="kind", value="x", annotator="b")]
     (row,) = run([Sample(id="a", trace=Trace(labels=[*labels, *agreed]))], [fine])
     assert row.labels == {"kind": "x"}
+
+
+def test_a_judge_does_not_dispute_the_label_of_a_person():
+    """Else only those labels would stay on which the two agree."""
+    labels = [Label("goal", value=False, source="judge"), Label("goal", value=True, source="human")]
+    alone = Label("tone", "kind", source="judge")
+    (row,) = run([Sample(id="a", trace=Trace(labels=[*labels, alone]))], [fine])
+    assert (row.labels, row.label_sources) == ({"goal": True, "tone": "kind"}, {"goal": "human", "tone": "judge"})
 
 
 def test_a_score_that_no_file_can_hold_is_a_failed_score_that_says_so(run_of):
@@ -423,7 +438,7 @@ def test_the_file_is_made_to_outlive_a_fall_of_power():
             db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "application_id")
         ]
     assert found == ["wal", 2, int.from_bytes(b"jrun")]
-    assert ask(RUNS, "PRAGMA user_version") == [(2,)]
+    assert ask(RUNS, "PRAGMA user_version") == [(3,)]
 
 
 def test_a_folder_of_our_own_is_not_for_committing_and_one_of_the_user_s_is_theirs():
@@ -480,7 +495,7 @@ def test_a_file_of_the_first_version_is_read_and_gone_on_with():
         labels={"label": True},
     )
     assert "seconds 2.5" in str(found.efforts)
-    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == ([(2,)], 8)
+    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == ([(3,)], 8)
 
 
 # --- files that are no good
@@ -619,6 +634,7 @@ def test_who_only_reads_changes_nothing_and_needs_no_right_to_write():
         ("scores", "warnings", list),
         ("scores", "explanation", lambda found: [row.score.reason for row in found]),
         ("samples", "labels", list),
+        ("samples", "label_sources", list),
         ("samples", "conduct", lambda found: found.efforts),
     ],
 )

@@ -8,7 +8,7 @@
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -16,11 +16,12 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.traces.blocks.gemini import completed, read_content, read_function_call, read_function_response
 from judgekit.traces.found import Found
+from judgekit.traces.label_sources import source_of
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.readers.adk import moment, read_events
 from judgekit.traces.readers.foreign import first_of, group_of, items, sample_from
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label
+from judgekit.traces.trace import Label, LabelSource
 
 _CASES = ("eval_cases", "evalCases")
 _RESULTS = ("eval_case_results", "evalCaseResults")
@@ -28,6 +29,12 @@ _CONVERSATION = ("conversation", "conversation_scenario", "conversationScenario"
 _INVOCATIONS = ("eval_metric_result_per_invocation", "evalMetricResultPerInvocation")
 _STATUS = {1: "passed", 2: "failed", 3: "not evaluated", 4: "informational"}
 """The numbers by which verdicts are written."""
+_COMPUTED = ("tool_trajectory_avg_score", "response_match_score")
+_JUDGED = (
+    *("final_response_match_v", "hallucinations_v", "multi_turn_", "per_turn_user_simulator_quality_v"),
+    *("response_evaluation_score", "rubric_based_", "safety_v"),
+)
+"""What the names of metrics begin with that a model grades."""
 
 
 class _Expected(NamedTuple):
@@ -188,15 +195,29 @@ def _expected_call(found: Found, turn: int) -> JsonObject:
 
 def _labels(row: Found) -> list[Label]:
     labels: list[Label] = []
+    results = row.details("overall_eval_metric_results", "overallEvalMetricResults")
+    metrics = [label for one in results if (label := _metric(one)) is not None]
     status = row.peek("final_eval_status") or row.peek("finalEvalStatus")
     if isinstance(status, int) and status in _STATUS:
         row.take("final_eval_status", "finalEvalStatus")
-        labels.append(Label("final_eval_status", _STATUS[status], source="benchmark"))
-    return labels + [
-        Label(metric.text("metric_name", "metricName") or "score", score, source="benchmark")
-        for metric in row.details("overall_eval_metric_results", "overallEvalMetricResults")
-        if (score := metric.number("score")) is not None
-    ]
+        labels.append(Label("final_eval_status", _STATUS[status], source=_of_all(one.source for one in metrics)))
+    return labels + metrics
+
+
+def _metric(found: Found) -> Label | None:
+    if (score := found.number("score")) is None:
+        return None
+    name = found.text("metric_name", "metricName") or "score"
+    judged = True if name.startswith(_JUDGED) else False if name in _COMPUTED else None
+    return Label(name, score, source=source_of(name, judged=judged))
+
+
+def _of_all(sources: Iterable[LabelSource]) -> LabelSource:
+    """Return who decided a status that is made of several metrics: a judge, if one of them is a judge's."""
+    found = set(sources)
+    if "judge" in found:
+        return "judge"
+    return "benchmark" if found == {"benchmark"} else "unknown"
 
 
 def _between(invocation: Found) -> Found | None:

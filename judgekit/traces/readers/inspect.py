@@ -6,7 +6,7 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -15,15 +15,18 @@ from judgekit.traces.blocks.inspect import are_messages, read_messages, read_usa
 from judgekit.traces.blocks.openai_chat import read_tools
 from judgekit.traces.found import Found
 from judgekit.traces.known import KEPT, KNOWN, as_text, fields_of, known_of, sample_of
+from judgekit.traces.label_sources import JUDGED, source_of
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.readers.foreign import first_of, group_of, items, sample_from, unpaired
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition, Trace
+from judgekit.traces.trace import Label, LabelSource, ToolDefinition, Trace
 
 _POINTERS = ("attachments", "events_data", "message_pool")
 """What long texts and repeated messages are moved to."""
 _TARGETS = ("reference", "references", "expected_output")
 _IN_METADATA = KNOWN - {"metadata", "group"}
+_COMPUTED = frozenset(("answer", "choice", "exact", "f1", "includes", "match", "math", "pattern"))
+"""Inspect's own scorers that compare texts and ask no model."""
 
 
 class InspectReader:
@@ -83,7 +86,7 @@ class InspectReader:
             "usage": usage,
             "cost_usd": cost,
             "termination": _termination(sample),
-            "labels": _labels(sample),
+            "labels": _labels(row, sample, events),
             "children": _children(events, {str(message.get("id")): message for message in raw}, sample),
         }
         _leave_out(sample, events)
@@ -273,15 +276,42 @@ def _total(sample: Found) -> tuple[float | None, object]:
     return cost, usage and usage.model_copy(update={"extra": {**usage.extra, "model": names[0]}})
 
 
-def _labels(sample: Found) -> list[Label]:
-    scores = sample.object("scores")
-    labels = [] if scores is None else [label for name in scores for label in _label(name, scores.object(name))]
-    return labels + _label("score", sample.object("score"))  # of older logs, which had one
+def _labels(row: Found, sample: Found, events: Sequence[JsonObject]) -> list[Label]:
+    labels: list[Label] = []
+    source_of_score = _sources(sample, events)
+    scores = sample.object("scores") or Found({})
+    for name in scores:
+        if (score := scores.object(name)) is not None:
+            labels += _label(name, score, source_of_score(name, score))
+    if (score := sample.object("score")) is not None:  # of older logs, which had one; their header names its scorer
+        labels += _label("score", score, source_of_score(as_text(_in_header(row, "results", "scorer", "name")), score))
+    return labels
 
 
-def _label(name: str, score: Found | None) -> list[Label]:
-    if score is None:
-        return []
+def _sources(sample: Found, events: Sequence[JsonObject]) -> Callable[[str, Found], LabelSource]:
+    """Return a function that tells who gave a score, by its scorer's name and itself."""
+    spans = _spans(events)
+    within = (_within(event.get("span_id"), "scorer", spans) for event in events if event.get("event") == "model")
+    called_model = {as_text(spans[span].get("name")) for span in within if span is not None}
+    roles = sample.peek("role_usage")
+    has_grader = isinstance(roles, dict) and "grader" in roles
+
+    def source_of_score(scorer: str, score: Found) -> LabelSource:
+        metadata = score.peek("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        marked = metadata.get(JUDGED)
+        if scorer in called_model or "grading" in metadata:
+            return source_of(scorer, judged=True)
+        if isinstance(marked, bool):
+            return source_of(scorer, judged=marked)
+        if scorer in _COMPUTED or scorer.rstrip("0123456789") in _COMPUTED:  # repeated names are numbered
+            return source_of(scorer, judged=False)
+        return source_of(scorer, judged=has_grader or None)
+
+    return source_of_score
+
+
+def _label(name: str, score: Found, source: LabelSource) -> list[Label]:
     value = score.peek("value")
     if value is None:
         return []
@@ -300,7 +330,7 @@ def _label(name: str, score: Found | None) -> list[Label]:
     else:
         score.take("value")
     reason = score.text("explanation") if kept else None
-    return [Label(key, value, source="benchmark", reason=reason) for key, value in kept.items()]
+    return [Label(key, value, source=source, reason=reason) for key, value in kept.items()]
 
 
 def _tools(events: Iterable[JsonObject]) -> list[ToolDefinition]:
@@ -324,7 +354,7 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
     So are those that a tool started and whose replies stand there without their calls: a handoff turns them into text.
     """
     pool = _pool(sample)
-    spans = {str(event.get("id")): event for event in events if event.get("event") == "span_begin"}
+    spans = _spans(events)
     callers = {str(event.get("agent_span_id")): event.get("id") for event in events if event.get("event") == "tool"}
     requests: dict[str, list[JsonObject]] = {}
     for event in events:
@@ -369,6 +399,10 @@ def _agent_of(event: JsonObject, spans: Mapping[str, JsonObject]) -> str | None:
 
 def _is_called(agent: str, spans: Mapping[str, JsonObject]) -> bool:
     return _within(agent, "tool", spans) is not None
+
+
+def _spans(events: Iterable[JsonObject]) -> dict[str, JsonObject]:
+    return {str(event.get("id")): event for event in events if event.get("event") == "span_begin"}
 
 
 def _within(name: JsonValue, kind: str, spans: Mapping[str, JsonObject]) -> str | None:

@@ -8,7 +8,7 @@ r"""Traces of MLflow, as ``Trace.to_json`` writes them: spans in an envelope, th
 import json
 from itertools import chain
 from math import isfinite
-from typing import Literal, cast
+from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
@@ -16,6 +16,7 @@ from judgekit.errors import TraceError
 from judgekit.traces.blocks.openai_chat import read_tools
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
+from judgekit.traces.label_sources import source_of
 from judgekit.traces.merging import Step, merged
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage, parse_arguments
 from judgekit.traces.readers.foreign import items, sample_from
@@ -24,12 +25,7 @@ from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.spans import Span, convention, conversations, spans_of
 from judgekit.traces.trace import Label, ToolDefinition
 
-_SOURCES: dict[str, Literal["human", "benchmark", "judge"]] = {
-    "HUMAN": "human",
-    "CODE": "benchmark",
-    "LLM_JUDGE": "judge",
-    "AI_JUDGE": "judge",
-}
+_JUDGED = {"CODE": False, "LLM_JUDGE": True, "AI_JUDGE": True}
 _VALUES = ("mlflow.spanInputs", "mlflow.spanOutputs")
 _INFO = (
     *("trace_id", "request_id", "client_request_id", "state", "status", "request_time", "timestamp_ms"),
@@ -210,13 +206,14 @@ def _assessed(info: Found) -> tuple[list[Label], dict[str, object]]:
 def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
     source, reason = assessment.get("source"), assessment.get("rationale")
     source = source if isinstance(source, dict) else {}
-    annotator = source.get("source_id")
+    annotator, kind = source.get("source_id"), str(source.get("source_type"))
+    given_by = "human" if kind == "HUMAN" else source_of(name, judged=_JUDGED.get(kind))
     values = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
     return [
         Label(
             name,
             one if isinstance(one, bool | int | str) or (isinstance(one, float) and isfinite(one)) else as_text(one),
-            source=_SOURCES.get(str(source.get("source_type")), "human"),
+            source=given_by,
             annotator=annotator if isinstance(annotator, str) else None,
             reason=reason if isinstance(reason, str) else None,
         )

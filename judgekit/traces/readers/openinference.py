@@ -7,13 +7,14 @@
 import re
 from collections.abc import Sequence
 from itertools import product
-from typing import Literal, cast
+from typing import cast
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.traces.blocks.openinference import objects, read_answers, read_messages, read_tools, read_usage
 from judgekit.traces.found import Found
+from judgekit.traces.label_sources import source_of
 from judgekit.traces.merging import Step, folded, merged
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, Usage
 from judgekit.traces.readers.foreign import sample_from
@@ -23,7 +24,7 @@ from judgekit.traces.spans import Span, convention, conversations, spans_of
 from judgekit.traces.trace import Label, ToolDefinition
 
 _FEEDBACK = re.compile(r"^(trace\.|session\.)?(annotation|evaluation)s(\.|$)")
-_JUDGES: dict[str, Literal["human", "benchmark", "judge"]] = {"CODE": "benchmark", "LLM": "judge"}
+_JUDGED = {"CODE": False, "LLM": True}
 _VALUES = ("input.value", "output.value")
 _MASK = "__REDACTED__"
 _HIDDEN = (
@@ -136,11 +137,11 @@ def _label(found: Found) -> Label | None:
     value = label if score is None else score
     if name is None or value is None:
         return None
-    judge = found.peek("annotator_kind")
+    kind = str(found.peek("annotator_kind"))
     return Label(
         name,
         value,
-        source=_JUDGES.get(judge, "human") if isinstance(judge, str) else "human",
+        source="human" if kind == "HUMAN" else source_of(name, judged=_JUDGED.get(kind)),
         annotator=found.identity("identifier"),
         reason=found.text("explanation"),
     )

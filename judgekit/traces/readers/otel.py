@@ -17,6 +17,7 @@ from judgekit.traces.adot import TOGETHER
 from judgekit.traces.blocks import gemini, otel
 from judgekit.traces.found import Found
 from judgekit.traces.known import as_text
+from judgekit.traces.label_sources import JUDGED, source_of
 from judgekit.traces.merging import Step, folded, merged
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
 from judgekit.traces.readers.foreign import sample_from
@@ -152,7 +153,7 @@ def _usage(steps: Sequence[Step]) -> Usage | None:
 
 
 def _labels(span: Span) -> list[Label]:
-    """Verdicts of judges, which ride along as events."""
+    """Return the evaluations of a span, which are events of it."""
     labels: list[Label] = []
     for event in span.events:
         found = event.attributes
@@ -163,6 +164,7 @@ def _labels(span: Span) -> list[Label]:
         value = found.text("gen_ai.evaluation.score.label") if score is None else score
         if value is not None:
             found.take("gen_ai.evaluation.name")
-            reason = found.text("gen_ai.evaluation.explanation")
-            labels.append(Label(name, value, source="judge", reason=reason))
+            reason, judged = found.text("gen_ai.evaluation.explanation"), found.peek(JUDGED)
+            source = source_of(name, judged=judged if isinstance(judged, bool) else None)
+            labels.append(Label(name, value, source=source, reason=reason))
     return labels

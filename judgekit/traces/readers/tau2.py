@@ -232,9 +232,10 @@ def _action(found: Found, *, solo: bool) -> JsonObject:
 
 
 def _labels(found: Found) -> list[Label]:
-    """The verdicts; those on actions stay with the rest of what is said about the reward."""
-    reward, checks = found.number("reward"), found.peek("action_checks")
-    labels = [] if reward is None else [Label("reward", reward, source="benchmark")]
+    """Return the verdicts; those on actions stay with the rest of what is said about the reward."""
+    reward, checks, basis = found.number("reward"), found.peek("action_checks"), found.peek("reward_basis")
+    is_judged = isinstance(basis, list) and "NL_ASSERTION" in basis  # a model decides these
+    labels = [] if reward is None else [Label("reward", reward, source="judge" if is_judged else "benchmark")]
     for check in checks if isinstance(checks, list) else ():
         action = check.get("action") if isinstance(check, dict) else None
         matched = check.get("action_match") if isinstance(check, dict) else None

@@ -100,8 +100,9 @@ def _labels(row: Found) -> list[Label]:
     labels = [] if correct is None else [Label("is_correct", correct, source="benchmark")]
     reason = None if agent is None else row.text("mistake_reason")
     if agent is not None:
-        labels.append(Label("mistake_agent", agent, reason=reason))
+        labels.append(Label("mistake_agent", agent, source="human", reason=reason))
     if isinstance(step, int | str):  # as text in half of the data set
         row.take("mistake_step")
-        labels.append(Label("mistake_step", int(step) if isinstance(step, str) and step.isdecimal() else step))
+        number = int(step) if isinstance(step, str) and step.isdecimal() else step
+        labels.append(Label("mistake_step", number, source="human"))
     return labels

@@ -237,3 +237,22 @@ def test_recorded_sets_are_read_without_a_loss(name, shared_data, forgotten):
     document = json.loads(path.read_text())
     assert sample.reference == document["eval_cases"][0]["conversation"][-1]["final_response"]["parts"][0]["text"]
     assert forgotten(READER, document) == []
+
+
+@pytest.mark.parametrize(
+    ("metrics", "of_the_whole"),
+    [
+        ({"tool_trajectory_avg_score": "benchmark", "response_match_score": "benchmark"}, "benchmark"),
+        ({"response_match_score": "benchmark", "mine": "unknown"}, "unknown"),
+        ({"mine": "unknown", "final_response_match_v2": "judge"}, "judge"),
+        ({"hallucinations_v1": "judge", "safety_v1": "judge", "response_evaluation_score": "judge"}, "judge"),
+        ({"rubric_based_tool_use_quality_v1": "judge", "multi_turn_task_success_v1": "judge"}, "judge"),
+        ({}, "unknown"),
+    ],
+)
+def test_metrics_that_a_model_grades_are_those_of_a_judge_and_so_is_a_status_made_of_them(metrics, of_the_whole):
+    case = RESULTS["eval_case_results"][0]
+    scored = [{"metric_name": name, "score": 1.0} for name in metrics]
+    document = {**RESULTS, "eval_case_results": [{**case, "overall_eval_metric_results": scored}]}
+    labels = READER.sample(READER.records(document)[0], 0).trace.labels
+    assert {label.name: label.source for label in labels} == {"final_eval_status": of_the_whole, **metrics}

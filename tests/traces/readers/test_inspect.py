@@ -147,10 +147,10 @@ def test_what_a_log_knows_of_a_sample_comes_along():
     assert (sample.reference, sample.references, sample.metadata) == (None, ("3", "three"), {"level": 1})
     assert sample.trace.labels == (
         Label("match", "C", source="benchmark", reason="it is"),
-        Label("rubric.tone", 0.5, source="benchmark"),
-        Label("rubric.kind", value=True, source="benchmark"),
-        Label("steps[0]", 1, source="benchmark"),
-        Label("steps[1]", 2, source="benchmark"),
+        Label("rubric.tone", 0.5),
+        Label("rubric.kind", value=True),
+        Label("steps[0]", 1),
+        Label("steps[1]", 2),
     )
     assert sample.trace.tools == (ToolDefinition("add", description="Adds", parameters={"type": "object"}),)
     assert sample.trace.termination == "limit: message"
@@ -431,3 +431,59 @@ def test_a_part_of_an_unknown_kind_is_kept_and_told():
     assert [(one.where, one.found) for one in trace.warnings] == [
         ("messages[0].content[0]", "a part of the kind 'dream' that cannot be read, kept as it stands")
     ]
+
+
+def sources_in(sample: dict) -> dict[str, str]:
+    labels = READER.sample({**SAMPLE, "scores": {}, **sample}, 0).trace.labels
+    return {label.name: label.source for label in labels}
+
+
+def test_scorers_of_inspect_that_compare_texts_are_benchmarks_model_graders_are_judges_and_others_unknown():
+    computed = ("match", "includes", "exact", "pattern", "answer", "choice", "f1", "math", "match1")
+    graded = ("model_graded_qa", "model_graded_fact", "model_graded_qa2", "llm_judge", "GraderScore", "tone", "tone1")
+    unknown = ("correct", "closeness_log", "fulfillment", "rubric", "f11")
+    scores = {name: {"value": "C"} for name in (*computed, *graded, *unknown)}
+    assert sources_in({"scores": scores}) == {
+        **dict.fromkeys(computed, "benchmark"),
+        **dict.fromkeys(graded, "judge"),
+        **dict.fromkeys(unknown, "unknown"),
+    }
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"scores": {"ok": {"value": 1, "metadata": {"grading": [{"role": "user"}]}}}},
+        {"scores": {"ok": {"value": 1, "metadata": {"judgekit.judged": True}}}},
+        {"scores": {"ok": {"value": 1}}, "role_usage": {"grader": {"input_tokens": 1}}},
+        {
+            "scores": {"ok": {"value": 1}},
+            "events": [
+                {"event": "span_begin", "id": "s", "type": "scorer", "name": "ok"},
+                {"event": "span_begin", "id": "t", "type": "tool", "name": "look", "parent_id": "s"},
+                model_event(LAST, "t", []),
+            ],
+        },
+    ],
+    ids=["the grading is in its metadata", "judgekit's mark", "usage of the role grader", "a model call in its span"],
+)
+def test_a_score_for_which_a_model_was_asked_is_that_of_a_judge(shown):
+    others = {"match": {"value": "C"}}
+    found = sources_in({**shown, "scores": {**shown["scores"], **others}})
+    assert found == {"ok": "judge", "match": "benchmark"}
+
+
+def test_a_score_of_judgekit_without_a_judge_is_that_of_a_benchmark_unless_its_name_is_that_of_a_judge():
+    unjudged = {"value": 1, "metadata": {"judgekit.judged": False}}
+    assert sources_in({"scores": {"bleu": unjudged, "tone": unjudged}}) == {"bleu": "benchmark", "tone": "judge"}
+
+
+@pytest.mark.parametrize(
+    ("scorer", "source"),
+    [("model_graded_fact", "judge"), ("match", "benchmark"), ("mine", "unknown"), (None, "unknown")],
+)
+def test_the_header_of_an_old_log_says_who_gave_its_one_score(scorer, source):
+    header = {**HEADER, "results": {"scorer": {"name": scorer, "params": {}}}}
+    sample = {name: value for name, value in SAMPLE.items() if name != "scores"}
+    old = READER.sample({"header": header, "sample": {**sample, "score": {"value": "C"}}}, 0)
+    assert old.trace.labels == (Label("score", "C", source=source),)

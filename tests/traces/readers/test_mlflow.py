@@ -397,3 +397,23 @@ def test_any_payload_is_read_or_refused(payload):
     document = trace(span("CHAT_MODEL", "chat", payload, payload, id="a"))
     with suppress(TraceError):
         assert read(document).trace.messages
+
+
+@pytest.mark.parametrize(
+    ("name", "source_type", "source"),
+    [
+        ("tone", "HUMAN", "human"),
+        ("right", "LLM_JUDGE", "judge"),
+        ("right", "AI_JUDGE", "judge"),
+        ("right", "CODE", "benchmark"),
+        ("tone", "CODE", "judge"),
+        ("right", "SOURCE_TYPE_UNSPECIFIED", "unknown"),
+        ("right", None, "unknown"),
+        ("llm_verdict", None, "judge"),
+    ],
+)
+def test_feedback_is_of_whom_its_source_says_and_code_by_the_name_of_a_judge_is_one(name, source_type, source):
+    found = read(
+        {**AGENT, "info": {**AGENT["info"], "assessments": [assessment(name, source_type, feedback={"value": 1})]}}
+    )
+    assert [(label.name, label.source) for label in found.trace.labels] == [(name, source)]

@@ -337,25 +337,36 @@ def test_of_several_reasons_none_is_that_of_a_single_answer() -> None:
     assert "gen_ai.response.finish_reasons" in str(made.extra)
 
 
-def test_verdicts_in_events_are_labels() -> None:
+def test_evaluations_in_events_are_labels_of_unknown_source_unless_a_mark_or_their_name_tells() -> None:
     def verdict(**fields: JsonValue) -> dict:
         attributes = {f"gen_ai.evaluation.{name.replace('__', '.')}": value for name, value in fields.items()}
         return {"name": "gen_ai.evaluation.result", "attributes": attributes}
+
+    def judged(*, mark: bool) -> dict[str, JsonValue]:
+        return {"judgekit.judged": mark, "gen_ai.evaluation.score.value": 1}
 
     events = (
         verdict(name="kind", score__value=0.5, score__label="fair", explanation="polite"),
         verdict(name="safe", score__label="pass"),
         verdict(score__value=1),
+        {"name": "gen_ai.evaluation.result", "attributes": {**judged(mark=True), "gen_ai.evaluation.name": "goal"}},
+        {"name": "gen_ai.evaluation.result", "attributes": {**judged(mark=False), "gen_ai.evaluation.name": "bleu"}},
+        verdict(name="faithfulness", score__value=1),
     )
     made = one([span("1", chat([ASKED], [DONE]), events=events)])
     assert made.labels == (
-        Label("kind", 0.5, source="judge", reason="polite"),
-        Label("safe", "pass", source="judge"),
+        Label("kind", 0.5, reason="polite"),
+        Label("safe", "pass"),
+        Label("goal", 1, source="judge"),
+        Label("bleu", 1, source="benchmark"),
+        Label("faithfulness", 1, source="judge"),
     )
     (left,) = made.extra["spans"]
     assert [event["attributes"] for event in left["events"] if "attributes" in event] == [
         {"gen_ai.evaluation.score.label": "fair"},
         {"gen_ai.evaluation.score.value": 1},
+        {"judgekit.judged": True},
+        {"judgekit.judged": False},
     ]
 
 

@@ -580,3 +580,11 @@ def test_chats_with_numbered_turns_are_not_of_tau2():
     assert READER.recognises([said, said])
     for row in ([said, result], {"task_id": "t", "messages": [said], "system": "S"}):
         assert not READER.recognises(row)
+
+
+@pytest.mark.parametrize(("basis", "source"), [(["DB", "NL_ASSERTION"], "judge"), (["DB"], "benchmark")])
+def test_a_reward_by_what_a_model_asserts_is_that_of_a_judge(basis, source):
+    (simulation,) = FILE["simulations"]
+    info = {**simulation["reward_info"], "reward_basis": basis}
+    labels = sample_of({**FILE, "simulations": [{**simulation, "reward_info": info}]}).trace.labels
+    assert labels[0] == Label("reward", 0.0, source=source)

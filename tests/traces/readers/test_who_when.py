@@ -52,8 +52,8 @@ def test_every_speaker_but_the_human_is_an_agent():
         AIMessage("I typed", agent="WebSurfer"),
     )
     assert sample.trace.labels == (
-        Label("mistake_agent", "WebSurfer", reason="It clicks."),
-        Label("mistake_step", 3),
+        Label("mistake_agent", "WebSurfer", source="human", reason="It clicks."),
+        Label("mistake_step", 3, source="human"),
     )
     assert sample.trace.extra == {"question": "Where can I dance?", "is_corrected": False}
 

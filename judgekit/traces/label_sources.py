@@ -1,0 +1,35 @@
+"""Who gave a score that came with a recording, as far as its name and the mark beside it tell."""
+
+import re
+
+from judgekit.traces.trace import LabelSource
+
+JUDGED = "judgekit.judged"
+"""The name of the mark that judgekit's integrations write beside a score: whether a judge was asked for it."""
+JUDGED_SCORERS = frozenset(
+    (
+        *("agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference", "agent_goal_with_reference"),
+        *("agent_goal_without_reference", "answer_correctness", "conversation_completeness", "faithfulness"),
+        *("knowledge_retention", "pairwise", "panel", "plan_adherence", "prompt", "refusal_appropriateness"),
+        *("role_adherence", "step_efficiency", "task_completion", "tone", "tool_argument_grounding"),
+        *("tool_result_use", "tool_selection", "topic_adherence", "user_frustration", "weighted_criteria"),
+    )
+)
+"""The names of judgekit's scorers that ask a judge, and of the prompts that it ships."""
+_MODEL_GRADED = re.compile(r"model_graded|(?<![a-z])(llm|judge|grader)(?![a-z])|LLM|Judge|Grader")
+
+
+def source_of(name: str, *, judged: bool | None = None) -> LabelSource:
+    """Return who gave a score that no person gave, or of which that is not known.
+
+    A name that only judges have outweighs a statement that code computed the score, since code may ask a judge.
+
+    Args:
+        name: The name of the score.
+        judged: Whether a judge gave it; ``None`` where the recording does not say.
+    """
+    known_as = name.partition(" (")[0]  # compare-judges appends the judge: "tone (large)"
+    is_ours = not JUDGED_SCORERS.isdisjoint({known_as, known_as.rstrip("0123456789")})  # Inspect numbers repeated names
+    if judged or is_ours or _MODEL_GRADED.search(name):
+        return "judge"
+    return "unknown" if judged is None else "benchmark"
