@@ -4,12 +4,16 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+
 from judgekit.cli.asked import Problems
 from judgekit.errors import number_of
+from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
 from judgekit.reports.gates import GateResults, check_gates
+from judgekit.reports.glossary import Screen
 from judgekit.reports.markdown import append_summary
-from judgekit.reports.terminal import Highlights, console, printable, printable_lines, show_summary
+from judgekit.reports.terminal import Highlights, printable, printable_lines, show_summary
 from judgekit.runs.results import Run
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -18,7 +22,14 @@ _SHOWN = 5
 
 
 def conclude(
-    run: Run, problems: Problems, gates: Sequence[str], min_coverage: float, *, show: int, outputs: Sequence[Path]
+    run: Run,
+    problems: Problems,
+    gates: Sequence[str],
+    min_coverage: float,
+    screen: Screen,
+    *,
+    show: int,
+    outputs: Sequence[Path],
 ) -> int:
     """Shows a run, writes it to files, and holds it against its gates.
 
@@ -26,9 +37,9 @@ def conclude(
         The exit code: 0 if all is well, 1 if a gate is not met, or something was not scored that should have been.
     """
     found = check_gates(run, gates, min_coverage=min_coverage)
-    show_run(run, show, found)
-    show_problems(problems, run.duplicate_ids)
-    err = console(stderr=True)
+    err = screen.err
+    show_run(run, show, screen.out, found)
+    show_problems(problems, run.duplicate_ids, err)
     for note in run.record.notes[bool(problems.unread) :]:  # the first of them heads the list of these
         err.print(printable(note), soft_wrap=True)
     for path in outputs:
@@ -46,16 +57,16 @@ def conclude(
     return int(bool(unfinished or found.undecided or not found.met))
 
 
-def show_run(run: Run, show: int, gates: GateResults | None = None) -> None:
+def show_run(run: Run, show: int, on: Console, gates: GateResults | None = None) -> None:
     """A line about the conversations, a line a scorer, and the ``show`` lowest scores of each."""
     if run.efforts.conversations:
-        console().print(str(run.efforts), soft_wrap=True)
-    show_summary(run.summary, Highlights.of(run, show), console(), thin=(gates or GateResults()).thin)
+        on.print(str(run.efforts), soft_wrap=True)
+    thin = (gates or GateResults()).thin
+    show_summary(run.summary, Highlights.of(run, show), on, thin=thin, corrections=corrections(run))
 
 
-def show_problems(problems: Problems, repeated: Sequence[str]) -> None:
+def show_problems(problems: Problems, repeated: Sequence[str], err: Console) -> None:
     """What could not be read, and ids that are not one sample's."""
-    err = console(stderr=True)
     if problems.unread:
         err.print(f"\n{number_of(len(problems.unread), 'record')} could not be read:")
     for problem in problems[:_SHOWN]:

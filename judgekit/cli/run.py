@@ -25,6 +25,7 @@ from judgekit.errors import BudgetError, ConfigError, TraceError, listed, number
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.reports.gates import Gate
+from judgekit.reports.glossary import Screen, explained
 from judgekit.reports.progress import Tally, progress
 from judgekit.reports.terminal import console, show_plan
 from judgekit.runs.results import Run
@@ -74,11 +75,16 @@ class Ended(NamedTuple):
     problems: Problems
     signal: int | None
 
-    def conclude(self, show: int, outputs: Sequence[Path] = ()) -> int:
+    def conclude(self, screen: Screen, show: int, outputs: Sequence[Path] = ()) -> int:
         """Says what came of it, and gives the exit code."""
         asked = Asked.of(self.run.record)
-        code = conclude(self.run, self.problems, asked.gates, asked.min_coverage, show=show, outputs=outputs)
+        code = conclude(self.run, self.problems, asked.gates, asked.min_coverage, screen, show=show, outputs=outputs)
         return code if self.signal is None else 128 + self.signal
+
+    def exit(self, show: int, outputs: Sequence[Path]) -> typer.Exit:
+        """Says what came of it, explains the words, and gives the end of the command."""
+        with explained() as screen:
+            return typer.Exit(self.conclude(screen, show, outputs))
 
 
 @app.command()
@@ -96,7 +102,9 @@ def demo() -> None:
         judgekit.AgentGoalAccuracyWithReference(judge),
         judgekit.AgentGoalAccuracyWithoutReference(judge),
     ]
-    show_run(judgekit.run(read(folder / "conversations.jsonl", on_error="raise"), scorers, concurrency=1), show=3)
+    with explained() as screen:
+        scored = judgekit.run(read(folder / "conversations.jsonl", on_error="raise"), scorers, concurrency=1)
+        show_run(scored, 3, screen.out)
     typer.echo(
         "\nNext: judgekit run FILE --scorer tool_call_f1 on conversations of your own; judgekit scorers lists the rest."
     )
@@ -170,7 +178,7 @@ def run(
     if dry_run:
         plan(asked, scorers)
         return
-    raise typer.Exit(score_anew(asked, settings, scorers, store, workers).conclude(show, outputs))
+    raise score_anew(asked, settings, scorers, store, workers).exit(show, outputs)
 
 
 @app.command()
@@ -194,7 +202,7 @@ def resume(
     from_store = _has_its_samples(kept, record, asked)
     record = kept.change(record.model_copy(update={"ended_at": None, "stopped": ""}))
     errand = Errand(store, record, range(len(scorers)), again, from_store)
-    raise typer.Exit(_score(kept, errand, scorers, settings, workers).conclude(show, outputs))
+    raise _score(kept, errand, scorers, settings, workers).exit(show, outputs)
 
 
 @app.command()
@@ -228,7 +236,7 @@ def score(
         }
     )
     errand = Errand(store, kept.change(record), places, kept=from_store)
-    raise typer.Exit(_score(kept, errand, scorers, settings, workers).conclude(show, outputs))
+    raise _score(kept, errand, scorers, settings, workers).exit(show, outputs)
 
 
 def built(settings: Config, specs: Sequence[ScorerSpec]) -> list[Scorer]:
@@ -278,7 +286,7 @@ def plan(asked: Asked, scorers: Sequence[Scorer]) -> None:
     samples = (sample for _, sample in asked.samples(problems))
     asyncio.run(score_each(tasks(samples, scorers), summary.add, concurrency=1))
     show_plan(summary, console())
-    show_problems(problems, ())
+    show_problems(problems, (), console(stderr=True))
 
 
 def score_anew(asked: Asked, settings: Config, scorers: Sequence[Scorer], store: Path, workers: int = 1) -> Ended:

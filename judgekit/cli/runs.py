@@ -13,8 +13,10 @@ from judgekit.cli.app import app
 from judgekit.cli.asked import Asked
 from judgekit.cli.kept import Kept, Output, Show, numbered, writable
 from judgekit.errors import ConfigError, listed
+from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
 from judgekit.reports.gates import GateResults, check_gates
+from judgekit.reports.glossary import explained
 from judgekit.reports.terminal import Highlights, console, printable, show_summary, table
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
@@ -55,7 +57,8 @@ def runs(
     elif run is not None:
         outputs = writable(output)
         found = Run.stored(numbered(run), store)
-        _show(found, show, seed if bootstrap else None, console())
+        with explained() as screen:
+            _show(found, show, seed if bootstrap else None, screen.out)
         for path in outputs:
             report(found, path, _gates(found))
     else:
@@ -130,7 +133,7 @@ def _show(run: Run, lowest: int, seed: int | None, on: Console) -> None:
     on.print(table(("scorer", "signature"), signed, words=2))
     if run.efforts.conversations:
         _say(str(run.efforts), on)
-    show_summary(run.summary, Highlights.of(run, lowest), on, seed=seed)
+    show_summary(run.summary, Highlights.of(run, lowest), on, corrections=corrections(run), seed=seed)
 
 
 def _told(value: JsonValue) -> JsonValue:

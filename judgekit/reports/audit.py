@@ -11,7 +11,8 @@ from rich.text import Text
 
 from judgekit.audits.findings import Audit, Disagreement, Guarantee, Noise, Opinion, People, ScorerAudit
 from judgekit.errors import number_of
-from judgekit.reports.terminal import Unpadded, cut, harmless, printable
+from judgekit.reports.corrected import Demand, good_enough
+from judgekit.reports.terminal import Unpadded, between, cut, harmless, printable, rounded
 from judgekit.runs.receipts import Drawn, Figure
 
 _DRAWN: Mapping[Drawn, str] = {
@@ -32,6 +33,7 @@ _STEP = Decimal("0.000001")
 _CLASSES_SHOWN = 12
 _CLASS_SHOWN = 24
 _REASON_SHOWN = 300
+_MANY = 1_000
 
 
 class Part(NamedTuple):
@@ -44,7 +46,16 @@ class Part(NamedTuple):
 
 
 def headline(found: ScorerAudit) -> str:
-    """How far people agree with the judge, in a line: ``kappa .71 [.58, .82], n=120 of 2 people``."""
+    """Return the mean as people would have it, and how far they agree with the judge, in a line.
+
+    For example ``corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people``.
+    """
+    corrected = found.correction.corrected
+    return f"{'no corrected mean' if corrected is None else f'corrected mean {corrected}'}, {agreed(found)}"
+
+
+def agreed(found: ScorerAudit) -> str:
+    """Return how far people agree with the judge, such as ``kappa .71 [.58, .82], n=120 of 2 people``."""
     if not found.n:
         return "no sample has both a verdict of the judge and a label of people"
     name, figure = next(iter(found.agreement.items()), ("agreement", "undefined"))
@@ -123,8 +134,11 @@ def _guarantee(guarantee: Guarantee) -> Part:
     return Part("guarantee", shown, (f"where the confidence is at least {float(least):g}, {promise}",))
 
 
-def show_audit(audit: Audit, show: int, on: Console) -> None:
-    """What an audit finds of each judged scorer, with its ``show`` worst disagreements."""
+def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, Demand] = {}) -> None:
+    """What an audit finds of each judged scorer, with its ``show`` worst disagreements.
+
+    ``demands`` says by scorer what its corrected mean is to be good enough for.
+    """
     by = f", by {', '.join(audit.sources)}" if audit.sources else ""
     on.print(harmless(f"audit of run {audit.run}{by}"))
     for line in left_out(audit.unmatched):
@@ -133,7 +147,9 @@ def show_audit(audit: Audit, show: int, on: Console) -> None:
         on.print("the run has no scorer that asks a judge")
     for found in audit.scorers:
         on.print()
-        on.print(Text.assemble((printable(found.scorer), "bold"), "  ", printable(headline(found)), overflow="fold"))
+        head = Text.assemble((printable(found.scorer), "bold"), "  ", printable(headline(found)), overflow="fold")
+        on.print(Unpadded(head))
+        on.print(Unpadded(harmless(good_enough(found.correction, demands.get(found.scorer, Demand())))))
         on.print()
         on.print(Unpadded(_grid(found, show, on.width)))
 
@@ -166,24 +182,19 @@ def _part(part: Part, width: int) -> Iterator[RenderableType]:
     """Figures in columns that stand below those of other parts, and what there is to say of them."""
     if part.figures:
         figures = Table.grid(padding=(0, 2, 0, 0))
-        figures.add_column(min_width=width)
+        figures.add_column(min_width=width, no_wrap=True)
         figures.add_column(justify="right", no_wrap=True, min_width=len("-0.123"))
         figures.add_column(no_wrap=True)
         figures.add_column(style="dim")
         for name, figure in part.figures.items():
-            figures.add_row(harmless(name), *_cells(figure), harmless(figure.method))
+            figures.add_row(harmless(name), rounded(figure.value), between(figure), harmless(figure.method))
         yield figures
     if part.refused:
         yield Text(printable(part.refused), "yellow", overflow="fold")
     yield from map(harmless, part.told)
 
 
-def _cells(figure: Figure) -> tuple[str, str]:
-    value = "-" if figure.value is None else f"{figure.value:.3f}"
-    return value, "" if figure.low is None or figure.high is None else f"{figure.low:.3f} to {figure.high:.3f}"
-
-
-def _confusion(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
+def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
     """Counts by what people say, down, and the judge, across."""
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
     shown = names[:_CLASSES_SHOWN]
@@ -195,12 +206,17 @@ def _confusion(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
     )
     for name in shown:
         grid.add_row(
-            cut(printable(name), _CLASS_SHOWN), *(f"{counts.get(name, {}).get(other, 0):,}" for other in shown)
+            cut(printable(name), _CLASS_SHOWN), *(_count(counts.get(name, {}).get(other, 0)) for other in shown)
         )
     for column in grid.columns[1:]:
         column.justify = "right"
     more = len(names) - len(shown)
     return Group(grid, f"and {more} more labels") if more else grid
+
+
+def _count(times: float) -> str:
+    """A count, with a decimal or two where samples on which people differ are shared among several."""
+    return f"{round(times, 2):,g}" if times < _MANY else f"{times:,.0f}"
 
 
 def _disagreements(disagreements: Iterable[Disagreement]) -> RenderableType:
@@ -227,7 +243,9 @@ def _opinion(one: Opinion) -> str:
     return said(one.annotator or "a person", one.label, one.value, one.reason)
 
 
-def said(who: str, label: str | None, value: float, reason: str = "") -> str:
+def said(who: str, label: str | None, value: float | None, reason: str = "") -> str:
     """What a judge or a person says of a sample, and why, in a line."""
-    verdict = f"{value:.2f}" if label is None or label == f"{value:g}" else f"{label} ({value:.2f})"
+    worth = "does not apply" if value is None else f"{value:.2f}"
+    is_number = value is not None and label == f"{value:g}"
+    verdict = worth if label is None or is_number else f"{label} ({worth})"
     return f"{who}: {verdict}{': ' if reason else ''}{cut(reason, _REASON_SHOWN)}"

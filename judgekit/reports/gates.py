@@ -16,18 +16,18 @@ from judgekit.score import Status
 
 _GATE = re.compile(r"\s*(?P<name>.*?)\s*(?P<operator>>=|<=|==|>|<)\s*(?P<bound>[^<>=]*?)\s*", re.DOTALL)
 _SIGNS = "<>=!"
-_EQUAL = 1e-9
+EQUAL = 1e-9
 """Numbers that differ by less are the same to people: 0.7 + 0.2 is 0.9."""
-_OPERATORS: Mapping[str, Callable[[float], bool]] = {
-    ">=": lambda above: above > -_EQUAL,
-    ">": lambda above: above >= _EQUAL,
-    "<=": lambda above: above < _EQUAL,
-    "<": lambda above: above <= -_EQUAL,
-    "==": lambda above: abs(above) < _EQUAL,
+OPERATORS: Mapping[str, Callable[[float], bool]] = {
+    ">=": lambda above: above > -EQUAL,
+    ">": lambda above: above >= EQUAL,
+    "<=": lambda above: above < EQUAL,
+    "<": lambda above: above <= -EQUAL,
+    "==": lambda above: abs(above) < EQUAL,
 }
 """Whether a number that is so much above a bound meets it."""
-_CORRECTED = ("corrected", "corrected.lower", "corrected.upper")
-_NUMBERS = ("value", "lower", "upper", *_CORRECTED)
+CORRECTED = ("corrected", "corrected.lower", "corrected.upper")
+_NUMBERS = ("value", "lower", "upper", *CORRECTED)
 _OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")
 """What may be asked of all scores of a run together."""
 _FIELDS = (*_NUMBERS, *_OF_ALL)
@@ -83,14 +83,14 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
     thin = {line.scorer: said for line in run.summary if (said := _too_few(line, min_coverage))}
     decided = {gate.scorer for gate in parsed if gate.field == "failed"}
     undecided = [line.scorer for line in run.summary if line.counts["failed"] and not {line.scorer, None} & decided]
-    asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in _CORRECTED}
+    asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED}
     corrections = {scorer: corrected(run, scorer) for scorer in asked}
     return GateResults([gate.result(run.summary, thin, corrections) for gate in parsed], thin, undecided)
 
 
 def _too_few(line: Line, min_coverage: float) -> str:
     scored = line.counts["scored"]
-    if scored >= min_coverage * line.total - _EQUAL:
+    if scored >= min_coverage * line.total - EQUAL:
         return ""
     return f"only {scored:,} of {line.total:,} samples were scored, and min_coverage is {min_coverage * 100:g}%"
 
@@ -131,19 +131,19 @@ class Gate:
         found = _GATE.fullmatch(text)
         if found is None or found["name"][-1:] in tuple(_SIGNS):
             place = found.end("name") if found else next((i for i, sign in enumerate(text, 1) if sign in _SIGNS), 1)
-            raise _refused(text, place, f"expected one of {', '.join(_OPERATORS)} between a name and a number")
+            raise _refused(text, place, f"expected one of {', '.join(OPERATORS)} between a name and a number")
         scorer, field = _named(text, found["name"], found.start("name") + 1, scorers)
         bound, is_share = _bound(text, found["bound"], found.start("bound") + 1, field)
         return cls(text.strip(), scorer, field, found["operator"], bound, is_share)
 
     def result(self, summary: Summary, thin: Mapping[str, str], corrections: Mapping[str, Correction]) -> GateResult:
         """What came of it; ``thin`` says which scorers' numbers are of too few samples."""
-        if self.field in _CORRECTED:
+        if self.field in CORRECTED:
             number, found = self._of_correction(corrections[self.scorer or ""])
         else:
             number, found = self._of_line(summary) if self.field in _NUMBERS else self._of_counts(summary)
         too_few = thin.get(self.scorer or "", "") if self.field in _NUMBERS else ""
-        met = number is not None and _OPERATORS[self.operator](number - self.bound) and not too_few
+        met = number is not None and OPERATORS[self.operator](number - self.bound) and not too_few
         return GateResult(self.text, met, found, too_few)
 
     def _of_line(self, summary: Summary) -> tuple[float | None, str]:
@@ -195,14 +195,14 @@ class Gate:
     def _shown(self, number: float) -> str:
         """The number with as many digits as it takes to see on which side of the bound it lies."""
         scale, unit = (100, "%") if self.is_share else (1, "")
-        above = number - self.bound
         texts = (f"{number * scale:.{digits}g}" for digits in range(3, 18))
-        tells = (
-            text
-            for text in texts
-            if all(meets(float(text) / scale - self.bound) == meets(above) for meets in _OPERATORS.values())
-        )
+        tells = (text for text in texts if same_side(float(text) / scale, number, self.bound))
         return next(tells, f"{number * scale}") + unit
+
+
+def same_side(number: float, other: float, bound: float) -> bool:
+    """Return whether two numbers meet the same gates of this bound."""
+    return all(meets(number - bound) == meets(other - bound) for meets in OPERATORS.values())
 
 
 def _refused(text: str, column: int, problem: object) -> ConfigError:

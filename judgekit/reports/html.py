@@ -11,12 +11,15 @@ from pydantic import JsonValue
 
 from judgekit.audits.findings import Audit, ScorerAudit
 from judgekit.audits.judges import JudgeComparison
-from judgekit.reports.audit import headline, left_out, parts
+from judgekit.reports.audit import agreed, headline, left_out, parts
 from judgekit.reports.compare import Comparison, Difference
+from judgekit.reports.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
 from judgekit.reports.detail import detail
 from judgekit.reports.document import document, embedded
+from judgekit.reports.glossary import TERMS
 from judgekit.reports.judges import shown
 from judgekit.reports.listing import MOST, Listing
+from judgekit.runs.receipts import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.summary import Line, Summary
 from judgekit.score import STATUSES, Exchange
@@ -28,6 +31,7 @@ _SCRIPTS = (
     "data",
     "route",
     "plots",
+    "glossary",
     "overview",
     "compare",
     "samples",
@@ -50,6 +54,7 @@ class _Side(NamedTuple):
     name: str
     run: Run
     listing: Listing
+    corrections: Mapping[str, Correction]
 
     @property
     def scorers(self) -> list[str]:
@@ -69,8 +74,10 @@ def html_report(
     its own.
     """
     head: dict[str, JsonValue] = {
-        "audit": None if audit is None else _audit(audit),
-        "judges": None if judges is None else shown(judges),
+        "glossary": [term._asdict() for term in TERMS],
+        "audit": None
+        if audit is None
+        else _audit(audit, demands(reported.b if isinstance(reported, Comparison) else reported)),
     }
     if isinstance(reported, Comparison):
         sides, pairs = _compared(reported)
@@ -78,8 +85,9 @@ def html_report(
     else:
         wanted = {number for found in (audit.scorers if audit else ()) for number in found.opinions}
         wanted |= {flip.index for pair in (judges.pairs if judges else ()) for flip in pair.flips}
-        sides = [_Side("b", reported, Listing.of(reported, wanted=wanted))]
+        sides = [_Side("b", reported, Listing.of(reported, wanted=wanted), _corrections(reported, audit))]
     run = sides[0].run
+    head["judges"] = None if judges is None else shown(judges, run.summary)
     head |= {side.name: _run(side) for side in sides}
     head["notes"] = [
         note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
@@ -91,6 +99,7 @@ def html_report(
         title=f"Run {' compared with run '.join(str(side.run.number) for side in sides)}",
         version=run.record.version,
         summary=run.summary,
+        corrected=corrected_means(sides[0].corrections),
         is_judged=any(line.audited for line in run.summary),
         has_audit=audit is not None,
         head=embedded(head),
@@ -107,8 +116,20 @@ def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
     shown = {a for b, a in pairs.items() if b in listed}
     before = Listing.of(comparison.a, wanted=shown, left_out=set(pairs.values()) - shown)
     places = {entry.number: place for place, entry in enumerate(before.entries)}
-    sides = [_Side("b", comparison.b, after), _Side("a", comparison.a, before)]
+    sides = [
+        _Side("b", comparison.b, after, corrections(comparison.b)),
+        _Side("a", comparison.a, before, corrections(comparison.a)),
+    ]
     return sides, [places.get(pairs.get(entry.number, -1)) for entry in after.entries]
+
+
+def _corrections(run: Run, audit: Audit | None) -> Mapping[str, Correction]:
+    """The corrected means by the receipts of a run, or where these have none, by an audit of it."""
+    found = dict(corrections(run))
+    for one in audit.scorers if audit else ():
+        if one.scorer not in corrected_means(found) and one.correction.corrected is not None:
+            found[one.scorer] = one.correction
+    return found
 
 
 def _run(side: _Side) -> JsonValue:
@@ -132,7 +153,7 @@ def _run(side: _Side) -> JsonValue:
                 "signature": one.signature,
                 "identity": one.identity,
                 "histogram": list(listing.histograms[one.name]),
-                **_line(lines.get(one.name, Line(one.name))),
+                **_line(lines.get(one.name, Line(one.name)), side.corrections.get(one.name)),
             }
             for one in run.scorers
         ],
@@ -143,17 +164,19 @@ def _time(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _line(line: Line) -> dict[str, JsonValue]:
+def _line(line: Line, correction: Correction | None) -> dict[str, JsonValue]:
     overall = line.overall
+    corrected = correction.corrected if correction else None
     return {
         **_number(line),
+        "corrected": None if corrected is None else corrected.model_dump(),
         "kind": overall.name if overall else "mean",
         "counts": {status: line.counts[status] for status in STATUSES},
         "requests": line.requests,
         "cached": line.cached,
         "tokens": line.tokens,
         "cost": line.cost_usd,
-        "told": list(line.told()),
+        "told": [*([how_corrected(correction)] if correction else []), *line.told()],
         "audited": line.audited,
     }
 
@@ -224,18 +247,20 @@ def _difference(one: Difference) -> JsonValue:
     }
 
 
-def _audit(audit: Audit) -> JsonValue:
+def _audit(audit: Audit, asked: Mapping[str, Demand]) -> JsonValue:
     return {
         "sources": list(audit.sources),
         "left_out": list(left_out(audit.unmatched)),
-        "scorers": [_audited(found) for found in audit.scorers],
+        "scorers": [_audited(found, asked.get(found.scorer, Demand())) for found in audit.scorers],
     }
 
 
-def _audited(found: ScorerAudit) -> JsonValue:
+def _audited(found: ScorerAudit, demand: Demand) -> JsonValue:
     return {
         "name": found.scorer,
         "head": headline(found),
+        "agreed": f"audited: {agreed(found)}" if found.n else "",
+        "use": good_enough(found.correction, demand),
         "parts": [
             {
                 "name": part.name,

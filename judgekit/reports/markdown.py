@@ -2,13 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from html import unescape
 from itertools import chain
 from pathlib import Path
 
 from judgekit.errors import ConfigError
+from judgekit.reports.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
 from judgekit.reports.gates import GateResults
-from judgekit.reports.terminal import Highlights, cut, printable
+from judgekit.reports.glossary import HEADING, terms_in
+from judgekit.reports.terminal import Highlights, between, cut, printable, rounded
+from judgekit.runs.receipts import Figure
 from judgekit.runs.results import Run
 from judgekit.runs.summary import OTHERS, Line
 
@@ -22,7 +26,19 @@ _CUT = "\nThe rest does not fit on this page.\n"
 
 
 def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
-    """Gates, a line a scorer, notes, and the samples with the lowest values, with their reasons."""
+    """Gates, a line a scorer, notes, the samples with the lowest values, with their reasons, and what the words mean."""
+    shown: list[str] = []
+    for piece in _report(run, gates):
+        shown.append(piece)
+        yield piece
+    if terms := terms_in(unescape("".join(shown))):
+        yield f"\n<details><summary>{HEADING}</summary>\n\n"
+        yield from (f"- {_code(term.name)}: {term.meaning}\n" for term in terms)
+        yield "\n</details>\n"
+
+
+def _report(run: Run, gates: GateResults) -> Iterator[str]:
+    corrected, asked = corrections(run), demands(run)
     yield f"### judgekit, run {run.number}\n\n"
     for gate in gates.gates:
         said = "; ".join(filter(None, (gate.found, gate.why)))
@@ -30,7 +46,7 @@ def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
     if unfinished := run.record.unfinished:
         yield f"- ❌ {_code(unfinished)}. Only what was scored until then is counted.\n"
     yield "\n"
-    yield from _table(run)
+    yield from _table(run, corrected_means(corrected))
     yield "\n"
     if run.efforts.conversations:
         yield f"{run.efforts}\n\n"
@@ -38,6 +54,10 @@ def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
         yield f"- {_code(note)}\n"
     highlights = Highlights.of(run, _LOWEST)
     for line in run.summary:
+        if (found := corrected.get(line.scorer)) is not None:
+            said = good_enough(found, asked.get(line.scorer, Demand()))
+            lines = (said, how_corrected(found)) if found.corrected else (said,)
+            yield from (f"- {_code(line.scorer)}: {_code(one)}\n" for one in lines)
         yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _told(line, gates, highlights))
     for line in run.summary:
         rows = [row for row in highlights.lowest(line.scorer) if row.score.value != 1]
@@ -69,12 +89,23 @@ def append_summary(run: Run, gates: GateResults, path: Path) -> None:
         raise ConfigError(f"GITHUB_STEP_SUMMARY={path}: cannot be written: {error}") from error
 
 
-def _table(run: Run) -> Iterator[str]:
+def _table(run: Run, corrected: Mapping[str, Figure]) -> Iterator[str]:
     heads, *rows = run.summary.cells()
+    if corrected:
+        heads = (*heads[:3], "raw", *heads[3:])
+        rows = [_headed(row, corrected.get(row[0])) for row in rows]
     yield _row(heads)
     yield _row(["---" if head in _WORDS else "--:" for head in heads])
     for row in rows:
         yield _row([_cell(cell) if head in _WORDS else cell for head, cell in zip(heads, row, strict=True)])
+
+
+def _headed(row: Sequence[str], figure: Figure | None) -> Sequence[str]:
+    """Return a line of the table in which a corrected mean, if there is one, stands before the judge's own."""
+    scorer, value, interval, *others = row
+    if figure is None:
+        return scorer, value, interval, "", *others
+    return scorer, rounded(figure.value), between(figure) or "-", value, *others
 
 
 def _cell(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ from rich.text import Text
 
 from judgekit.diff import Diff, DiffLine
 from judgekit.errors import listed
+from judgekit.reports.corrected import corrected_means, how_corrected
+from judgekit.runs.receipts import Correction, Figure
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import OTHERS, Line, Summary, counted
@@ -32,7 +34,7 @@ _CLASSES_SHOWN = 12
 _LABEL_SHOWN = 40
 _SLICINGS_SHOWN = 4
 _SLICES_SHOWN = 12
-_USUAL_INTERVALS = {"Wilson", "t"}
+_USUAL_INTERVALS = {"Wilson", "modified Wilson"}
 _STYLES = {"=": "dim", "~": "yellow", "-": "red", "+": "green", "<>": "cyan"}
 _JOINERS = "\u200c\u200d"
 
@@ -107,14 +109,29 @@ def show_summary(
     on: Console,
     *,
     thin: Mapping[str, str] = {},
+    corrections: Mapping[str, Correction] = {},
     seed: int | None = None,
 ) -> None:
     """A table with a line a scorer, and what judges took; below, what there is to say of each, slices, the lowest ones.
 
-    ``thin`` says by scorer why its number is of too few samples. With a ``seed``, intervals are those of the bootstrap.
+    Where a scorer has a corrected mean, that is its number, and the judge's own stands beside it as ``raw``.
+
+    Args:
+        summary: The lines.
+        highlights: What is shown of single rows.
+        on: The console.
+        thin: By scorer, why its number is of too few samples.
+        corrections: By scorer, its corrected mean, or why there is none.
+        seed: Of the bootstrap, by which intervals of raw numbers are then made.
     """
-    intervals = {line.scorer: line.interval if seed is None else line.bootstrap(seed) for line in summary}
-    on.print(_numbers(summary, intervals, thin))
+    corrected = corrected_means(corrections)
+    intervals = {
+        line.scorer: line.interval if seed is None else line.bootstrap(seed)
+        for line in summary
+        if line.scorer not in corrected
+    }
+    raw = {line.scorer: Figure.of(line.value, intervals.get(line.scorer)) for line in summary}
+    on.print(_numbers(summary, raw, corrected, thin))
     if summary.asked:
         on.print(_spent(summary))
     for told in _unusual(intervals):
@@ -122,7 +139,9 @@ def show_summary(
     for line in summary:
         if line.scorer in thin:
             on.print(_hanging(f"{line.scorer}: ! ", thin[line.scorer]), style="yellow")
-        for told in (*line.told(), *_trials(line)):
+        if line.scorer in corrections:
+            on.print(_hanging(f"{line.scorer}: ", how_corrected(corrections[line.scorer])))
+        for told in (*line.told(), *_trials(line, "raw " if line.scorer in corrected else "")):
             on.print(_hanging(f"{line.scorer}: ", told))
         if (overall := line.overall) and overall.table:
             on.print(Unpadded(Padding(_counts(overall.table), (0, 0, 0, 2))))
@@ -136,7 +155,7 @@ def show_summary(
                 on.print(harmless(f"{line.scorer}: {more} {status} for other reasons"))
         if len(line.judges) > 1:
             on.print(harmless(f"{line.scorer}: more than one judge answered: {counted(line.judges)}"))
-    _show_slices(summary, on)
+    _show_slices(summary, corrected, on)
     for line in summary:
         if rows := highlights.lowest(line.scorer):
             on.print(f"\n{printable(line.scorer)}, the lowest {len(rows)}:")
@@ -211,18 +230,21 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int =
     return Unpadded(made)
 
 
-def _numbers(summary: Summary, intervals: "Mapping[str, Interval | None]", thin: Mapping[str, str]) -> RenderableType:
-    abstained = any(line.counts["abstained"] for line in summary)
+def _numbers(
+    summary: Summary, raw: Mapping[str, Figure], corrected: Mapping[str, Figure], thin: Mapping[str, str]
+) -> RenderableType:
+    others = OTHERS if any(line.counts["abstained"] for line in summary) else OTHERS[:2]
     number = "mean" if all(_is_mean(line) for line in summary) else "score"
-    columns = ["scorer", number, "95 % interval", "n", "skipped", "failed", *(["abstained"] if abstained else [])]
+    columns = ["scorer", number, "95 % interval", *(["raw"] if corrected else []), "n", *others]
     rows: list[list[str]] = []
     for line in summary:
-        interval, others = intervals[line.scorer], OTHERS if abstained else OTHERS[:2]
+        figure = {**raw, **corrected}[line.scorer]
         rows.append(
             [
                 line.scorer,
-                f"{'! ' if line.scorer in thin else ''}{_rounded(line.value)}",
-                "-" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}",
+                f"{'! ' if line.scorer in thin else ''}{rounded(figure.value)}",
+                between(figure) or "-",
+                *([rounded(line.value) if line.scorer in corrected else ""] if corrected else []),
                 f"{line.counts['scored']:,} of {line.total:,}",
                 *(f"{line.counts[status]:,}" for status in others),
             ]
@@ -238,12 +260,18 @@ def _spent(summary: Summary) -> RenderableType:
     return table(heads, rows, words=1 + audited)
 
 
-def _rounded(value: float | None) -> str:
+def between(figure: Figure) -> str:
+    """Return the 95 % interval of a figure in words; empty if it has none."""
+    return "" if figure.low is None or figure.high is None else f"{figure.low:.3f} to {figure.high:.3f}"
+
+
+def rounded(value: float | None) -> str:
+    """Return a number as tables show it; - stands for what there is not."""
     return "-" if value is None else f"{value:.3f}"
 
 
 def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
-    """How intervals were found where it is not as it mostly is: by Wilson's method or by Student's t."""
+    """How intervals were found where it is not as it mostly is: by Wilson's method, over single samples."""
     scorers: dict[str, list[str]] = {}
     for scorer, interval in intervals.items():
         if interval is not None:
@@ -254,19 +282,19 @@ def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
             yield f"{of}95 % interval by {method}"
 
 
-def _trials(line: Line) -> Iterator[str]:
-    """What repeated trials come to, if there are any."""
+def _trials(line: Line, raw: str) -> Iterator[str]:
+    """What repeated trials come to, if there are any; ``raw`` stands before numbers that are not corrected."""
     if trials := line.trials:
         both = (("pass^k", [one.all.value for one in trials]), ("pass@k", [one.any.value for one in trials]))
-        figures = "; ".join(f"{name} {', '.join(map(_rounded, values))}" for name, values in both)
+        figures = "; ".join(f"{name} {', '.join(map(rounded, values))}" for name, values in both)
         enough = ", ".join(f"{one.all.tasks:,}" for one in trials)
         over = f"; over {enough} of them, with k scored" if trials[-1].all.too_few else ""
         tasks = trials[0].all.tasks + trials[0].all.too_few
-        yield f"{tasks:,} tasks, k = 1 to {trials[-1].k} trials of each: {figures}{over}"
+        yield f"{tasks:,} tasks, k = 1 to {trials[-1].k} trials of each: {raw}{figures}{over}"
 
 
-def _show_slices(summary: Summary, on: Console) -> None:
-    """For each name by which samples differ, such as their domain, a table of the number, and of how many it is."""
+def _show_slices(summary: Summary, corrected: Collection[str], on: Console) -> None:
+    """For each name by which samples differ, such as their domain, a table of the raw number, and of how many it is."""
     samples = max((line.total for line in summary), default=0)
     slicings = {name: values for name, values in summary.slices.items() if 2 * len(values) <= samples}
     for name, values in list(slicings.items())[:_SLICINGS_SHOWN]:
@@ -282,7 +310,8 @@ def _show_slices(summary: Summary, on: Console) -> None:
             grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
             grid.add_column(_Words(by), overflow="fold", max_width=on.width // 3)
             for scorer in some:
-                grid.add_column(_Words(scorer), justify="right", vertical="bottom", max_width=width)
+                head = f"{scorer} (raw)" if scorer in corrected else scorer
+                grid.add_column(_Words(head), justify="right", vertical="bottom", max_width=width)
             for row, (value, _) in enumerate(shown):
                 grid.add_row(_Words(*_cut([value])), *(made[scorer][row] for scorer in some))
             on.print(Unpadded(grid))
@@ -296,7 +325,7 @@ def _slice(line: Line | None) -> str:
     if line is None:
         return ""
     scored = line.counts["scored"]
-    return f"{_rounded(line.value)} ({scored:,}{'' if scored == line.total else f' of {line.total:,}'})"
+    return f"{rounded(line.value)} ({scored:,}{'' if scored == line.total else f' of {line.total:,}'})"
 
 
 def _is_mean(line: Line) -> bool:

@@ -42,7 +42,7 @@ class Recorder:
     def sample(self, index: int, sample: Sample) -> None:
         """Takes what is to be known of a sample; its scores come after it."""
         trace = sample.trace
-        conduct = Conduct.of(trace)
+        conduct = Conduct.of(sample)
         known = {_text(name): label for name, label in labels_of(sample).items()}
         labels = {name: _text(value) if isinstance(value := one.value, str) else value for name, one in known.items()}
         self._add(

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import AIMessage, Run, Sample, Score, run
+from judgekit import AIMessage, HumanMessage, PromptScorer, Run, Sample, Score, ScriptedJudge, load_prompt, run
+from judgekit.audits.audit import audit
 from judgekit.audits.findings import Audit, Disagreement, Guarantee, Noise, Opinion, People, ScorerAudit
-from judgekit.runs.receipts import Correction, Counts, Figure, Population, Receipt, keep
+from judgekit.audits.labels import HumanLabel
+from judgekit.runs.population import Population
+from judgekit.runs.receipts import Correction, Counts, Figure, Receipt, keep
 from judgekit.score import JudgeCall
 from judgekit.scoring import FunctionScorer, scorer
 
@@ -37,16 +40,17 @@ def judged(run_of, tmp_path) -> Callable[[str], Run]:
     receipt that names its agreement so, ``b`` and ``c``."""
 
     def made(agreement: str) -> Run:
-        calls = [JudgeCall(judge="j", prompt="p", cost_usd=0.0)]
+        calls = [JudgeCall(judge="j", prompt="p", model="j-1", cost_usd=0.0)]
         scores = [Score.scored(name, 1, calls=calls if name != "c" else ()) for name in "abc"]
         found = run_of(*([one] for one in scores), store=tmp_path / "runs.sqlite")
         scorers = [one.model_copy(update={"judged": one.name != "c", "signature": "0" * 16}) for one in found.scorers]
         found = Run(found.store, found.record.model_copy(update={"scorers": scorers}))
-        all_of_it = Population(samples=1)
+        all_of_it = Population(samples=1, mean=1)
         receipt = Receipt(
             scorer="a",
             fingerprint="0" * 16,
             identity=None,
+            models={"j": ["j-1"]},
             run=found.number,
             began=found.started_at,
             n=120,
@@ -65,6 +69,35 @@ def judged(run_of, tmp_path) -> Callable[[str], Run]:
         return found
 
     return made
+
+
+@pytest.fixture
+def audited(tmp_path) -> tuple[Run, Audit]:
+    """A run of 24 conversations with an audit: the judge passes 16 of them, and people 8 of these and no other."""
+    judge = ScriptedJudge(
+        lambda request: {
+            "reason": "",
+            "evidence": [],
+            "verdict": "lacking" if "!" in request.messages[1].content else "fitting",
+        }
+    )
+    samples = [
+        Sample.of(
+            [HumanMessage("Hi!" if number % 3 == 0 else "Hi")],
+            id=f"s{number}",
+            domain=f"domain {number % 2}",
+            group=f"task {number // 2}",
+        )
+        for number in range(24)
+    ]
+
+    @scorer
+    def greeted(sample: Sample) -> float:
+        return float(sample.trace.messages[0].text.startswith("Hi"))
+
+    found = run(samples, [PromptScorer(load_prompt("tone"), judge), greeted], store=tmp_path / "runs.sqlite")
+    labels = [HumanLabel(sample=f"s{number}", scorer="tone", value=float(number % 3 == 1)) for number in range(24)]
+    return found, audit(found, labels)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from judgekit.audits.findings import Audit, Guarantee, Noise, ScorerAudit
 from judgekit.reports.audit import headline, parts, show_audit
+from judgekit.reports.corrected import Demand
 from judgekit.reports.terminal import console, printable
 from judgekit.runs.receipts import Correction, Figure
 
@@ -32,12 +33,12 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_a_head_line_says_how_far_people_agree_with_the_judge(audit_saying):
+def test_a_head_line_says_the_corrected_mean_and_how_far_people_agree_with_the_judge(audit_saying):
     [found] = audit_saying("").scorers
-    assert headline(found) == "kappa .71 [.58, .82], n=120 of 2 people"
+    assert headline(found) == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people"
     assert headline(found.model_copy(update={"annotators": 1})).endswith("n=120 of 1 person")
-    assert headline(found.model_copy(update={"agreement": {}})) == "agreement undefined, n=120 of 2 people"
-    assert headline(PLAIN) == "no sample has both a verdict of the judge and a label of people"
+    assert headline(found.model_copy(update={"agreement": {}})).endswith(", agreement undefined, n=120 of 2 people")
+    assert headline(PLAIN) == "no corrected mean, no sample has both a verdict of the judge and a label of people"
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
@@ -105,6 +106,19 @@ def test_a_judge_that_never_varies_has_no_shares_of_its_variance():
     noise = Noise(samples=2, draws=4, most=4, flip_rate=Figure(value=0), near=Figure(value=0), components={"draw": 0})
     [_, found] = parts(PLAIN.model_copy(update={"noise": noise}))
     assert found.told == ("of 2 samples with several draws, 4 draws in all",)
+
+
+def test_below_the_head_line_stands_what_the_audit_means_for_use(audit_saying):
+    head, use = shown(audit_saying(""), width=200).splitlines()[3:5]
+    assert head.startswith("goal  corrected mean .58 [.51, .65], kappa")
+    assert use == (
+        "Good enough to gate at 0.7: no, because the corrected mean may be as low as 0.51; up to 0.51 it is (if labels "
+        "drawn at random)."
+    )
+    made = console()
+    made.file, made.width = io.StringIO(), 200
+    show_audit(audit_saying(""), 0, made, {"goal": Demand(">=", 0.5)})
+    assert "\nGood enough to gate at 0.5: yes, up to 0.51, because" in made.file.getvalue()
 
 
 def test_a_run_without_judges_says_so():

@@ -15,12 +15,13 @@ function auditView(scorer) {
 }
 
 function findings(found) {
-  const { name, head, parts, confusion, disagreements } = found;
+  const { name, head, use, parts, confusion, disagreements } = found;
   const cards = parts.filter((part) => part.name !== "labels").map(card);
   if (Object.keys(confusion).length) cards.splice(2, 0, confusionCard(confusion));
   return el("section", { class: "findings" },
     el("h2", {}, el("a", { href: address(["samples"], { scorer: name, sort: `low:${name}` }) }, named(name))),
     el("p", { class: "headline" }, recorded(head)),
+    el("p", { class: "use" }, recorded(use)),
     parts.filter((part) => part.name === "labels").map((part) => part.told.map((line) => el("p", { class: "lead" }, recorded(line)))),
     el("div", { class: "cards" }, cards),
     disagreements.length ? differencesOf(found) : null);

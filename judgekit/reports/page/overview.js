@@ -28,11 +28,12 @@ function lines(run) {
   const heads = ["scorer", "score", "interval", ...(judged ? ["audit"] : []), "n", "skipped", "failed", "abstained", "values", ...(asked ? ["requests", "cost"] : []), "signature"];
   const rows = run.scorers.map((line) => {
     const to = (filters) => (own ? { scorer: line.name, ...filters } : null);
+    const best = line.corrected ?? line;
     const name = own ? el("a", { href: address(["samples"], to({ sort: `low:${line.name}` })) }, named(line.name)) : named(line.name);
     return el("tr", {},
       el("th", { scope: "row" }, name, line.kind === "mean" ? null : el("small", {}, line.kind)),
-      cell("score", el("strong", { class: "number" }, figure(line.value))),
-      cell("interval", interval(line), typeof line.low === "number" ? el("small", { title: line.method }, `${figure(line.low)} – ${figure(line.high)}`) : null),
+      cell("score", el("strong", { class: "number" }, figure(best.value)), line.corrected ? [el("small", {}, "corrected"), el("small", { class: "raw" }, "raw ", el("span", { class: "number" }, figure(line.value)))] : null),
+      cell("interval", interval(best), typeof best.low === "number" ? el("small", { title: best.method }, `${figure(best.low)} – ${figure(best.high)}`) : null),
       judged ? (line.audited ? cell("audit", audited(line, own)) : el("td", { class: "blank" }, "–")) : null,
       cell("n", `${count(line.counts.scored)} of ${count(line.total)}`),
       ["skipped", "failed", "abstained"].map((status) =>
@@ -54,9 +55,11 @@ function lines(run) {
 }
 
 /** How far the judge of a scorer can be trusted, with a link to why. */
-function audited({ name, audited: said }, own) {
+function audited({ name, audited: kept }, own) {
+  const found = own ? auditOf(name) : null;
+  const said = found?.agreed || kept;
   const text = recorded(said, { class: said.startsWith("audited") ? "" : "unaudited" });
-  return own && auditOf(name) ? el("a", { href: address(["audit", name]) }, text) : text;
+  return found ? el("a", { href: address(["audit", name]) }, text) : text;
 }
 
 /** The same numbers of parts of the samples: by domain, and by each label. */
@@ -86,7 +89,7 @@ function sliceTable(run, { name, values }) {
       })));
   return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": `Scores by ${name} of run ${run.number}${run === report.head.b ? "" : ", the baseline"}` },
     el("table", { class: "slices" },
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, recorded(name)), run.scorers.map((line) => el("th", { scope: "col" }, recorded(line.name))))),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, recorded(name)), run.scorers.map((line) => el("th", { scope: "col" }, recorded(line.name), line.corrected ? " (raw)" : null)))),
       el("tbody", {}, rows)));
 }
 

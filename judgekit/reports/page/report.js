@@ -24,7 +24,7 @@ async function show() {
   const before = wanted ?? document.activeElement?.name;
   wanted = null;
   shown = made;
-  main.replaceChildren(made);
+  main.replaceChildren(glossary(made), made);
   made.list?.start();
   scrollTo(0, made.list ? (scrolled.get(address(["samples"], here().filters)) ?? 0) : 0);
   made.list?.draw();
