@@ -66,7 +66,11 @@ def unexplained(text: str) -> set[str]:
     """What stands in a text above its explanations, and is not among these."""
     shown, _, below = text.partition("\nwhat the words mean\n")
     names = {re.split(r"\s{2,}", line)[0] for line in below.splitlines() if not line.startswith(" ")}
-    found = {name for term, name in TERMS.items() if re.search(rf"(?<!\w)(?:{term})(?!\w)", shown, re.IGNORECASE | re.MULTILINE)}
+    found = {
+        name
+        for term, name in TERMS.items()
+        if re.search(rf"(?<!\w)(?:{term})(?!\w)", shown, re.IGNORECASE | re.MULTILINE)
+    }
     return {NAMES.get(name, name) for name in found} - names
 
 
