@@ -83,8 +83,8 @@ def test_the_sentence_is_as_true_as_the_gates(edge, bound, operator):
         (["tone == 0.5", "tone < 0.9", "tone > 0.1"], Demand(">", 0.1)),
     ],
 )
-def test_the_strictest_gate_of_a_run_on_a_scorer_is_what_its_mean_must_meet(gates, demand, audited):
-    run, _ = audited
+def test_the_strictest_gate_of_a_run_on_a_scorer_is_what_its_mean_must_meet(gates, demand, audited_run):
+    run, _ = audited_run
     run = Run(run.store, run.record.model_copy(update={"asked": {"gates": gates}}))
     assert demands(run).get("tone") == demand
 
@@ -99,8 +99,8 @@ def words(run: Run) -> str:
     return " ".join(on.file.getvalue().split())
 
 
-def test_the_corrected_mean_is_the_number_of_a_scorer_and_the_judges_own_stands_beside_it_as_raw(audited):
-    run, found = audited
+def test_the_corrected_mean_is_the_number_of_a_scorer_and_the_judges_own_stands_beside_it_as_raw(audited_run):
+    run, found = audited_run
     assert corrections(run) == {"tone": found.scorers[0].correction}
     low, high = found.scorers[0].correction.corrected.low, found.scorers[0].correction.corrected.high
     told = words(run)
@@ -115,7 +115,7 @@ def test_the_corrected_mean_is_the_number_of_a_scorer_and_the_judges_own_stands_
     text = "".join(markdown_report(run, GateResults()))
     assert "| scorer | value | 95 % interval | raw | n |" in text
     assert f"| `tone` | 0.333 | {low:.3f} to {high:.3f} | 0.667 | 24 of 24 |" in text
-    assert "| `greeted` | 1.000 | 0.757 to 1.000 |  | 24 of 24 |" in text
+    assert "| `greeted` | 1.000 | 0.758 to 1.000 |  | 24 of 24 |" in text
     assert "- `tone`: `Good enough to gate at 0.7: no, because the corrected mean may be as low as" in text
 
     page = "".join(html_report(run))

@@ -470,12 +470,15 @@ def test_pairs_that_are_left_out_can_be_looked_at(compared, opened):
 def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audited, opened):
     with opened(audited) as page:
         row = page.locator(".lines tbody tr", has_text="agent_goal")
-        assert row.locator("td[data-name=audit]").inner_text() == "not audited"
+        assert row.locator("td[data-name=audit]").inner_text().startswith("audited: kappa .71 [.58, .82]")
         assert page.locator(".lines tbody tr", has_text="tool_call_f1").locator(".unaudited").count() == 0
         row.locator("td[data-name=audit] a").click()
         page.wait_for_selector(".audit")
         assert page.locator("#top nav [aria-current]").inner_text() == "Audit"
-        assert page.locator(".headline").inner_text() == "kappa .71 [.58, .82], n=120 of 2 people"
+        assert (
+            page.locator(".headline").inner_text()
+            == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people"
+        )
         assert page.locator(".estimates").get_attribute("aria-label") == (
             "raw, by the judge 0.643, interval 0.588 to 0.694; corrected, PPI++ 0.581, interval 0.511 to 0.649"
         )
@@ -725,8 +728,8 @@ def explanations(page) -> dict[str, str]:
     return {term.locator("dt").inner_text(): term.locator("dd").inner_text() for term in terms}
 
 
-def test_each_view_explains_the_terms_that_are_in_it(opened, audited, tmp_path):
-    run, found = audited
+def test_each_view_explains_the_terms_that_are_in_it(opened, audited_run, tmp_path):
+    run, found = audited_run
     (tmp_path / "report.html").write_text("".join(html_report(run, found)), encoding="utf-8")
     with opened(tmp_path / "report.html") as page:
         overview = explanations(page)
@@ -739,8 +742,8 @@ def test_each_view_explains_the_terms_that_are_in_it(opened, audited, tmp_path):
         assert "sensitivity" not in explanations(page)
 
 
-def test_what_patterns_find_is_the_same_in_the_browser_and_in_python(opened, audited, tmp_path):
-    run, found = audited
+def test_what_patterns_find_is_the_same_in_the_browser_and_in_python(opened, audited_run, tmp_path):
+    run, found = audited_run
     (tmp_path / "report.html").write_text("".join(html_report(run, found)), encoding="utf-8")
     with opened(tmp_path / "report.html", "#/audit") as page:
         shown = explanations(page)
@@ -755,8 +758,10 @@ def test_names_that_may_be_broken_are_no_terms(opened, tmp_path):
         assert "F1" not in explanations(page)
 
 
-def test_the_corrected_mean_is_the_number_of_the_overview_and_the_raw_one_stands_below_it(opened, audited, tmp_path):
-    run, found = audited
+def test_the_corrected_mean_is_the_number_of_the_overview_and_the_raw_one_stands_below_it(
+    opened, audited_run, tmp_path
+):
+    run, found = audited_run
     (tmp_path / "report.html").write_text("".join(html_report(run, found)), encoding="utf-8")
     with opened(tmp_path / "report.html") as page:
         tone, greeted = (row.inner_text().split() for row in page.locator(".lines tbody tr td[data-name=score]").all())
