@@ -1,19 +1,25 @@
-"""How often the intervals of a corrected mean cover what people would say, by simulation and on votes of MT-Bench.
+"""How often intervals at 95 % cover the truth, and how wide they are on average, by simulation and on votes of MT-Bench.
 
-Each cell: how many per cent of the intervals at 95 % cover the mean, and how wide they are on average. Beside PPI++ stand
-the judge's own interval, over all samples, and PPI++ by the delta method on the logit scale. The votes are those of Zheng
-et al. 2023, https://huggingface.co/datasets/lmsys/mt_bench_human_judgments, as lines with judge, model_a, model_b,
-question_id, turn and winner: those of experts stand for people, and those of GPT-4 for a judge.
+The tables, of which all are made unless some are named:
 
-python benchmarks/coverage.py [VOTES.jsonl.gz]
+trials: the mean of repeated trials of tasks, by the modified Wilson interval and by cluster-robust t.
+scale: the mean of scores on a scale from 1 to 5, by the modified Wilson interval and by t.
+corrected: the mean that people would give. Beside PPI++ stand the judge's own interval, over all samples, and PPI++ by the
+    delta method on the logit scale.
+votes: the same, drawn from the votes of Zheng et al. 2023, which need --votes: a file of
+    https://huggingface.co/datasets/lmsys/mt_bench_human_judgments as lines with judge, model_a, model_b, question_id, turn
+    and winner. Those of experts stand for people, and those of GPT-4 for a judge.
+known: the mean corrected by Rogan-Gladen.
+
+python benchmarks/coverage.py [TABLE ...] [--votes VOTES.jsonl.gz]
 """
 
+import argparse
 import gzip
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import repeat
+from itertools import product, repeat
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,15 +27,31 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from judgekit.stats.comparison import paired_interval
 from judgekit.stats.intervals import Interval, mean_interval, wilson
 from judgekit.stats.misclassification import rogan_gladen
 from judgekit.stats.prediction_powered import PPIMean, Stratum, stratified_ppi_mean
+from judgekit.stats.units import Groups
 
 RUNS = 2_000
 DRAWS = 1_000
 LABELS = (10, 20, 60, 100, 150)
 FEW = 20
 OTHERS = 500
+CORRELATIONS = (0.3, 0.4)
+SHARES = (0.5, 0.9, 0.98)
+TASKS = (10, 30, 100)
+TRIALS = ((5, 5), (1, 8))
+"""The least and the most of a task."""
+SCALES = (  # how often each of the scores 1 to 5 is given
+    (0.05, 0.10, 0.20, 0.35, 0.30),
+    (0.02, 0.03, 0.05, 0.20, 0.70),
+    (0.03, 0.02, 0.05, 0.80, 0.10),
+    (0.01, 0.01, 0.03, 0.05, 0.90),
+    (0.01, 0.01, 0.01, 0.02, 0.95),
+    (0.00, 0.00, 0.00, 0.05, 0.95),
+)
+SCORED = (20, 50, 200)
 ERRORS = ((0.5, 0.9, 0.8), (0.9, 0.9, 0.7), (0.2, 0.8, 0.99), (0.8, 0.6, 0.6), (0.5, 0.5, 0.5))
 BEST_FIRST = ("gpt-4", "gpt-3.5-turbo", "claude-v1", "vicuna-13b-v1.2", "alpaca-13b", "llama-13b")
 Random: TypeAlias = np.random.Generator
@@ -82,7 +104,7 @@ def by_verdict(draw: Draw) -> Callable[[Random, int], Case]:
     return case
 
 
-def trials(random: Random, n: int) -> Case:
+def labelled_trials(random: Random, n: int) -> Case:
     """Tasks of 5 trials that are all labelled, or none of them; the variance between tasks is half of the whole."""
     tasks = (n + OTHERS) // 5
     share, strictness = random.beta(0.5, 0.5, tasks).repeat(5), random.beta(8, 2, tasks).repeat(5)
@@ -102,7 +124,7 @@ DESIGNS: dict[str, tuple[float, Callable[[Random, int], Case]]] = {
     "95 % pass, lenient judge": (0.95, alone(binary(0.95, 0.97, 0.7))),
     "values in between": (0.5, alone(smooth)),
     "values in between, 90 % are 1": (0.95, alone(skewed)),
-    "tasks of 5 trials": (0.5, trials),
+    "tasks of 5 trials": (0.5, labelled_trials),
     "80 % pass, by verdict": (0.8, by_verdict(binary(0.8, 0.9, 0.8))),
     "50 % pass, by verdict": (0.5, by_verdict(binary(0.5, 0.9, 0.9))),
 }
@@ -140,16 +162,19 @@ def line(name: str, truth: float, cases: Callable[[int], Iterable[Case]]) -> Non
     print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
+def head(*columns: str) -> None:
+    print(f"\n| {' | '.join(columns)} |")
+    print("|---" * len(columns) + "|")
+
+
 def heading(what: str) -> None:
-    columns = [
+    head(
         what,
         "judge alone",
         f"logit scale, {FEW} labels",
         *(f"PPI++, {n}" for n in LABELS),
         f"{LABELS[-1]} are worth",
-    ]
-    print(f"\n| {' | '.join(columns)} |")
-    print("|---" * len(columns) + "|")
+    )
 
 
 def simulations() -> None:
@@ -194,9 +219,10 @@ def drawn(people: Values, judged: Values, n: int) -> Iterator[Case]:
 
 
 def errors() -> None:
-    """Rogan-Gladen, with as many known positives as negatives, of 1,000 verdicts."""
-    print("\n| pass, sensitivity, specificity | known | judge alone | Rogan-Gladen | refused |")
-    print("|---" * 5 + "|")
+    """Rogan-Gladen, with as many known positives as negatives, of 1,000 verdicts; where it is mostly refused, apart."""
+    columns = ("known", "judge alone", "Rogan-Gladen", "refused")
+    head("pass, sensitivity, specificity", *columns)
+    apart: list[str] = []
     for share, sensitivity, specificity in ERRORS:
         for known in (20, 60, 150):
             random = np.random.default_rng(known)
@@ -209,18 +235,83 @@ def errors() -> None:
                 judge += filter(None, [wilson(x, 1_000)])
                 of = rogan_gladen(x, 1_000, right, half - left, half - right, left)
                 found += filter(None, [of and of.interval])
-            refused = f"{100 * (1 - len(found) / RUNS):.0f} %"
+            refused = 1 - len(found) / RUNS
             rates = f"{share:.0%}, {sensitivity:.0%}, {specificity:.0%}"
-            print(f"| {rates} | {known} | {cell(judge, share)} | {cell(found, share)} | {refused} |", flush=True)
+            row = f"| {rates} | {known} | {cell(judge, share)} | {cell(found, share)} | {100 * refused:.0f} % |"
+            if refused > 1 / 2:
+                apart.append(row)
+            else:
+                print(row, flush=True)
+    head("refused in over half of the runs", *columns)
+    print("\n".join(apart))
+
+
+def voted(path: Path | None) -> None:
+    if path is None:
+        return
+    heading("drawn from MT-Bench")
+    for name, (people, judged) in votes(path).items():
+        line(name, float(people.mean()), partial(drawn, people, judged))
+
+
+def by_t(values: Values, groups: Groups | None) -> Interval | None:
+    """t as for differences, which lie in [-1, 1], brought to [0, 1]."""
+    found = paired_interval(2 * values - 1, groups)
+    return found and found._replace(low=(1 + found.low) / 2, high=(1 + found.high) / 2)
+
+
+def beside_t(name: str, truth: float, draws: Iterable[tuple[Values, Groups | None]]) -> None:
+    """How often t and the modified Wilson interval cover the truth, and how often their lower bounds are above it."""
+    found = [(by_t(values, groups), mean_interval(values, groups)) for values, groups in draws]
+    cells: list[str] = []
+    for intervals in zip(*found, strict=True):
+        given = [one for one in intervals if one is not None]
+        covered, width = cell(given, truth).split(", ")
+        cells.append(f"{covered}, {100 * np.mean([one.low > truth for one in given]):.1f}, {width}")
+    print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def passed(random: Random, within: float, share: float, tasks: int, least: int, most: int) -> tuple[Values, Groups]:
+    """From ``least`` to ``most`` trials of each task, which has a chance of its own to pass, from a beta distribution."""
+    groups = np.arange(tasks).repeat(random.integers(least, most + 1, tasks))
+    chances = random.beta(share * (1 / within - 1), (1 - share) * (1 / within - 1), tasks)
+    return (random.random(len(groups)) < chances[groups]).astype(float), groups
+
+
+def trials() -> None:
+    head("correlation, pass, tasks, trials", "cluster-robust t", "modified Wilson")
+    for within, share, tasks, (least, most) in product(CORRELATIONS, SHARES, TASKS, TRIALS):
+        random = np.random.default_rng(tasks)
+        draws = (passed(random, within, share, tasks, least, most) for _ in range(RUNS))
+        made = f"{least}" if least == most else f"{least} to {most}"
+        beside_t(f"{within}, {share:.0%}, {tasks}, {made}", share, draws)
+
+
+def scale() -> None:
+    """Scores from 1 to 5, as 0 to 1."""
+    head("share of 1, 2, 3, 4, 5", "scores", "t", "modified Wilson")
+    points = np.arange(5) / 4
+    for shares, n in product(SCALES, SCORED):
+        draws = np.random.default_rng(n).choice(points, (RUNS, n), p=shares)
+        beside_t(f"{', '.join(f'{one:.0%}' for one in shares)} | {n}", float(points @ shares), zip(draws, repeat(None)))
 
 
 def main() -> None:
-    simulations()
-    if len(sys.argv) > 1:
-        heading("drawn from MT-Bench")
-        for name, (people, judged) in votes(Path(sys.argv[1])).items():
-            line(name, float(people.mean()), partial(drawn, people, judged))
-    errors()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", metavar="TABLE")
+    parser.add_argument("--votes", type=Path)
+    given = parser.parse_args()
+    tables: dict[str, Callable[[], None]] = {
+        "trials": trials,
+        "scale": scale,
+        "corrected": simulations,
+        "votes": partial(voted, given.votes),
+        "known": errors,
+    }
+    if unknown := set(given.tables) - set(tables):
+        parser.error(f"expected names of {', '.join(tables)}, found {', '.join(sorted(unknown))}")
+    for name in given.tables or tables:
+        tables[name]()
 
 
 if __name__ == "__main__":

@@ -55,12 +55,15 @@ class Exchange(Record):
 class JudgeCall(Record):
     """One request to a judge, also one that failed.
 
-    ``prompt`` is the prompt with its version. ``cost_usd`` is ``None`` where the price is unknown. ``cached`` replies
+    ``prompt`` is the prompt with its version. ``model`` and ``system_fingerprint`` are what the provider reported with
+    the reply, also with one that is cached since; ``None`` where it reported none. ``cost_usd`` is ``None`` where the price is unknown. ``cached`` replies
     cost nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run keeps it apart.
     """
 
     judge: str
     prompt: str
+    model: str | None = None
+    system_fingerprint: str | None = None
     cached: bool = False
     usage: Usage | None = None
     cost_usd: float | None = None
@@ -73,9 +76,9 @@ class JudgeCall(Record):
         """Input and output tokens that were paid for; ``None`` where nobody said."""
         if self.cached:
             return 0
-        counted = (self.usage.input_tokens, self.usage.output_tokens) if self.usage else (None, None)
-        if None not in counted:
-            return sum(filter(None, counted))
+        usage = self.usage
+        if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
+            return usage.input_tokens + usage.output_tokens
         return 0 if self.error in _UNCHARGED else None
 
     @property

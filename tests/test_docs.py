@@ -236,7 +236,8 @@ def test_what_the_documentation_says_of_stopping_a_run_is_so():
 
 
 def test_the_python_snippets_of_the_documentation_run_as_written():
-    repeat, script = snippets(JUDGES, "python")
+    reported, repeat, script = snippets(JUDGES, "python")
+    execute(reported)
     judge = execute(script)["judge"]
     scorer = execute(repeat, judge=judge)["scorer"]
     assert (scorer.name, scorer.draws) == ("topic_adherence_x5", 5)

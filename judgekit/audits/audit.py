@@ -3,20 +3,21 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
+from statistics import fmean
 
 from judgekit.audits.bias import length_bias, position_bias
 from judgekit.audits.correction import Errors, rogan_gladen, too_few
 from judgekit.audits.drawing import strata
 from judgekit.audits.findings import Audit, Kind, ScorerAudit
-from judgekit.audits.labels import HumanLabel, recordings
-from judgekit.audits.matching import BLANK, Matched, homes, match
+from judgekit.audits.labels import HumanLabel
+from judgekit.audits.matching import BLANK, UNTOLD, Matched, homes, match
 from judgekit.audits.measures import Pairs, kind_of
 from judgekit.audits.noise import noise
 from judgekit.audits.people import people
-from judgekit.audits.population import differences, independent, population_of
-from judgekit.errors import ConfigError, listed, shortened
+from judgekit.errors import ConfigError, listed, number_of, shortened
 from judgekit.runs.conduct import Conduct
-from judgekit.runs.receipts import Correction, Figure, Receipt, keep
+from judgekit.runs.population import differences, independent, population_of
+from judgekit.runs.receipts import Correction, Figure, Receipt, all_of, keep
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.store import now
@@ -31,6 +32,7 @@ def audit(
     sources: Sequence[str] = (),
     guarantee: float | None = None,
     delta: float = 0.05,
+    epsilon: float = 0.2,
 ) -> Audit:
     """Holds the judges of a run against labels of people, and keeps a receipt of what was found beside the run.
 
@@ -39,8 +41,9 @@ def audit(
     less than shows. Where they are samples of another run of the very same judge, it is corrected by Rogan and Gladen's
     estimator, if these are like those of this run. Else it is refused, with the reason.
 
-    Where several people labelled a sample, it agrees with the judge where most of them do, and the mean is of what they
-    say on average. Trials of one task, by their group, are drawn and tested together.
+    A sample that several people labelled counts once, shared among what they say. Samples to which the question does not
+    apply, as people say, are left out of the corrected mean, and count as a disagreement with a judge that scored them.
+    Trials of one task, by their group, are drawn and tested together.
 
     Args:
         run: The run. One in memory gets no receipt.
@@ -48,7 +51,9 @@ def audit(
         sources: Where the labels are from, such as files, for the audit and its receipts to say.
         guarantee: The share of verdicts, in (0, 1), on which people may say otherwise: looks for the confidence below
             which the judge must abstain for that.
-        delta: How likely that promise may be broken, in (0, 1).
+        delta: How likely that promise may be broken, in (0, 1), however often one looks while labels are added.
+        epsilon: By how much the judge, being cheaper, may be worse than a person in the alternative annotator test, in
+            [0, 1): its authors take 0.2 where experts label, 0.15 for skilled annotators, and 0.1 for a crowd.
 
     Raises:
         ConfigError: The run asked no judge, or labels name a scorer that it has not, or a number is out of range.
@@ -58,6 +63,8 @@ def audit(
     for name, number in (("guarantee", guarantee), ("delta", delta)):
         if number is not None and not 0 < number < 1:
             raise ConfigError(f"{name} is a share between 0 and 1, found {number}")
+    if not 0 <= epsilon < 1:
+        raise ConfigError(f"epsilon is at least 0 and under 1, found {epsilon}")
     judged = {one.name: one for one in run.scorers if one.judged}
     if not judged:
         raise ConfigError(f"run {run.number} asked no judge: there is none to be audited")
@@ -75,7 +82,7 @@ def audit(
     found: list[ScorerAudit] = []
     for name, record in judged.items():
         auditing = _Auditing(run, record, conducts, given[name], sources)
-        found.append(auditing.audit(guarantee, delta))
+        found.append(auditing.audit(guarantee, delta, epsilon))
         unmatched += auditing.matched.unmatched
     return Audit(run=run.number, sources=sources, scorers=found, unmatched=dict(unmatched))
 
@@ -94,13 +101,14 @@ class _Auditing:
         self.run, self.record, self.sources = run, record, sources
         self.every = list(run.rows(scorer=record.name))
         self.rows = [row for row in self.every if row.score.value is not None]
-        self.population = population_of(self.rows, conducts)
+        self.population = run.population(record.name)
         self.matched, self.left_out = self._matched(labels)
         self.is_here = self.matched.run is run
         self.conducts = conducts if self.is_here else dict(run.store.conducts(self.matched.run.number))
         self.kind: Kind
         self.kind, self.values = kind_of(record, self.rows, self.matched.samples)
         self.pairs = Pairs.of(self.matched, self.kind, self.values)
+        self.has_skipped = any(row.score.value is None for row in self.matched.rows)
         # Those that were drawn by verdict are counted as all of the run.
         stood_for = self.matched.rows if self.pairs.by_verdict else [one.row for one in self.matched.samples]
         self.labelled = population_of(stood_for, self.conducts)
@@ -122,13 +130,12 @@ class _Auditing:
                 best.unmatched.update(other.unmatched)
         return best, left_out + best.left_out  # a sum of counters has none that are 0
 
-    def audit(self, guarantee: float | None, delta: float) -> ScorerAudit:
+    def audit(self, guarantee: float | None, delta: float, epsilon: float) -> ScorerAudit:
         """What is found; a receipt is kept of it."""
         matched, pairs = self.matched, self.pairs
         chosen = self._chosen()
         correction = self._correction(chosen)
         better = self._better(correction)
-        self.left_out += pairs.split
         annotators = {opinion.annotator for one in matched.samples for opinion in one.opinions}
         length = length_bias(pairs, self._lengths())
         found = ScorerAudit(
@@ -145,7 +152,7 @@ class _Auditing:
             counts=pairs.counts(),
             raw=Figure.mean([row.score.value or 0.0 for row in self.rows], [row.group for row in self.rows]),
             correction=correction,
-            people=people(matched.samples, self.kind, by_verdict=pairs.by_verdict),
+            people=people(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
             disagreements=pairs.disagreements() if self.is_here else (),
             opinions={one.row.index: one.opinions for one in matched.samples} if self.is_here else {},
             bias={**({"length": length} if length else {}), **position_bias(self.rows)},
@@ -154,19 +161,32 @@ class _Auditing:
             guarantee=None
             if guarantee is None
             else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
-            notes=self._notes(len(annotators), chosen, better, is_promised=guarantee is not None),
+            notes=self._notes(len(annotators), chosen, better),
         )
         if better is None:
             self._keep(found, chosen)
         return found
 
     def _better(self, correction: Correction) -> Receipt | None:
-        """The judge's receipt, if it says more than this audit: by labels of its own run, or with a corrected mean alone."""
-        kept = self.run.receipts[self.record.name].receipt
-        if kept is None or not self.matched.samples:
+        """Return the receipt of this judge on these recordings, if it says more: of more labels, or with a corrected mean alone."""
+        folder = self.run.receipts_folder
+        if folder is None or not self.matched.samples or not self.is_here:
             return None
-        is_less = correction.corrected is None and kept.correction.corrected is not None
-        return kept if is_less or not self.is_here else None
+        judged = self.run.judged(self.record)
+        receipts, _ = all_of(self.record.name, folder)
+        for kept in receipts:
+            if kept.fingerprint == self.record.signature and judged.is_audited_by(kept):
+                is_less = correction.corrected is None and kept.correction.corrected is not None
+                return kept if is_less or len(self.pairs.samples) < kept.n else None
+        return None
+
+    def _tried(self) -> Sequence[Receipt]:
+        """Return the receipts of other versions of this scorer that were held against labels of the same recordings."""
+        folder, recordings = self.run.receipts_folder, self.run.recordings
+        if folder is None or recordings is None or not self.is_here or not self.matched.samples:
+            return []
+        receipts, _ = all_of(self.record.name, folder)
+        return [one for one in receipts if one.recordings == recordings and one.fingerprint != self.record.signature]
 
     def _lengths(self) -> Mapping[int, float]:
         """How long what the judge read is, in characters, of a pair by how much longer the first is; else in messages."""
@@ -184,12 +204,12 @@ class _Auditing:
         Asked where nobody says how they were chosen, or some of those that were drawn at random were left blank.
         """
         matched = self.matched
-        has_blanks = matched.drawn == "random" and BLANK in matched.left_out
+        has_blanks = matched.drawn == "random" and not matched.left_out.keys().isdisjoint((BLANK, UNTOLD))
         if not (has_blanks or matched.drawn == "unknown") or not matched.samples or not matched.rest:
             return ""
         rest = population_of(matched.rest, self.conducts)
         sides = ([one.row for one in matched.samples], matched.rest)
-        verdicts = [[row.score.value or 0.0 for row in independent(rows)] for rows in sides]
+        verdicts = [[row.score.value for row in independent(rows) if row.score.value is not None] for rows in sides]
         if self.kind == "continuous":
             labelled, others = (
                 one.model_copy(update={"traits": {**one.traits, "verdicts of the judge": sorted(values)}})
@@ -214,6 +234,11 @@ class _Auditing:
         if not matched.samples:
             there = self.left_out or matched.unmatched
             return Correction(refused=f"no label is of use: {listed(there)}" if there else self._no_labels())
+        if matched.drawn == "convenience":
+            return Correction(
+                refused="the labelled samples were picked by hand (drawn is convenience), and may be like each other rather "
+                f"than like the run; judgekit label {matched.run.number} draws a random sample"
+            )
         if chosen:
             return Correction(refused=chosen)
         return self._by_labels() if self.is_here else rogan_gladen(self.rows, self.population, self._errors(chosen))
@@ -225,9 +250,15 @@ class _Auditing:
         return f"{told}, and --label NAME={self.record.name} takes recorded ones: {names}" if names else told
 
     def _errors(self, chosen: str) -> Errors:
-        counts = None if chosen else self.pairs.independent_counts()
         where = f"the labelled samples of run {self.matched.run.number}"
-        return Errors(where, len(self.pairs.samples), counts, chosen, self.labelled)
+        counts, refused = self.pairs.independent_counts(), chosen
+        if self.matched.drawn == "convenience":
+            refused = f"{where} were picked by hand"
+        elif counts is None:
+            refused = refused or f"{where} are not judged as yes or no, 0 or 1"
+            if self.pairs.is_disputed:
+                refused = f"people and the judge differ on whether the question applies to some of {where}: label a sample of this run"
+        return Errors(where, len(self.pairs.samples), None if refused else counts, refused, self.labelled)
 
     def _by_labels(self) -> Correction:
         """Of labels of this run."""
@@ -238,42 +269,54 @@ class _Auditing:
         )
 
         samples, drawn = self.matched.samples, self.matched.drawn
-        if drawn == "all":
-            mean = Figure.mean([one.mean for one in samples], [one.row.group for one in samples])
+        if not any(one.values for one in samples):
+            return Correction(refused="people say of all labelled samples that the question does not apply")
+        if drawn == "all" and all(one.applies in (0, 1) for one in samples):
+            applying = [(one.mean, one.row.group) for one in samples if one.mean is not None]
+            mean = Figure.mean([value for value, _ in applying], [group for _, group in applying])
             return Correction(method="labels alone", corrected=mean)
         if len(samples) < LEAST_LABELS:
             return Correction(refused=too_few(len(samples), LEAST_LABELS))
         labelled = {one.row.index: one for one in samples}
-        ways: list[Sequence[Sequence[Row]]] = [] if drawn == "random" else [strata(self.rows)]
+        every = self.matched.rows
+        ways: list[Sequence[Sequence[Row]]] = [] if drawn in ("random", "all") else [strata(every)]
         if drawn != "stratified":
-            ways.append([self.rows])
+            ways.append([every])
+        # A sample of which the judge says that the question does not apply moves the judge's mean neither way.
+        neutral = fmean(row.score.value for row in self.rows if row.score.value is not None) if self.rows else 0.0
+
+        def judged(row: Row) -> float:
+            return neutral if row.score.value is None else row.score.value
 
         def stratum(part: Sequence[Row]) -> Stratum:
             those = [labelled[row.index] for row in part if row.index in labelled]
             others = [row for row in part if row.index not in labelled]
             return Stratum(
-                [one.mean for one in those],
-                [one.judged for one in those],
-                [row.score.value or 0.0 for row in others],
-                len(part) / len(self.rows),
+                [one.mean or 0.0 for one in those],
+                [judged(one.row) for one in those],
+                [judged(row) for row in others],
+                len(part) / len(every),
                 [one.row.group for one in those],
                 [row.group for row in others],
+                [one.applies for one in those],
             )
 
         for parts in ways:
             found = stratified_ppi_mean([stratum(part) for part in parts])
             if found is None:
                 continue
-            assumes = "samples that were left blank are like the others" if BLANK in self.left_out else ""
+            lost = {BLANK: "were left blank", UNTOLD: "people cannot tell about"}
+            gone = listed(what for name, what in lost.items() if name in self.left_out)
+            assumes = f"samples that {gone} are like the others" if gone else ""
             return Correction(
                 method="stratified PPI++" if len(parts) > 1 else "PPI++" if found.weight else "labels alone",
                 corrected=Figure.of(found.value, found.interval),
                 assumes=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
-                worth=found.worth if found.weight or len(parts) > 1 else None,
+                worth=found.worth if drawn != "all" and (found.weight or len(parts) > 1) else None,
             )
         for part in ways[-1]:
             if (those := sum(row.index in labelled for row in part)) < 2:
-                verdict = shortened(part[0].score.label or part[0].score.value)
+                verdict = shortened(part[0].score.label or part[0].score.value or part[0].score.status)
                 return Correction(
                     refused=f"people labelled {those} of the samples with the verdict {verdict}; it takes 2 or more of each"
                 )
@@ -288,23 +331,26 @@ class _Auditing:
             return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
         return chosen
 
-    def _notes(self, annotators: int, chosen: str, better: Receipt | None, *, is_promised: bool) -> Sequence[str]:
+    def _notes(self, annotators: int, chosen: str, better: Receipt | None) -> Sequence[str]:
         matched = self.matched
         notes = list(matched.notes)
-        if len(self.rows) < len(self.every) or self.run.record.unfinished:
+        if not self.has_skipped and (len(self.rows) < len(self.every) or self.run.record.unfinished):
             stopped = f" The run is {self.run.record.unfinished}." if self.run.record.unfinished else ""
             scored = f"{len(self.rows):,} of {len(self.every):,}"
             notes.append(f"the means are of the samples that the judge scored: {scored}.{stopped}")
         if annotators > 1 and self.kind != "continuous":
+            notes.append("a sample that several people labelled counts once, shared among what they say")
+        if share := self.pairs.not_applicable:
             notes.append(
-                "where several people labelled a sample, what most say is held against the judge; "
-                "the corrected mean is of what they say on average"
+                f"people say that the question does not apply to {share:.0%} of the labelled samples that the judge decided; "
+                "the corrected mean is of the other samples, the raw mean of all that the judge scored"
             )
-        if is_promised and self.pairs.split:
+        if self.has_skipped:
             notes.append(
-                "the guarantee is not for samples on which people are evenly split: it cannot be told who is right"
+                "samples to which the question does not apply, as the judge says, were labelled too: the corrected mean "
+                "is of all samples to which it applies, as people say"
             )
-        said = {*self.pairs.human}
+        said = {value for one in matched.samples for value in one.values}
         if self.kind == "binary" and len(said) == 1:
             notes.append(
                 f"people say {said.pop():g} of all labelled samples: how the judge does on others cannot be told"
@@ -317,11 +363,30 @@ class _Auditing:
         if not self.is_here:
             number = matched.run.number
             notes.append(
-                f"agreement is that on samples of run {number}; judgekit audit {number} shows where judge and people differ"
+                f"agreement is that on samples of run {number}; judgekit audit {number} shows where judge and people "
+                "differ, and keeps a receipt"
             )
         if better is not None:
-            why = "corrects nothing" if self.is_here else "is by labels of another run"
-            notes.append(f"the receipt of run {better.run}, n={better.n:,}, stays, since this audit {why}")
+            why = f"is of {len(self.pairs.samples):,} labelled samples"
+            if len(self.pairs.samples) >= better.n:
+                why = "corrects nothing"
+            notes.append(
+                f"the receipt of run {better.run}, n={better.n:,}, stays, because this audit {why}; delete that file to "
+                "replace it"
+            )
+        if tried := self._tried():
+            runs = listed(f"run {number}" for number in sorted({one.run for one in tried}))
+            notes.append(
+                f"{number_of(len(tried), 'other version')} of this scorer {'was' if len(tried) == 1 else 'were'} audited on "
+                f"these recordings too ({runs}). The best of several versions looks better than it is: audit the one that "
+                "you keep on samples that none of them was audited on"
+            )
+        silent = [judge for judge, models in self.run.judged(self.record).models.items() if None in models]
+        if silent:
+            notes.append(
+                f"the provider reports no model for answers of {listed(silent)}: another model behind the same name would "
+                "not show"
+            )
         if self.record.signature is None:
             notes.append(
                 f"there is no receipt, as nobody could tell whether the judge is the same: {self.record.identity}"
@@ -331,24 +396,28 @@ class _Auditing:
     def _keep(self, found: ScorerAudit, chosen: str) -> None:
         """Keeps a receipt, if there were labels."""
         folder = self.run.receipts_folder
-        if not found.n or folder is None or found.fingerprint is None:
+        if not found.n or folder is None or found.fingerprint is None or not self.is_here:
             return
+        judged, errors = self.run.judged(self.record), self._errors(chosen)
         calls = [call for row in self.every for call in row.score.calls if call.error is None]
         receipt = Receipt(
             scorer=found.scorer,
             fingerprint=found.fingerprint,
             identity=self.record.identity,
             judges=sorted({call.judge for call in calls}),
+            models=_known(judged.models),
+            system_fingerprints=_known(judged.system_fingerprints),
             prompts=sorted({call.prompt for call in calls}),
             run=self.run.number,
             began=self.run.started_at,
-            recordings=recordings(self.run),
+            recordings=self.run.recordings,
             n=found.n,
             annotators=found.annotators,
             sources=self.sources,
             drawn=found.drawn,
             agreement=found.agreement,
-            counts=self._errors(chosen).counts,
+            counts=errors.counts,
+            no_counts=errors.refused,
             raw=found.raw,
             correction=found.correction,
             labelled=self.labelled,
@@ -357,6 +426,11 @@ class _Auditing:
             version=version("judgekit"),
         )
         keep(receipt, folder)
+
+
+def _known(reported: Mapping[str, Mapping[str | None, int]]) -> Mapping[str, Sequence[str]]:
+    """Return what was reported of each judge; nothing of those whose provider reported nothing."""
+    return {judge: sorted(one for one in found if one is not None) for judge, found in reported.items()}
 
 
 def _assumed(*, by_verdict: bool) -> str:

@@ -13,9 +13,10 @@ def length_bias(pairs: Pairs, lengths: Mapping[int, float]) -> Figure | None:
 
     from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415
 
+    pairs = pairs.only(pairs.both)
     if not pairs.samples or any(one.row.index not in lengths for one in pairs.samples):
         return None
-    error = np.asarray(pairs.judged) - np.asarray(pairs.human)
+    error = np.asarray(pairs.judged, np.float64) - np.asarray(pairs.human, np.float64)
     length = np.asarray([lengths[one.row.index] for one in pairs.samples])
     found = pairs.figure(lambda drawn: rank_correlation(error[drawn], length[drawn]))
     return None if found.value is None else found

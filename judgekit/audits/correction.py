@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from math import fsum, isclose
 from typing import Self
 
-from judgekit.audits.labels import recordings
-from judgekit.audits.population import differences, population_of
 from judgekit.errors import listed
-from judgekit.runs.receipts import Correction, Counts, Figure, Population, Receipt
+from judgekit.runs.population import Population, unlike
+from judgekit.runs.receipts import Correction, Counts, Figure, Receipt
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 
 _YES_OR_NO = (0, 1)
+_ROUNDING = 1e-12
 
 
 def corrected(run: Run, scorer: str) -> Correction:
@@ -27,10 +27,9 @@ def corrected(run: Run, scorer: str) -> Correction:
     receipt = found.receipt
     if receipt is None:
         return Correction(refused=f"{found}; judgekit audit {run.number} holds its judge against labels of people")
-    is_audited = (receipt.run, receipt.began) == (run.number, run.started_at)
-    if not is_audited and (receipt.recordings is None or receipt.recordings != recordings(run)):
+    if found.where:
         rows = list(run.rows(scorer=scorer, statuses=["scored"]))
-        return rogan_gladen(rows, population_of(rows, dict(run.store.conducts(run.number))), Errors.of(receipt))
+        return rogan_gladen(rows, run.population(scorer), Errors.of(receipt))
     values, audited = run.summary[scorer].values, receipt.population
     if len(values) != audited.samples or not isclose(fsum(values), len(values) * (audited.mean or 0), abs_tol=1e-6):
         return Correction(
@@ -62,15 +61,15 @@ class Errors:
     def of(cls, receipt: Receipt) -> Self:
         """What a receipt says of them."""
         where = f"the labelled samples of run {receipt.run}"
-        return cls(where, receipt.n, receipt.counts, receipt.correction.refused, receipt.labelled)
+        return cls(where, receipt.n, receipt.counts, receipt.no_counts, receipt.labelled)
 
 
 def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) -> Correction:
     """The mean of verdicts of 0 or 1, corrected by errors on other samples, if these are like them.
 
-    Refused where labels are too few or of one kind, where the judge is hardly better than chance, and where what can be
-    seen without labels says that the samples are another population: see `differences`. That the judge then errs as often
-    on both is an assumption all the same. Verdicts of one group count for as many as its spread says that they are worth,
+    Refused where labels are too few or of one kind, where the judge is hardly better than chance, where another agent made
+    the recordings, and where what can be seen without labels says that the samples are another population: see `unlike`.
+    That the judge then errs as often on both is an assumption all the same. Verdicts of one group count for as many as its spread says that they are worth,
     in the interval alone.
 
     Args:
@@ -85,7 +84,7 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
     counts, where = errors.counts, errors.where
     values = [row.score.value for row in rows if row.score.value is not None]
     if counts is None:
-        return Correction(refused=errors.refused or f"{where} are not judged as yes or no, 0 or 1")
+        return Correction(refused=errors.refused)
     if not values:
         return Correction(refused="nothing was scored")
     if not {*values} <= {*_YES_OR_NO}:
@@ -98,11 +97,8 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
             return Correction(
                 refused=f"people call all of {where} {kind}, so that the judge's {rate} is unknown; label more of them"
             )
-    differ = differences(population, errors.population)
-    if differ is None:
-        return Correction(refused=f"nothing is known of {where} by which this run could be told to be like them")
-    if differ:
-        return Correction(refused=f"this run is of another kind than {where}: {listed(differ)}; label a sample of it")
+    if apart := unlike(population, errors.population):
+        return Correction(refused=f"this run is of another kind than {where}: {listed(apart)}; label a sample of it")
     share = fsum(values) / len(values)
     independent = round(len(values) * independence(values, [row.group for row in rows]))
     positives = round(share * independent)
@@ -123,7 +119,8 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
     return Correction(
         method="Rogan-Gladen",
         corrected=Figure(value=value, low=min(low, value), high=max(high, value), method=method),
-        assumes=f"the judge errs here as often as on {where}; nothing that shows without labels speaks against it",
+        assumes=f"the judge errs here as often as on {where}, of the same agent; nothing that shows without labels speaks "
+        "against it",
     )
 
 
@@ -132,15 +129,23 @@ def too_few(n: int, least: int) -> str:
     return f"labels of {n} sample{'' if n == 1 else 's'} are too few; it takes {least} or more"
 
 
-def independence(values: Sequence[float], groups: Sequence[str | None]) -> float:
-    """What share of values of 0 or 1 as many independent ones would be, in (0, 1]: 1 over the design effect.
+def independence(values: Sequence[float], groups: Sequence[str | None], parts: Sequence[float] | None = None) -> float:
+    """Return what share of values of 0 or 1 as many independent ones would be, in (0, 1]: 1 over the design effect.
 
-    Source: Kish 1965, "Survey Sampling". Where nothing varies, each group counts as one value.
+    Source: Kish 1965, "Survey Sampling". Where nothing varies, each group counts as one value. ``parts`` says by how much
+    each value counts, in (0, 1].
     """
+    import numpy as np  # noqa: PLC0415
+
     from judgekit.stats.units import Units  # noqa: PLC0415
 
     units = Units.of(values, groups)
-    error, share = units.standard_error(), fsum(values) / len(values)
-    if not error or units.codes is None:
+    if units.codes is None:
+        return 1.0
+    each = np.ones(len(values)) if parts is None else np.asarray(parts)
+    share = float(each @ units.values / each.sum())
+    off = units.sums(each * (units.values - share))
+    variance = float(np.square(off).sum()) * len(units) / max(1, len(units) - 1) / each.sum() ** 2
+    if variance <= _ROUNDING:
         return len(units) / len(values)
-    return min(1.0, share * (1 - share) / len(values) / error**2)
+    return min(1.0, share * (1 - share) / float(each.sum()) / float(variance))

@@ -9,6 +9,7 @@ from judgekit.audits.labels import Way
 from judgekit.errors import ConfigError
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
+from judgekit.score import Status
 
 _MOST_VERDICTS = 7
 _PARTS = 4
@@ -29,8 +30,10 @@ class DrawnSample(NamedTuple):
     probability: float | None
 
 
-def draw(run: Run, scorer: str, n: int, *, by_verdict: bool = False, seed: int = 0) -> Sequence[DrawnSample]:
-    """Draws samples that a scorer scored, without replacement, in an order that says nothing of them.
+def draw(
+    run: Run, scorer: str, n: int, *, by_verdict: bool = False, include_skipped: bool = False, seed: int = 0
+) -> Sequence[DrawnSample]:
+    """Draw samples that a scorer scored, without replacement, in an order that says nothing of them.
 
     A larger draw with the same seed holds a smaller one, so that labels may be added to.
 
@@ -39,6 +42,7 @@ def draw(run: Run, scorer: str, n: int, *, by_verdict: bool = False, seed: int =
         scorer: The name of the scorer.
         n: How many; all if there are no more.
         by_verdict: Draws as many of each verdict as far as there are, so that rare ones are among them.
+        include_skipped: Draws also from samples to which the question does not apply, as the judge says.
         seed: The same seed draws the same samples.
 
     Raises:
@@ -47,7 +51,12 @@ def draw(run: Run, scorer: str, n: int, *, by_verdict: bool = False, seed: int =
     names = [one.name for one in run.scorers]
     if scorer not in names:
         raise ConfigError.unknown("scorer of the run", scorer, names)
-    rows = list(run.rows(scorer=scorer, statuses=["scored"]))
+    statuses: Sequence[Status] = ("scored", "skipped") if include_skipped else ("scored",)
+    rows = [
+        row
+        for row in run.rows(scorer=scorer, statuses=statuses)
+        if row.score.value is not None or is_not_applicable(row)
+    ]
     if not rows:
         raise ConfigError(f"{scorer} scored no sample of run {run.number}: there is nothing to label")
     if n < 1:
@@ -68,15 +77,25 @@ def draw(run: Run, scorer: str, n: int, *, by_verdict: bool = False, seed: int =
     return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in found]
 
 
+def is_not_applicable(row: Row) -> bool:
+    """Whether a judge was asked, and says that the question does not apply.
+
+    A sample that is skipped without asking lacks something that the question needs: that is no verdict.
+    """
+    return row.score.status == "skipped" and bool(row.score.calls)
+
+
 def _ordered(rows: Sequence[Row], dice: random.Random) -> Sequence[Row]:
     return dice.sample(rows, len(rows))
 
 
 def strata(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:
-    """The scored rows of one scorer by what the judge says: by label, by value, or of many values by four parts of these.
+    """Return the rows of one scorer by what the judge says: by label, by value, or of many values by four parts of these.
 
-    Equal values stay together. A part of a single sample, which has no variance, goes with the next one.
+    Equal values stay together, and so do rows of which the judge says that the question does not apply. A part of a single
+    sample, which has no variance, goes with the next one.
     """
+    rows = list(rows)
     scored = [(row, row.score.value) for row in rows if row.score.value is not None]
     labels = {row.score.label for row, _ in scored}
     values = sorted(value for _, value in scored)
@@ -88,8 +107,11 @@ def strata(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:
     for row, value in scored:
         verdict = str(row.score.label if is_labelled else bisect_right(bounds, value))
         parts.setdefault(verdict, []).append(row)
+    ordered = [part for _, part in sorted(parts.items(), key=lambda one: (one[1][0].score.value or 0.0, one[0]))]
+    if skipped := [row for row in rows if is_not_applicable(row)]:
+        ordered.append(skipped)
     found: list[list[Row]] = []
-    for _, part in sorted(parts.items(), key=lambda one: (one[1][0].score.value or 0.0, one[0])):
+    for part in ordered:
         if found and min(len(part), len(found[-1])) < _LEAST:
             found[-1] += part
         else:

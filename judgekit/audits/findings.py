@@ -11,23 +11,31 @@ Kind: TypeAlias = Literal["binary", "ordinal", "continuous"]
 
 
 class Opinion(Record):
-    """What one person says of a sample: ``value`` is what the label is worth."""
+    """What one person says of a sample: ``value`` is what the label is worth, ``None`` if the question does not apply."""
 
     annotator: str | None
     label: str
-    value: float
+    value: float | None
     reason: str = ""
 
 
 class Disagreement(Record):
-    """A sample on which the judge and people differ; ``human`` is what people say together."""
+    """A sample on which somebody disagrees with the judge.
+
+    Attributes:
+        index: The sample's number in the run, and ``sample_id`` its id.
+        judged: The judge's value; ``None`` where it says that the question does not apply.
+        label: The judge's label, and ``reason`` its reason.
+        human: The mean of people's values; ``None`` where all say that the question does not apply.
+        opinions: What each of them says.
+    """
 
     index: int
     sample_id: str
-    judged: float
+    judged: float | None
     label: str | None
     reason: str
-    human: float
+    human: float | None
     opinions: Many[Opinion]
 
 
@@ -38,9 +46,9 @@ class People(Record):
         samples: How many have labels of two people or more.
         agreement: By name: how far two people agree, on average over pairs; the judge with one person stands beside it
             as ``judge with one person``.
-        alternative: Whether the judge may stand in for one of them, by the alternative annotator test, in words; empty where
-            there are too few people or samples, or these were drawn by verdict.
-        passed: Whether it may; ``None`` where there is no test.
+        alternative: Whether it is shown, by the alternative annotator test, that the judge may stand in for one of them, in
+            words; empty where there are too few people or samples, or these were drawn by verdict.
+        passed: Whether it is shown; ``None`` where there is no test.
     """
 
     samples: int
@@ -75,7 +83,7 @@ class Guarantee(Record):
 
     Attributes:
         alpha: The share of disagreements that is borne.
-        delta: How likely the guarantee may fail.
+        delta: How likely the guarantee may fail, however often one looks while labels are added.
         threshold: The least confidence; ``None`` where no threshold keeps the promise, and then ``refused`` says why.
         kept: The share of samples that keep a verdict.
         risk: The share of those labelled samples that keep a verdict on which people say otherwise.
@@ -96,12 +104,13 @@ class ScorerAudit(Record):
         scorer: Its name.
         fingerprint: See `judgekit.runs.receipts.Receipt`.
         kind: What its values are.
-        n: Samples that both people and the judge decided.
+        n: Samples that both people and the judge decided, also those of which either says that the question does not apply.
         labels: How many labels of people that are; ``annotators``, of how many people.
         drawn: How they were chosen.
         left_out: Labels that could not be used, by why.
         agreement: By name, the first the one to be named alone.
-        confusion: How often people gave the label of a row, and the judge that of a column.
+        confusion: How often people gave the label of a row, and the judge that of a column. A sample that several people
+            labelled is shared among the rows, by the share of people who gave each label.
         counts: The same where both say 0 or 1.
         raw: The judge's mean.
         correction: The same, corrected.
@@ -124,7 +133,7 @@ class ScorerAudit(Record):
     drawn: Drawn = "unknown"
     left_out: dict[str, int] = Field(default_factory=dict)
     agreement: dict[str, Figure] = Field(default_factory=dict)
-    confusion: dict[str, dict[str, int]] = Field(default_factory=dict)
+    confusion: dict[str, dict[str, float]] = Field(default_factory=dict)
     counts: Counts | None = None
     raw: Figure
     correction: Correction

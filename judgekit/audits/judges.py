@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import median
+from statistics import fmean, median
 from typing import Self, TypeAlias
 
 from pydantic import Field
@@ -35,7 +35,7 @@ class Verdict(Record):
 
 
 class Flip(Record):
-    """A sample of which two judges say different things; ``human`` is what people say together, where they do."""
+    """A sample of which two judges say different things; ``human`` is the mean of people's values, where there are any."""
 
     index: int
     sample_id: str
@@ -55,7 +55,8 @@ class LeftOut(Record):
 class Closer(Record):
     """Which of two judges is closer to people, over the labelled samples that both decided.
 
-    A judge is as close as 1 less the distance of its value from that of people: where all are 0 or 1, right or wrong.
+    A judge is as close as 1 less the mean distance of its value from those that people give: where all are 0 or 1 and
+    people agree, right or wrong.
 
     Attributes:
         n: How many samples these are.
@@ -153,7 +154,7 @@ class _Answers:
     record: ScorerRecord
     statuses: Mapping[int, Status]
     rows: Mapping[int, Row]
-    people: Mapping[int, float]
+    people: Mapping[int, Sequence[float]]
     agreement: Mapping[str, Figure]
     left_out: Mapping[str, int]
 
@@ -164,16 +165,18 @@ class _Answers:
         runs, left_out = homes(run, record, labels)
         matched = match(run, record, every, runs[run])
         pairs = Pairs.of(matched, *kind_of(record, matched.rows, matched.samples))
-        left_out += matched.left_out + matched.unmatched + pairs.split
+        left_out += matched.left_out + matched.unmatched
         for other, theirs in runs.items():
             if other is not run:
                 left_out[f"of samples of run {other.number}"] += len(theirs)
-        people = {one.row.index: human for one, human in zip(pairs.samples, pairs.human, strict=True)}
+        people = {
+            one.row.index: one.values for one in matched.samples if one.values and one.row.score.value is not None
+        }
         return cls(
             judge,
             record,
             {row.index: row.score.status for row in every},
-            {row.index: row for row in matched.rows},
+            {row.index: row for row in matched.rows if row.score.value is not None},
             people,
             pairs.agreement(),
             left_out,
@@ -262,7 +265,7 @@ def _pair(a: _Answers, b: _Answers, closer: Closer | None) -> Pair:
     pairs = Pairs(
         *kind_of(b.record, rows, ()),
         samples=[Labelled(b.rows[index], ()) for index in both],
-        human=[a.value(index) for index in both],
+        said=[[a.value(index)] for index in both],
         by_verdict=False,
     )
     apart = {index: gap for index in both if (gap := round(abs(a.value(index) - b.value(index)), _DIGITS))}
@@ -279,7 +282,7 @@ def _pair(a: _Answers, b: _Answers, closer: Closer | None) -> Pair:
                 sample_id=a.rows[index].sample_id,
                 a=a.verdict(index),
                 b=b.verdict(index),
-                human=people.get(index),
+                human=fmean(people[index]) if index in people else None,
             )
             for index in sorted(apart, key=lambda index: (-apart[index], index))
         ],
@@ -296,9 +299,11 @@ def _closer(a: _Answers, b: _Answers) -> Closer | None:
     both = [index for index in a.people if index in b.people]
     if not both:
         return None
-    human = np.asarray([a.people[index] for index in both])
     groups = [a.rows[index].group for index in both]
-    near_a, near_b = (1 - np.abs(human - [side.value(index) for index in both]) for side in (a, b))
+    near_a, near_b = (
+        np.asarray([1 - fmean(abs(side.value(index) - one) for one in a.people[index]) for index in both])
+        for side in (a, b)
+    )
     gains = np.round(near_b - near_a, _DIGITS)
     only_a, only_b = int((gains < 0).sum()), int((gains > 0).sum())
     if Units.of(gains, groups).codes is None and np.isin((near_a, near_b), (0, 1)).all():

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from math import nan
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -12,13 +11,14 @@ from pydantic import Field, FiniteFloat, JsonValue, ValidationError
 from judgekit.errors import ConfigError, TraceError, explain, listed, shortened
 from judgekit.runs.results import Run
 from judgekit.runs.rows import LabelValue, ScorerRecord
+from judgekit.score import Grade
 from judgekit.traces.columns import Columns
 from judgekit.traces.files import NAME_ENCODING, File
 from judgekit.traces.message import Identity, Record
 from judgekit.traces.tables import csv_rows
 
-Way: TypeAlias = Literal["random", "stratified"]
-"""How a sample was drawn to be labelled: from all that were scored, or from those of one verdict."""
+Way: TypeAlias = Literal["random", "stratified", "convenience"]
+"""How a sample came to be labelled: drawn from all that were scored, drawn from those of one verdict, or picked by hand."""
 
 
 class HumanLabel(Record):
@@ -31,8 +31,9 @@ class HumanLabel(Record):
         annotator: Who says so; ``None``: one and the same person.
         reason: Why.
         run: The number of the run that the sample was drawn from, and ``number`` the sample's number in it.
-        recordings: What that run read, see `recordings`: other files of runs have a run of that number too.
-        drawn: How it was drawn; ``None`` where nobody says.
+        recordings: What that run read, see `Run.recordings`: other files of runs have a run of that number too.
+        drawn: How it came to be labelled: ``random``, ``stratified`` (drawn by its verdict) or ``convenience`` (picked by
+            hand, which corrects no mean); ``None`` where nobody says.
         probability: How likely it was to be drawn; ``None`` also where it was drawn by its verdict, which this would tell.
     """
 
@@ -58,14 +59,10 @@ _ESCAPED = re.compile(r"'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 """What `judgekit.reports.csv.csv_table` makes of a formula."""
 _YES = frozenset({"yes", "pass", "true"})
 _NO = frozenset({"no", "fail", "false"})
+NOT_APPLICABLE = ("not applicable", "not_applicable", "n/a")
+"""Labels of any scorer which say that its question does not apply to a sample."""
 _BENCHMARK = "benchmark"
 _SAVE_AGAIN = "save it again in UTF-8 (in Excel: CSV UTF-8)"
-
-
-def recordings(run: Run) -> str | None:
-    """A hash of the files that a run read; ``None`` of samples in Python, which cannot be told from others."""
-    hashes = sorted({one.sha256 for one in run.inputs})
-    return f"sha256:{sha256(' '.join(hashes).encode()).hexdigest()[:16]}" if hashes else None
 
 
 def read_labels(path: Path | str) -> Sequence[HumanLabel]:
@@ -164,14 +161,16 @@ def _once(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabe
     return [label for _, label in found.values()]
 
 
-def value_of(label: HumanLabel, scorer: ScorerRecord) -> float | None:
-    """What a label is worth to a scorer, in [0, 1].
+def value_of(label: HumanLabel, scorer: ScorerRecord) -> Grade | None:
+    """Return what a label is worth to a scorer: a number in [0, 1], ``"skipped"`` or ``"abstained"``.
 
-    It is a label of the scorer's scale; or a number in [0, 1]; or yes, pass or true, which is 1; or no, fail or false,
-    which is 0. A label of the scale goes first, so that ``1`` may be its lowest one.
+    A label is one of the scorer's scale; or a number in [0, 1]; or yes, pass or true, which is 1; or no, fail or false,
+    which is 0; or "n/a" or "not applicable", which is ``"skipped"``. A label of the scale goes first, so that ``1`` may be
+    its lowest one.
 
     Returns:
-        ``None`` where it is blank, and where the scale says that such a sample is skipped or abstained.
+        ``"skipped"`` where the person says that the question does not apply, ``"abstained"`` where they cannot tell, and
+        ``None`` where the label is blank.
 
     Raises:
         TraceError: It is none of these.
@@ -182,7 +181,9 @@ def value_of(label: HumanLabel, scorer: ScorerRecord) -> float | None:
     folded = text.casefold()
     grades = {**{name.casefold(): grade for name, grade in scorer.scale.items()}, **scorer.scale}
     if (grade := grades.get(text, grades.get(folded))) is not None:
-        return grade if isinstance(grade, float) else None
+        return grade
+    if folded in NOT_APPLICABLE:
+        return "skipped"
     if folded in _YES or folded in _NO:
         return float(folded in _YES)
     try:
@@ -190,7 +191,7 @@ def value_of(label: HumanLabel, scorer: ScorerRecord) -> float | None:
     except ValueError:
         number = nan
     if not 0 <= number <= 1:
-        choices = listed((*scorer.scale, "a number in [0, 1]", "yes", "no"), between=", ")
+        choices = listed((*scorer.scale, "a number in [0, 1]", "yes", "no", "n/a"), between=", ")
         who = "" if label.annotator is None else f" by {label.annotator!r}"
         raise TraceError(
             f"the label {shortened(label.value)} of the sample {shortened(label.sample)}{who} is none that "

@@ -6,22 +6,23 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import NamedTuple
 
-from judgekit.audits.drawing import strata
-from judgekit.audits.findings import Kind, Opinion
-from judgekit.audits.labels import HumanLabel, recordings, value_of
+from judgekit.audits.drawing import is_not_applicable, strata
+from judgekit.audits.findings import Opinion
+from judgekit.audits.labels import HumanLabel, value_of
 from judgekit.errors import ConfigError, StoreError, listed, shortened
 from judgekit.runs.receipts import Drawn
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord, differences
 
 BLANK = "drawn and left blank"
+UNTOLD = "people cannot tell"
 _NAMED = 3
 _NEAR = 0.05
 """How far the number of drawn samples may be from what their probability says, as a share of it."""
 
 
 class Labelled(NamedTuple):
-    """A sample that a judge gave a value, with what people say of it.
+    """A sample that a judge decided, with what people say of it.
 
     ``weight`` is how many samples of the run it stands for; 1 where they were not drawn by verdict.
     """
@@ -31,24 +32,25 @@ class Labelled(NamedTuple):
     weight: float = 1.0
 
     @property
-    def judged(self) -> float:
-        """The judge's value."""
-        return self.row.score.value or 0.0
+    def judged(self) -> float | None:
+        """The judge's value; ``None`` where the judge says that the question does not apply."""
+        return self.row.score.value
 
     @property
-    def mean(self) -> float:
-        """The mean of people's values."""
-        return fsum(one.value for one in self.opinions) / len(self.opinions)
+    def values(self) -> Sequence[float]:
+        """The values of those who say that the question applies."""
+        return [one.value for one in self.opinions if one.value is not None]
 
     @property
-    def majority(self) -> float | None:
-        """The value that most people give; ``None`` where two share the first place."""
-        ranked = Counter(one.value for one in self.opinions).most_common(2)
-        return None if len(ranked) > 1 and ranked[0][1] == ranked[1][1] else ranked[0][0]
+    def applies(self) -> float:
+        """The share of people who say that the question applies."""
+        return len(self.values) / len(self.opinions)
 
-    def together(self, kind: Kind) -> float | None:
-        """What people say together: their mean where values are continuous, else the majority."""
-        return self.mean if kind == "continuous" else self.majority
+    @property
+    def mean(self) -> float | None:
+        """The mean of their values; ``None`` where nobody says so."""
+        values = self.values
+        return fsum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class Matched:
 
     Attributes:
         run: The run.
-        rows: All rows of the scorer in it that have a value.
+        rows: All rows of the scorer in it that have a value; where people labelled samples to which the question does not
+            apply, as the judge says, those rows too.
         samples: Those that people labelled.
         drawn: How these came to be labelled.
         left_out: Labels that could not be used, by why.
@@ -75,7 +78,7 @@ class Matched:
 
     @property
     def rest(self) -> Sequence[Row]:
-        """The rows with a value that people did not label."""
+        """The rows that people did not label."""
         labelled = {one.row.index for one in self.samples}
         return [row for row in self.rows if row.index not in labelled]
 
@@ -95,7 +98,8 @@ def match(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable
     found = _Finding(run, record, every)
     for label in labels:
         found.add(label)
-    rows = [row for row in every if row.score.value is not None]
+    has_skipped = any(row.score.value is None and row.index in found.opinions for row in every)
+    rows = [row for row in every if row.score.value is not None or (has_skipped and is_not_applicable(row))]
     samples = [Labelled(row, tuple(opinions.values())) for row in rows if (opinions := found.opinions.get(row.index))]
     drawn, notes = found.drawn(len(rows), len(samples))
     if drawn == "stratified":
@@ -140,11 +144,13 @@ class _Finding:
             self.left_out[BLANK] += 1
             return
         value = value_of(label, self._record)
-        if value is None:
-            self.left_out["people say that the question does not apply, or cannot tell"] += 1
-        elif row.score.value is None:
-            self.left_out[f"{row.score.status} by the judge"] += 1
+        if value == "abstained":
+            self.left_out[UNTOLD] += 1
+        elif row.score.value is None and not is_not_applicable(row):
+            by = "by the scorer, which did not ask the judge" if row.score.status == "skipped" else "by the judge"
+            self.left_out[f"{row.score.status} {by}"] += 1
         else:
+            value = None if value == "skipped" else value
             said = str(label.value) if isinstance(label.value, str | bool) else f"{label.value:g}"
             opinion = Opinion(annotator=label.annotator, label=said, value=value, reason=label.reason)
             before = self.opinions.setdefault(row.index, {}).setdefault(label.annotator, opinion)
@@ -187,6 +193,8 @@ class _Finding:
 
     def drawn(self, scored: int, labelled: int) -> tuple[Drawn, Sequence[str]]:
         """How the labelled samples came to be labelled, and what is to be said of it."""
+        if "convenience" in self._ways:
+            return "convenience", ()
         if labelled == scored:
             return "all", ()
         if self._ways not in ({"random"}, {"stratified"}):
@@ -213,7 +221,7 @@ def homes(
     by_origin: dict[tuple[int | None, str | None], list[HumanLabel]] = {}
     for label in labels:
         by_origin.setdefault((label.run, label.recordings), []).append(label)
-    mine = recordings(run)
+    mine = run.recordings
     for (number, said), those in by_origin.items():
         if number is None or (number == run.number and said in (None, mine)):
             here += those
@@ -222,13 +230,13 @@ def homes(
             other = Run(run.store, run.store.record(number))
         except StoreError:
             other = None
-        read = said or (recordings(other) if other else None)
+        read = said or (other.recordings if other else None)
         if read is not None and read == mine:
             # What is a verdict there may be none here.
             here += [one.model_copy(update={"drawn": None}) if one.drawn == "stratified" else one for one in those]
         elif other is None:
             left_out[f"of run {number}, which is not kept"] += len(those)
-        elif read != recordings(other):
+        elif read != other.recordings:
             left_out[f"of another run {number}, of other recordings"] += len(those)
         else:
             judged = next((one for one in other.scorers if one.name == record.name), None)

@@ -1,14 +1,15 @@
 """What people say among themselves: the most that a judge can be asked for."""
 
 from collections.abc import Mapping, Sequence
+from math import nan
 from typing import Literal
 
 from judgekit.audits.findings import Kind, People
 from judgekit.audits.matching import Labelled
-from judgekit.audits.measures import Pairs
+from judgekit.audits.measures import NOT_APPLICABLE, Pairs
 
-_EPSILON = 0.2
-"""By how much a judge, being cheaper, may be worse than a person: what the authors of the alt-test take for experts."""
+EPSILONS: Mapping[str, float] = {"experts": 0.2, "skilled": 0.15, "crowd": 0.1}
+"""By how much a judge, being cheaper, may be worse than a person, by who labels (Calderon, Reichart and Dror 2025)."""
 _LEAST_ANNOTATORS = 3
 _METRICS: Mapping[Kind, Literal["nominal", "ordinal", "interval"]] = {
     "binary": "nominal",
@@ -17,7 +18,7 @@ _METRICS: Mapping[Kind, Literal["nominal", "ordinal", "interval"]] = {
 }
 
 
-def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool) -> People | None:
+def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool, epsilon: float) -> People | None:
     """What people who labelled the same samples say among themselves; ``None`` where nobody did.
 
     Samples that were drawn by verdict count for all of theirs; the alternative annotator test takes a random sample.
@@ -31,12 +32,14 @@ def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool) -> Peop
     if not several:
         return None
     names = sorted({opinion.annotator for one in several for opinion in one.opinions}, key=lambda name: name or "")
+    # Among values with an order, "does not apply" has no place: it is left out.
+    unordered = NOT_APPLICABLE if kind == "binary" else nan
     ratings = np.full((len(names), len(several)), np.nan)
     for place, one in enumerate(several):
         for opinion in one.opinions:
-            ratings[names.index(opinion.annotator), place] = opinion.value
-    judged = np.asarray([one.judged for one in several])
-    pairs = Pairs(kind, (), several, [one.mean for one in several], by_verdict)
+            ratings[names.index(opinion.annotator), place] = unordered if opinion.value is None else opinion.value
+    judged = np.asarray([unordered if one.judged is None else one.judged for one in several])
+    pairs = Pairs(kind, (), several, [[opinion.value for opinion in one.opinions] for one in several], by_verdict)
     agreement = {"alpha": pairs.figure(lambda drawn: krippendorff_alpha(ratings[:, drawn], metric=_METRICS[kind]))}
     if kind != "continuous":
         agreement = {
@@ -47,15 +50,16 @@ def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool) -> Peop
     test = None
     if len(names) >= _LEAST_ANNOTATORS and not by_verdict:
         test = alternative_test(
-            ratings, judged, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=_EPSILON
+            ratings, judged, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=epsilon
         )
     if test is None:
         return People(samples=len(several), agreement=agreement)
-    may = "may" if test.passed else "may not"
+    told = "the judge may stand in" if test.passed else "not shown that the judge may stand in"
     return People(
         samples=len(several),
         agreement=agreement,
-        alternative=f"the judge {may} stand in for one of them: it does for {test.winning_rate:.0%} of those tested, and is as "
-        f"near to the others as they are on {test.advantage:.0%} of samples (alternative annotator test, epsilon {_EPSILON:g})",
+        alternative=f"{told} for one of them: it is shown for {test.winning_rate:.0%} of those tested, where half are enough, and "
+        f"the judge is as near to the others as they are on {test.advantage:.0%} of samples (alternative annotator test; epsilon "
+        f"{epsilon:g}: being cheaper, it may be the nearer one up to {epsilon * 100:g} percentage points less often)",
         passed=test.passed,
     )

@@ -9,15 +9,17 @@ import typer
 from judgekit.audits.audit import audit as audited
 from judgekit.audits.findings import Audit
 from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels
+from judgekit.audits.people import EPSILONS
 from judgekit.cli.app import app
-from judgekit.cli.kept import Kept, Number, numbered
+from judgekit.cli.kept import Kept, Number, Report, numbered, writable
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
 from judgekit.reports.corrected import demands
-from judgekit.reports.export import must_be_writable, write_text
+from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
 from judgekit.reports.terminal import printable
+from judgekit.runs.receipts import path_of
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
 
@@ -51,10 +53,16 @@ def audit(
         ),
     ] = None,
     delta: Annotated[float, typer.Option(help="For --guarantee: how likely that promise may be broken.")] = 0.05,
+    epsilon: Annotated[
+        str,
+        typer.Option(
+            metavar="experts|skilled|crowd|NUMBER",
+            help="Who labels, or by how much the judge may be worse than one of them, such as 0.2, to stand in for a person "
+            "(alternative annotator test).",
+        ),
+    ] = "experts",
     show: Annotated[int, typer.Option(min=0, help="Show the N worst disagreements of each scorer.")] = 3,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write it as a file too: .json, or .html with all samples.")
-    ] = None,
+    output: Report = None,
     store: Kept = RUNS,
 ) -> None:
     """Audit the judges of a run: how far they agree with people, and what their means are, corrected.
@@ -62,8 +70,8 @@ def audit(
     Keeps a receipt beside the run, which later runs of the same judge show, and which gates may ask for. The exit code
     says nothing of what was found.
     """
-    if output is not None:
-        must_be_writable(output, _KINDS)
+    outputs = writable(output, _KINDS)
+    worse = _epsilon(epsilon)
     found = Run.stored(numbered(run), store)
     given: list[HumanLabel] = [one for path in labels or () for one in read_labels(path)]
     sources = [path.name for path in labels or ()]  # a receipt may be shared: it names no folder
@@ -71,13 +79,22 @@ def audit(
         recorded = recorded_labels(found, dict(map(_named, label or ())))
         given += recorded
         sources += [_RECORDED] if recorded else []
-    made = audited(found, once(given), sources=sources, guarantee=guarantee, delta=delta)
+    made = audited(found, once(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
     with explained() as screen:
         show_audit(made, show, screen.out, demands(found))
         for line in _receipts(found):
             screen.out.print(printable(line), soft_wrap=True)
-    if output is not None:
-        write_text(_KINDS[output.suffix.lower()](found, made), output)
+    for path in outputs:
+        write_text(_KINDS[path.suffix.lower()](found, made), path)
+
+
+def _epsilon(text: str) -> float:
+    """Return the epsilon of the annotators that are named, or the one that is given."""
+    try:
+        return EPSILONS[text] if text in EPSILONS else float(text)
+    except ValueError:
+        names = ", ".join(EPSILONS)
+        raise ConfigError(f"--epsilon {text}: name who labels ({names}), or give a number such as 0.2") from None
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -94,8 +111,7 @@ def _receipts(run: Run) -> Iterator[str]:
     folder = run.receipts_folder
     for name, known in run.receipts.items():
         if folder is not None and (receipt := known.receipt) is not None:
-            path = next(folder.glob(f"*-{receipt.fingerprint}.json"))
-            yield f"the receipt of {name}, by the audit of run {receipt.run}: {path}"
+            yield f"the receipt of {name}, by the audit of run {receipt.run}: {path_of(receipt, folder)}"
 
 
 def _json(_: Run, made: Audit) -> Iterable[str]:

@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from judgekit.cli.app import app
-from judgekit.cli.kept import Kept, numbered
+from judgekit.cli.kept import Kept, Report, numbered, writable
 from judgekit.reports.compare import Comparison, show_changes
 from judgekit.reports.compare import compare as compared
-from judgekit.reports.export import must_be_writable, write_text
+from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
 from judgekit.runs.results import Run
@@ -25,23 +24,20 @@ def compare(
     show: Annotated[
         int, typer.Option(min=0, help="Show the N samples that got worse and better most by each scorer.")
     ] = 3,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write it as a file too: .json, or .html with all samples.")
-    ] = None,
+    output: Report = None,
     store: Kept = RUNS,
 ) -> None:
     """Compare two runs over the same samples: what got better or worse, and how sure that is.
 
     The exit code says nothing of the difference.
     """
-    if output is not None:
-        must_be_writable(output, _KINDS)
+    outputs = writable(output, _KINDS)
     comparison = compared(Run.stored(numbered(a), store), Run.stored(numbered(b), store))
     with explained() as screen:
         screen.out.print(comparison)
         show_changes(comparison, show, screen.out)
-    if output is not None:
-        write_text(_KINDS[output.suffix.lower()](comparison, show), output)
+    for path in outputs:
+        write_text(_KINDS[path.suffix.lower()](comparison, show), path)
 
 
 def _json(comparison: Comparison, show: int) -> Iterable[str]:

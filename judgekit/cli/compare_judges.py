@@ -12,7 +12,7 @@ from judgekit.audits.judges import JudgeComparison, compare_judges
 from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels, value_of
 from judgekit.cli.app import app
 from judgekit.cli.asked import Asked
-from judgekit.cli.kept import Kept
+from judgekit.cli.kept import Kept, Report, writable
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.run import (
     ConfigFile,
@@ -29,7 +29,7 @@ from judgekit.cli.run import (
 )
 from judgekit.config import Config, ScorerSpec
 from judgekit.errors import ConfigError, listed
-from judgekit.reports.export import must_be_writable, write_text
+from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
 from judgekit.reports.judges import show_judges
@@ -75,9 +75,7 @@ def compare(
     limit: Limit = None,
     sample: Sampled = None,
     seed: Seed = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write it as a file too: .json, or .html with all samples.")
-    ] = None,
+    output: Report = None,
     show: Annotated[
         int, typer.Option(min=0, help="Show N samples of which two judges say different things, for each two.")
     ] = 3,
@@ -115,9 +113,9 @@ def compare(
     asked = asked.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage})
     scorers = built(settings, specs)
     given = _given(labels or (), name, sides.values(), ScorerRecord.of(scorers[0]))
-    if output is not None:
-        must_be_writable(output, _KINDS)
-        must_not_be_read(output, file, references, config, *(labels or ()))
+    outputs = writable(output, _KINDS)
+    for path in outputs:
+        must_not_be_read(path, file, references, config, *(labels or ()))
     if dry_run:
         plan(asked, scorers)
         return
@@ -127,12 +125,13 @@ def compare(
         if label or not labels:
             given = _once(name, [*given, *_recorded(ended.run, label, name, sides.values())])
         comparison = compare_judges(ended.run, sides, given)
-        show_judges(comparison, show, screen.out)
-    if output is not None and len(ended.run):
-        write_text(_KINDS[output.suffix.lower()](ended.run, comparison), output)
-    elif output is not None:
-        said = f"{output}: not written, since nothing was scored"
-        console(stderr=True).print(printable(said), soft_wrap=True)
+        show_judges(comparison, ended.run.summary, show, screen.out)
+    for path in outputs:
+        if len(ended.run):
+            write_text(_KINDS[path.suffix.lower()](ended.run, comparison), path)
+        else:
+            said = f"{path}: not written, since nothing was scored"
+            console(stderr=True).print(printable(said), soft_wrap=True)
     raise typer.Exit(code)
 
 

@@ -14,6 +14,7 @@ from judgekit.errors import ConfigError
 from judgekit.judges.doctor import Examination, examine
 from judgekit.judges.judge import Judge
 from judgekit.reports.terminal import console, printable_lines, table
+from judgekit.runs.answers import UNREPORTED, quoted
 
 
 @app.command()
@@ -39,8 +40,8 @@ def doctor(
         )
     )
     for name, one in found.items():
-        if one.problem:
-            console().print(printable_lines(f"{name}: {one.problem}"), soft_wrap=True)
+        if said := one.problem or _reported(one):
+            console().print(printable_lines(f"{name}: {said}"), soft_wrap=True)
     if any(one.problem for one in found.values()):
         raise typer.Exit(1)
 
@@ -58,6 +59,13 @@ def _cells(one: Examination) -> tuple[str, ...]:
     tokens = "not said" if used is None else f"{used.input_tokens or 0} in, {used.output_tokens or 0} out"
     cost = "unknown" if one.cost_usd is None else f"${one.cost_usd:.6f}"
     return (*state, one.step or "", _yes(one.logprobs), tokens, cost, f"{one.seconds:.2f}")
+
+
+def _reported(one: Examination) -> str:
+    if one.model is None:
+        return UNREPORTED
+    fingerprint = f", with the system fingerprint {quoted(one.system_fingerprint)}" if one.system_fingerprint else ""
+    return f"answered as {quoted(one.model)}{fingerprint}"
 
 
 def _yes(is_so: bool) -> str:  # noqa: FBT001 - there is nothing else it could be

@@ -1,6 +1,6 @@
 """What commands are told of the runs that are kept."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -20,6 +20,10 @@ Output: TypeAlias = Annotated[
         help="Write the run to a file, as its name says: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
     ),
 ]
+Report: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option("--output", "-o", help="Write it to a file too: .json, or .html with all samples; may be repeated."),
+]
 Show: TypeAlias = Annotated[int, typer.Option(min=0, help="Show the reasons of the N lowest scores of each scorer.")]
 Number: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
 
@@ -33,8 +37,8 @@ def numbered(run: str) -> int | None:
     return int(run)
 
 
-def writable(outputs: Sequence[Path] | None) -> Sequence[Path]:
-    """The files to be written, which can be."""
+def writable(outputs: Sequence[Path] | None, kinds: Collection[str] = KINDS) -> Sequence[Path]:
+    """Return the files to be written, after checking that each can be and that its name ends in one of these."""
     for path in outputs or ():
-        must_be_writable(path, KINDS)
+        must_be_writable(path, kinds)
     return outputs or ()

@@ -1,16 +1,16 @@
 """``judgekit label``: a sheet on which people label what a judge scored."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from judgekit.audits.drawing import draw
+from judgekit.audits.drawing import draw, is_not_applicable
 from judgekit.cli.app import app
-from judgekit.cli.kept import Kept, Number, numbered
+from judgekit.cli.kept import Kept, Number, numbered, writable
 from judgekit.errors import ConfigError, listed
-from judgekit.reports.export import must_be_writable, write_text
+from judgekit.reports.export import write_text
 from judgekit.reports.sheet import Sheet
 from judgekit.reports.terminal import console, printable
 from judgekit.runs.results import Run
@@ -22,8 +22,12 @@ from judgekit.runs.store import RUNS
 def label(
     run: Number,
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="The sheet: .html, a page that works offline, or .csv for a spreadsheet."),
+        list[Path],
+        typer.Option(
+            "--output",
+            "-o",
+            help="The sheet: .html, a page that works offline, or .csv for a spreadsheet; may be repeated.",
+        ),
     ],
     scorer: Annotated[
         str | None, typer.Option(help="Whose question is to be answered; the run's judged one if there is no other.")
@@ -33,6 +37,10 @@ def label(
         bool,
         typer.Option("--by-verdict", help="Draw as many of each verdict, so that rare ones are among them."),
     ] = False,
+    include: Annotated[
+        Literal["skipped"] | None,
+        typer.Option(help="skipped: draw also from samples to which the question does not apply, as the judge says."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed draws the same samples.")] = 0,
     store: Kept = RUNS,
 ) -> None:
@@ -40,12 +48,15 @@ def label(
 
     The samples are drawn at random from those that were scored. judgekit audit reads the labels back.
     """
-    must_be_writable(output, _KINDS)
+    outputs = writable(output, _KINDS)
     found = Run.stored(numbered(run), store)
     asked = _asked(found, scorer)
-    sheet = Sheet(found, asked, draw(found, asked.name, n, by_verdict=by_verdict, seed=seed))
-    write_text(_KINDS[output.suffix.lower()](sheet), output)
-    for line in _told(sheet, output):
+    has_skipped = include is not None
+    drawn = draw(found, asked.name, n, by_verdict=by_verdict, include_skipped=has_skipped, seed=seed)
+    sheet = Sheet(found, asked, drawn, has_skipped)
+    for path in outputs:
+        write_text(_KINDS[path.suffix.lower()](sheet), path)
+    for line in _told(sheet, outputs):
         console().print(printable(line), soft_wrap=True)
 
 
@@ -64,14 +75,18 @@ def _asked(run: Run, name: str | None) -> ScorerRecord:
     return judged[0]
 
 
-def _told(sheet: Sheet, output: Path) -> Iterator[str]:
+def _told(sheet: Sheet, outputs: Sequence[Path]) -> Iterator[str]:
     line = sheet.run.summary[sheet.scorer.name]
     drawn, scored = len(sheet.drawn), line.counts["scored"]
+    if sheet.includes_skipped:
+        rows = sheet.run.rows(scorer=sheet.scorer.name, statuses=["skipped"])
+        scored += sum(map(is_not_applicable, rows))
     how = "by verdict" if sheet.drawn[0].drawn == "stratified" else "at random"
     which = f"all {scored:,}" if drawn == scored else f"{drawn:,} of {scored:,}, drawn {how}"
-    yield f"{output}: samples to be labelled for {sheet.scorer.name}: {which}"
+    yield f"{listed(map(str, outputs), between=', ')}: samples to be labelled for {sheet.scorer.name}: {which}"
     if others := line.total - scored:
-        yield f"not drawn from, for they have no score: {others:,} more"
+        why = "they have no verdict" if sheet.includes_skipped else "they have no score"
+        yield f"not drawn from, because {why}: {others:,} more"
     if lost := drawn - len(sheet.samples):
         yield f"to be left blank, for their conversations were not kept: {lost:,}"
     yield f"then: judgekit audit {sheet.run.number} --labels FILE"

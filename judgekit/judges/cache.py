@@ -158,6 +158,8 @@ def _remembered(request: Request, reply: Reply) -> Reply:
         JudgeCall(
             judge=request.judge,
             prompt=request.prompt,
+            model=reply.model,
+            system_fingerprint=reply.system_fingerprint,
             cached=True,
             usage=reply.usage,
             cost_usd=0.0,

@@ -5,9 +5,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import JsonValue
+from pydantic import AfterValidator, JsonValue
 
 from judgekit.score import Exchange
 from judgekit.traces.message import JsonObject, Many, Record, Usage
@@ -19,6 +19,7 @@ Step: TypeAlias = Literal["json_schema", "json_object", "text"]
 
 _TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
 _REPLY_SHOWN = 20_000
+_NAME_KEPT = 300
 
 
 class Turn(NamedTuple):
@@ -138,6 +139,14 @@ class TokenLogprob(Record):
     top_logprobs: Many["TokenLogprob"] = ()
 
 
+def _name(said: str | None) -> str | None:
+    return said[:_NAME_KEPT] or None if said else None
+
+
+Name: TypeAlias = Annotated[str | None, AfterValidator(_name)]
+"""What a provider calls something: the first 300 characters, and ``None`` where it is empty."""
+
+
 class Reply(Record):
     """What a judge model answered.
 
@@ -145,7 +154,8 @@ class Reply(Record):
         text: Its words. Those of its refusal, if it refused.
         ending: Why it ended: ``stop`` is whole, ``length`` is cut off at the token limit, ``filter`` is withheld by the
             provider, ``refusal`` is no answer.
-        model: The one that the provider names.
+        model: The model that answered, as the provider reports it.
+        system_fingerprint: The provider's name for the configuration that the model ran with, where it reports one.
         usage: Tokens, where the provider says.
         cost_usd: ``None`` where it is unknown.
         logprobs: One for each token, where they were asked for (``params = {logprobs = true}``).
@@ -153,7 +163,8 @@ class Reply(Record):
 
     text: str
     ending: Literal["stop", "length", "filter", "refusal"] = "stop"
-    model: str | None = None
+    model: Name = None
+    system_fingerprint: Name = None
     usage: Usage | None = None
     cost_usd: float | None = None
     logprobs: Many[TokenLogprob] | None = None

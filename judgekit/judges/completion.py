@@ -115,6 +115,7 @@ class _Usage(BaseModel):
 class _Completion(BaseModel):
     choices: list[_Choice]
     model: _IfRead[str] = None
+    system_fingerprint: _IfRead[str] = None
     usage: _IfRead[_Usage] = None
 
 
@@ -140,7 +141,13 @@ def read_completion(body: bytes, where: str, price: Price | None) -> Reply:
     cost = None if price is None else price.of(usage)
     if cost is None and completion.usage is not None:
         cost = completion.usage.cost
-    reply = Reply(text=_text(choice.message), model=completion.model, usage=usage, cost_usd=cost)
+    reply = Reply(
+        text=_text(choice.message),
+        model=completion.model,
+        system_fingerprint=completion.system_fingerprint,
+        usage=usage,
+        cost_usd=cost,
+    )
     if choice.finish_reason == "error":
         raise LostError(f"{where}: the provider broke off the reply: {shown(reply.text)}")
     if choice.finish_reason == "content_filter":

@@ -42,6 +42,8 @@ class Examination:
         reached: Whether its server said anything.
         step: How it is held to the form of its reply.
         logprobs: Whether it says how likely its tokens are.
+        model: The model that answered, as its provider reports it; ``None`` if it reports none.
+        system_fingerprint: The same of the configuration that the model ran with.
         usage: The tokens that it reports; ``None`` if it does not.
         cost_usd: What the answer cost; ``None`` if neither its settings nor its reply say.
         seconds: How long the answer took.
@@ -52,6 +54,8 @@ class Examination:
     reached: bool = False
     step: Step | None = None
     logprobs: bool = False
+    model: str | None = None
+    system_fingerprint: str | None = None
     usage: Usage | None = None
     cost_usd: float | None = None
     seconds: float | None = None
@@ -86,6 +90,8 @@ async def examine(judge: Judge) -> Examination:
         reached=True,
         step=footing.step,
         logprobs=reply.logprobs is not None,
+        model=reply.model,
+        system_fingerprint=reply.system_fingerprint,
         usage=reply.usage,
         cost_usd=reply.cost_usd,
         seconds=perf_counter() - started,

@@ -90,6 +90,8 @@ class Ladder:
                 JudgeCall(
                     judge=request.judge,
                     prompt=request.prompt,
+                    model=reply.model if reply else None,
+                    system_fingerprint=reply.system_fingerprint if reply else None,
                     usage=reply.usage if reply else None,
                     cost_usd=reply.cost_usd if reply else None,
                     seconds=perf_counter() - started,

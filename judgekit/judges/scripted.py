@@ -21,6 +21,8 @@ Script: TypeAlias = (
     | Callable[[Request], Line]
 )
 
+_MODEL = "script"
+
 
 class ScriptedClient:
     """Answers from a script and keeps the requests that it saw; see `ScriptedJudge`."""
@@ -46,8 +48,8 @@ class ScriptedClient:
         if isinstance(line, Reply):
             return line
         if isinstance(line, BaseModel):
-            return Reply(text=line.model_dump_json())
-        return Reply(text=line if isinstance(line, str) else json.dumps(line))
+            return Reply(text=line.model_dump_json(), model=_MODEL)
+        return Reply(text=line if isinstance(line, str) else json.dumps(line), model=_MODEL)
 
     async def aclose(self) -> None:
         """Nothing is held open."""

@@ -33,6 +33,7 @@ _STEP = Decimal("0.000001")
 _CLASSES_SHOWN = 12
 _CLASS_SHOWN = 24
 _REASON_SHOWN = 300
+_MANY = 1_000
 
 
 class Part(NamedTuple):
@@ -193,7 +194,7 @@ def _part(part: Part, width: int) -> Iterator[RenderableType]:
     yield from map(harmless, part.told)
 
 
-def _confusion(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
+def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
     """Counts by what people say, down, and the judge, across."""
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
     shown = names[:_CLASSES_SHOWN]
@@ -205,12 +206,17 @@ def _confusion(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
     )
     for name in shown:
         grid.add_row(
-            cut(printable(name), _CLASS_SHOWN), *(f"{counts.get(name, {}).get(other, 0):,}" for other in shown)
+            cut(printable(name), _CLASS_SHOWN), *(_count(counts.get(name, {}).get(other, 0)) for other in shown)
         )
     for column in grid.columns[1:]:
         column.justify = "right"
     more = len(names) - len(shown)
     return Group(grid, f"and {more} more labels") if more else grid
+
+
+def _count(times: float) -> str:
+    """A count, with a decimal or two where samples on which people differ are shared among several."""
+    return f"{round(times, 2):,g}" if times < _MANY else f"{times:,.0f}"
 
 
 def _disagreements(disagreements: Iterable[Disagreement]) -> RenderableType:
@@ -237,7 +243,9 @@ def _opinion(one: Opinion) -> str:
     return said(one.annotator or "a person", one.label, one.value, one.reason)
 
 
-def said(who: str, label: str | None, value: float, reason: str = "") -> str:
+def said(who: str, label: str | None, value: float | None, reason: str = "") -> str:
     """What a judge or a person says of a sample, and why, in a line."""
-    verdict = f"{value:.2f}" if label is None or label == f"{value:g}" else f"{label} ({value:.2f})"
+    worth = "does not apply" if value is None else f"{value:.2f}"
+    is_number = value is not None and label == f"{value:g}"
+    verdict = worth if label is None or is_number else f"{label} ({worth})"
     return f"{who}: {verdict}{': ' if reason else ''}{cut(reason, _REASON_SHOWN)}"

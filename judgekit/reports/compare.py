@@ -17,6 +17,7 @@ from rich.text import Text
 from judgekit.aggregates.total import Total, total_of
 from judgekit.errors import ConfigError, listed
 from judgekit.reports.terminal import Unpadded, printable, table
+from judgekit.runs.answers import Answers, Reported, named, quoted, shares
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord, differences
 
@@ -322,7 +323,13 @@ def compare(a: Run, b: Run) -> Comparison:
         Paired(*pairs.numbers),
         pairs.unpaired_a,
         pairs.unpaired_b,
-        (*_of_runs(a, b), *_of_scorers(a, b, names), *_of_inputs(a, b), *_of_pairs(pairs)),
+        (
+            *_of_runs(a, b),
+            *_of_scorers(a, b, names),
+            *_of_answers(pairs.answers_a, pairs.answers_b),
+            *_of_inputs(a, b),
+            *_of_pairs(pairs),
+        ),
         {name: worse for name, (_, worse, _) in compared.items()},
         {name: better for name, (_, _, better) in compared.items()},
     )
@@ -434,6 +441,40 @@ def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
     elif before.signature != after.signature:
         told = listed(differences(before.identity, after.identity), _NAMED)
         yield f"{before.name}: the runs did not score in the same way, so that the scorer may make the difference: {told}"
+
+
+def _of_answers(a: Answers, b: Answers) -> Iterator[str]:
+    """Whether each judge answered as the same models in both runs, as far as its provider reports them."""
+    models, fingerprints = (a.models, b.models), (a.fingerprints, b.fingerprints)
+    for judge in models[0]:
+        if judge not in models[1]:
+            continue
+        before, after = (side[judge] for side in models)
+        runs_before, runs_after = (side[judge] for side in fingerprints)
+        if _differ(before, after):
+            told = f"A {shares(before)}; B {shares(after)}"
+            yield (
+                f"{quoted(judge)} did not answer as the same models in both runs, so that the judge may make the "
+                f"difference: {told}"
+            )
+        elif before[None] or after[None]:
+            sides = (("A", before), ("B", after))
+            lacking = (f"{one[None]:,} of {one.total():,} answers in {side}" for side, one in sides if one[None])
+            yield (
+                f"{quoted(judge)}: its provider reported no model for {' and '.join(lacking)}, so that a change behind "
+                "this name would not show"
+            )
+        elif _differ(runs_before, runs_after):
+            yield (
+                f"{quoted(judge)} answered as the same models with different system fingerprints, so that its provider may "
+                f"have changed how it runs them: A {shares(runs_before)}; B {shares(runs_after)}"
+            )
+
+
+def _differ(a: Reported, b: Reported) -> bool:
+    """Whether other names were reported in B; nobody can tell where one of them has none."""
+    names = named(a), named(b)
+    return all(names) and names[0] != names[1]
 
 
 def _of_inputs(a: Run, b: Run) -> Iterator[str]:

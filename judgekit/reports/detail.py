@@ -105,6 +105,8 @@ def _call(call: JudgeCall) -> JsonValue:
     return {
         "judge": call.judge,
         "prompt": call.prompt,
+        "model": call.model,
+        "fingerprint": call.system_fingerprint,
         "cached": call.cached,
         "cost": call.usd_paid,
         "tokens": [usage.input_tokens, usage.output_tokens] if usage and counted else None,

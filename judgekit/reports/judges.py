@@ -9,18 +9,20 @@ from rich.padding import Padding
 from judgekit.audits.judges import Closer, Flip, JudgeComparison, LeftOut, Pair
 from judgekit.reports.audit import by_sample, left_out, said
 from judgekit.reports.terminal import Unpadded, harmless, table
+from judgekit.runs.answers import UNREPORTED, named, quoted, shares
 from judgekit.runs.receipts import Figure
+from judgekit.runs.summary import Summary
 
 _ALPHA = 0.05
 _NAMES_SHOWN = 2
 """Figures of agreement in a table; all are in the JSON."""
 
 
-def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
+def show_judges(comparison: JudgeComparison, summary: Summary, show: int, on: Console) -> None:
     """What each judge took, how far it agrees with the others and with people, and ``show`` flips of each pair."""
     for columns, rows in (sides(comparison), pairs(comparison)):
         on.print(table(columns, rows))
-    for line in told(comparison):
+    for line in told(comparison, summary):
         on.print(harmless(line))
     for pair in comparison.pairs if show else ():
         if pair.flips:
@@ -54,9 +56,12 @@ def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence
     return ("judges", "n", "flips", *names), rows
 
 
-def told(comparison: JudgeComparison) -> Iterator[str]:
-    """What there is to say below the tables: a line each."""
+def told(comparison: JudgeComparison, summary: Summary) -> Iterator[str]:
+    """What there is to say below the tables, such as which models answered: a line each."""
     for side in comparison.sides:
+        for judge, reported in summary[side.scorer].reported.items():
+            answered = f"answered as {shares(reported)}" if named(reported) else UNREPORTED
+            yield f"{'' if side.judge == judge else f'{side.judge}: '}{quoted(judge)} {answered}"
         if side.fell_back:
             models = ", ".join(f"{model} {times:,}" for model, times in side.answered.items())
             yield f"{side.judge}: of {side.fell_back:,} samples, it is its fallback that is compared; answers by {models}"
@@ -74,7 +79,7 @@ def told(comparison: JudgeComparison) -> Iterator[str]:
         yield line if len(judges) == len(comparison.sides) else f"{' and '.join(judges)}: {line}"
 
 
-def shown(comparison: JudgeComparison) -> JsonValue:
+def shown(comparison: JudgeComparison, summary: Summary) -> JsonValue:
     """The same for a page, with all flips."""
     scorers = {one.judge: one.scorer for one in comparison.sides}
     made = {"Each judge": sides(comparison), "Each two judges": pairs(comparison)}
@@ -85,7 +90,7 @@ def shown(comparison: JudgeComparison) -> JsonValue:
         {"scorer": scorers[one.a], **one.model_dump(mode="json", include={"a", "b", "flips"})}
         for one in comparison.pairs
     ]
-    return {"tables": tables, "told": [*told(comparison)], "pairs": flips}
+    return {"tables": tables, "told": [*told(comparison, summary)], "pairs": flips}
 
 
 def _names(pair: Pair) -> str:

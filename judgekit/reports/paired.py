@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgekit.aggregates.total import needed_of
+from judgekit.runs.answers import Answers
 from judgekit.runs.results import Run
 from judgekit.score import STATUSES, Score, Status
 
@@ -75,6 +76,8 @@ class Pairs:
         displaced: How many pairs name different domains.
         in_order: How many pairs share their id with others.
         by_place: Whether all ids are the numbers of samples in their run.
+        answers_a: What answered in A when these scorers asked.
+        answers_b: The same in B.
     """
 
     unpaired_a: Unpaired
@@ -83,6 +86,8 @@ class Pairs:
     displaced: int
     in_order: int
     by_place: bool
+    answers_a: Answers
+    answers_b: Answers
     _before: "_Side"
     _after: "_Side"
     _at_a: Numbers
@@ -119,6 +124,8 @@ class Pairs:
             _different(np.asarray(before.domains)[at_a], np.asarray(after.domains)[at_b]),
             in_order,
             before.by_place and after.by_place,
+            before.answers,
+            after.answers,
             before,
             after,
             at_a,
@@ -180,7 +187,7 @@ class _Column:
 
 
 class _Side:
-    """What is looked at of a run: the number of each sample, those of its group and its domain or -1, and its scores."""
+    """What is looked at of a run: the number of each sample, those of its group and its domain or -1, scores, answers."""
 
     def __init__(self, scorers: Iterable[str], codes: dict[str, int]) -> None:
         self._codes = codes
@@ -188,6 +195,7 @@ class _Side:
         self.groups = array("q")
         self.domains = array("q")
         self.columns = {name: _Column() for name in scorers}
+        self.answers = Answers()
         self.repeated = 0
         self.by_place = True
 
@@ -198,7 +206,10 @@ class _Side:
             found = list(rows)
             first, scores = found[0], {row.scorer: row.score for row in found}
             for name, column in self.columns.items():
-                column.add(scores.get(name))
+                score = scores.get(name)
+                column.add(score)
+                for call in score.calls if score else ():
+                    self.answers.add(call)
             self.numbers.append(number)
             self.groups.append(self._coded(first.group))
             self.domains.append(self._coded(first.domain))

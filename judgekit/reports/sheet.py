@@ -11,7 +11,7 @@ from functools import cached_property
 from pydantic import JsonValue
 
 from judgekit.audits.drawing import DrawnSample
-from judgekit.audits.labels import COLUMNS, SHOWN, recordings
+from judgekit.audits.labels import COLUMNS, SHOWN
 from judgekit.errors import ConfigError
 from judgekit.reports.csv import csv_table
 from judgekit.reports.detail import detail
@@ -43,6 +43,9 @@ Choice = tuple[str, str]
 class Sheet:
     """Samples of a run that are to be labelled for one of its scorers.
 
+    With ``includes_skipped`` some of them may be samples to which the question does not apply, as the judge says: people
+    can say so too.
+
     Raises:
         ConfigError: The run keeps no conversations.
     """
@@ -50,6 +53,7 @@ class Sheet:
     run: Run
     scorer: ScorerRecord
     drawn: Sequence[DrawnSample]
+    includes_skipped: bool = False
 
     def __post_init__(self) -> None:
         if not self.run.record.keeps_text:
@@ -67,6 +71,13 @@ class Sheet:
     @cached_property
     def choices(self) -> Sequence[Choice]:
         """The labels to choose from; none where any number in [0, 1] may be given."""
+        choices = self._graded
+        if choices and self.includes_skipped and "skipped" not in self.scorer.scale.values():
+            return [*choices, ("does not apply", "n/a")]
+        return choices
+
+    @property
+    def _graded(self) -> Sequence[Choice]:
         if self.scorer.scale:
             names: Mapping[str, str] = _PAIR if self.scorer.scale.keys() == _PAIR.keys() else {}
             return [(names.get(name, name), name) for name in self.scorer.scale]
@@ -85,7 +96,7 @@ class Sheet:
         contents = [embedded(self._content(self.samples.get(one.number))) for one in self.drawn]
         about: dict[str, JsonValue] = {
             "run": self.run.number,
-            "recordings": recordings(self.run),
+            "recordings": self.run.recordings,
             "scorer": self.scorer.name,
             "columns": list(COLUMNS),
             "question": self.question,
@@ -122,7 +133,10 @@ class Sheet:
         if self.scorer.instructions:
             question = f"{question}\n\n{self.scorer.instructions}"
         choices = "; ".join(choice if choice == text else f"{choice}: {text}" for text, choice in self.choices)
-        shown: dict[str, str] = {"question": question, "choices": choices or "a number from 0 to 1, 1 is best"}
+        shown: dict[str, str] = {
+            "question": question,
+            "choices": choices or "a number from 0 to 1, 1 is best; n/a: does not apply",
+        }
 
         def rows() -> Iterator[Sequence[Cell]]:
             names = (*COLUMNS[:2], *SHOWN, *COLUMNS[2:])
@@ -134,7 +148,7 @@ class Sheet:
                     "scorer": self.scorer.name,
                     "run": self.run.number,
                     "number": one.number,
-                    "recordings": recordings(self.run),
+                    "recordings": self.run.recordings,
                     "drawn": one.drawn,
                     "probability": one.probability,
                     **shown,

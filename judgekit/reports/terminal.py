@@ -34,7 +34,7 @@ _CLASSES_SHOWN = 12
 _LABEL_SHOWN = 40
 _SLICINGS_SHOWN = 4
 _SLICES_SHOWN = 12
-_USUAL_INTERVALS = {"Wilson", "t"}
+_USUAL_INTERVALS = {"Wilson", "modified Wilson"}
 _STYLES = {"=": "dim", "~": "yellow", "-": "red", "+": "green", "<>": "cyan"}
 _JOINERS = "\u200c\u200d"
 
@@ -271,7 +271,7 @@ def rounded(value: float | None) -> str:
 
 
 def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
-    """How intervals were found where it is not as it mostly is: by Wilson's method or by Student's t."""
+    """How intervals were found where it is not as it mostly is: by Wilson's method, over single samples."""
     scorers: dict[str, list[str]] = {}
     for scorer, interval in intervals.items():
         if interval is not None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 from judgekit.runs.rows import LabelValue, Row
+from judgekit.score import JudgeCall
 
 Kind: TypeAlias = Literal["text", "status", "boolean", "integer", "number"]
 Cell: TypeAlias = LabelValue | None
@@ -29,7 +30,8 @@ def columns_of(rows: Iterable[Row]) -> Sequence[Column]:
     """The columns of a table with a line for each of these rows, which are looked through once for the labels they have.
 
     Each label has a column, ``labels.NAME``, of the kind of its values: text where these are of several. Where there are
-    more than 100 names, one column ``labels`` holds them as JSON. ``tokens`` and ``cost_usd`` are those that were paid
+    more than 100 names, one column ``labels`` holds them as JSON. ``judge_models`` and ``system_fingerprints`` are those
+    that the judges' providers reported. ``tokens`` and ``cost_usd`` are those that were paid
     for, and have no value where they are unknown.
     """
     return (*_OF_SAMPLES, *_labels(rows), *_OF_SCORES)
@@ -75,6 +77,11 @@ def _label(name: str, kind: Kind, row: Row) -> Cell:
     return json.dumps(value) if kind == "text" and not isinstance(value, str | None) else value
 
 
+def _reported(row: Row, name: Callable[[JudgeCall], str | None]) -> str | None:
+    names = (name(call) for call in row.score.calls if call.error is None)
+    return "; ".join(dict.fromkeys(filter(None, names))) or None
+
+
 _OF_SAMPLES: Sequence[Column] = (
     Column("index", "integer", lambda row: row.index),
     Column("sample_id", "text", lambda row: row.sample_id),
@@ -91,6 +98,8 @@ _OF_SCORES: Sequence[Column] = (
     Column("reason", "text", lambda row: row.score.reason),
     Column("error", "text", lambda row: row.score.error),
     Column("warnings", "text", lambda row: "; ".join(row.score.warnings) or None),
+    Column("judge_models", "text", lambda row: _reported(row, lambda call: call.model)),
+    Column("system_fingerprints", "text", lambda row: _reported(row, lambda call: call.system_fingerprint)),
     Column("requests", "integer", lambda row: sum(not call.cached for call in row.score.calls)),
     Column("cached", "integer", lambda row: sum(call.cached for call in row.score.calls)),
     Column("tokens", "integer", lambda row: row.score.tokens_paid),

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from judgekit.aggregates.conduct import quantile
 from judgekit.traces.conduct import Effort, repeated_calls
-from judgekit.traces.trace import Trace
+from judgekit.traces.sample import Sample
+
+_NAME_KEPT = 200
 
 
 class Figure(NamedTuple):
@@ -24,7 +26,8 @@ class Figure(NamedTuple):
 class Conduct(NamedTuple):
     """What one conversation took; ``None`` where the recording does not say.
 
-    ``repeating`` says whether a call is made again with equal arguments, ``warned`` whether it was read with warnings.
+    ``repeating`` says whether a call is made again with equal arguments, ``warned`` whether it was read with warnings,
+    ``agent`` which agent made the recording, see `agent_of`.
     """
 
     messages: int
@@ -36,10 +39,12 @@ class Conduct(NamedTuple):
     seconds: float | None
     repeating: bool
     warned: bool
+    agent: str | None = None
 
     @classmethod
-    def of(cls, trace: Trace) -> "Conduct | None":
-        """Counts; a trace without messages is no conversation."""
+    def of(cls, sample: Sample) -> "Conduct | None":
+        """Count what a conversation took; a trace without messages is none."""
+        trace = sample.trace
         if not trace.messages:
             return None
         effort = Effort.of(trace)
@@ -56,7 +61,27 @@ class Conduct(NamedTuple):
             effort.seconds,
             repeating,
             bool(trace.warnings),
+            agent_of(sample),
         )
+
+
+def agent_of(sample: Sample) -> str | None:
+    """Return the name of the agent that made a recording; ``None`` where it does not say.
+
+    That is ``agent`` in the metadata of the sample or its trace, or else the agents and models that the agent's messages
+    name.
+    """
+    for metadata in (sample.metadata, sample.trace.metadata):
+        match metadata.get("agent"):
+            case str(name) if name:
+                return name[:_NAME_KEPT]
+            case dict(parts) if named := [part for part in parts.values() if isinstance(part, str) and part]:
+                return " ".join(named)[:_NAME_KEPT]
+            case _:
+                pass
+    said = ((one.agent, one.model) for one in sample.trace.messages if one.role == "assistant")
+    names = sorted({" ".join(filter(None, pair)) for pair in said} - {""})
+    return ", ".join(names)[:_NAME_KEPT] or None
 
 
 @dataclass

@@ -1,7 +1,9 @@
-"""Receipts: what an audit found of a judge, kept beside the runs, for as long as the judge stays what it was."""
+"""Receipts: what an audit found of a judge on some recordings, valid for as long as the judge stays what it was."""
 
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from math import fsum
 from pathlib import Path
@@ -9,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, JsonValue, ValidationError
 
-from judgekit.errors import StoreError, explain, listed
+from judgekit.errors import StoreError, explain, listed, shortened
+from judgekit.runs.population import Population, unlike
 from judgekit.runs.rows import ScorerRecord, differences
 from judgekit.traces.message import Many, Record
 from judgekit.traces.writing import replaced
@@ -17,14 +20,18 @@ from judgekit.traces.writing import replaced
 if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval
 
-Drawn: TypeAlias = Literal["all", "random", "stratified", "unknown", "elsewhere"]
+Drawn: TypeAlias = Literal["all", "random", "stratified", "convenience", "unknown", "elsewhere"]
 """How samples came to be labelled: all of the run were; they were drawn at random, or so within each verdict of the
-judge, with known probabilities; nobody says how; or they are those of another run."""
+judge, with known probabilities; they were picked by hand; nobody says how; or they are those of another run."""
 
-
+_SCHEMA = 2
 _NAME_KEPT = 100
 _DIFFERENCES_SHOWN = 3
 _ADVICE = "move it away, and judgekit audit writes it anew"
+_NOT_DRAWN: Mapping[Drawn, str] = {
+    "convenience": ", labels picked by hand",
+    "unknown": ", labels perhaps not a random sample",
+}
 
 
 class Figure(Record):
@@ -82,33 +89,19 @@ class Correction(Record):
 
 
 class Counts(Record):
-    """Labelled samples by what people say and what the judge says, both 0 or 1: true and false positives and negatives."""
+    """Labelled samples by what people say and what the judge says, both 0 or 1: true and false positives and negatives.
 
-    tp: int
-    fp: int
-    fn: int
-    tn: int
-
-
-class Population(Record):
-    """What was judged, as far as it can be told without a label, to tell whether other samples are like it.
-
-    Attributes:
-        samples: How many.
-        mean: Of the judge's values.
-        domains: How many samples each domain has.
-        traits: By name, such as ``messages`` or ``confidence``, the sorted values of the samples, at most 200 of them,
-            evenly spaced.
+    A sample on which people differ counts for both, by the share of them who say so.
     """
 
-    samples: int
-    mean: float | None = None
-    domains: dict[str, int] = Field(default_factory=dict)
-    traits: dict[str, Many[float]] = Field(default_factory=dict)
+    tp: float
+    fp: float
+    fn: float
+    tn: float
 
 
 class Receipt(Record):
-    """What an audit found of one scorer.
+    """What an audit found of one scorer on the recordings of one run.
 
     Attributes:
         scorer: Its name.
@@ -116,6 +109,8 @@ class Receipt(Record):
             and the words of its prompts.
         identity: What the fingerprint is the hash of.
         judges: The models that answered.
+        models: By judge, the models that its provider reported; none where it reported none.
+        system_fingerprints: By judge, the system fingerprints that its provider reported.
         prompts: The prompts, with their versions.
         run: The number of the run that was audited, and ``began``, when it began.
         recordings: A hash of the files that it read; ``None`` of samples in Python.
@@ -126,6 +121,7 @@ class Receipt(Record):
         agreement: By name, such as ``kappa``.
         counts: Where both say 0 or 1, and the labels may be carried over to other runs: as many as independent samples
             that were drawn at random would tell as much.
+        no_counts: Why the labels may not be carried over.
         raw: The judge's mean over the run.
         correction: The same, corrected.
         labelled: The labelled samples; where these were drawn by verdict, the samples that they stand for.
@@ -133,11 +129,13 @@ class Receipt(Record):
         at: When the audit was made, with judgekit ``version``.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     scorer: str
     fingerprint: str
     identity: JsonValue
     judges: Many[str] = ()
+    models: Mapping[str, Many[str]] = Field(default_factory=dict[str, Many[str]])
+    system_fingerprints: Mapping[str, Many[str]] = Field(default_factory=dict[str, Many[str]])
     prompts: Many[str] = ()
     run: int
     began: datetime
@@ -148,6 +146,7 @@ class Receipt(Record):
     drawn: Drawn
     agreement: Mapping[str, Figure]
     counts: Counts | None = None
+    no_counts: str = ""
     raw: Figure
     correction: Correction
     labelled: Population
@@ -156,31 +155,72 @@ class Receipt(Record):
     version: str
 
     @property
+    def key(self) -> str:
+        """The hash that tells receipts of one judge apart: of the recordings, or of the run where these are unknown."""
+        return hashlib.sha256((self.recordings or f"{self.run} {self.began.isoformat()}").encode()).hexdigest()[:8]
+
+    @property
     def told(self) -> str:
-        """What it comes to in a few words, such as ``audited: kappa .71 [.58, .82], n=120``."""
+        """What it found in a few words, such as ``kappa .71 [.58, .82], n=120``."""
         agreement = next((f"{name} {figure}, " for name, figure in self.agreement.items()), "")
-        return f"audited: {agreement}n={self.n}"
+        return f"{agreement}n={self.n}{_NOT_DRAWN.get(self.drawn, '')}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a run says of one of its judged scorers, for receipts to be held against.
+
+    Attributes:
+        scorer: The scorer.
+        run: The number of the run, and ``began``, when it began.
+        recordings: A hash of the files that it read; ``None`` of samples in Python.
+        models: By judge, how many answers each model gave that its provider reported; ``None`` counts those without one.
+        system_fingerprints: The same by system fingerprint.
+        population: What was judged.
+    """
+
+    scorer: ScorerRecord
+    run: int
+    began: datetime
+    recordings: str | None
+    models: Mapping[str, Mapping[str | None, int]]
+    system_fingerprints: Mapping[str, Mapping[str | None, int]]
+    population: Callable[[], Population]
+
+    def is_audited_by(self, receipt: Receipt) -> bool:
+        """Whether a receipt is of this run, or of the very recordings that it read."""
+        is_same = (receipt.run, receipt.began) == (self.run, self.began)
+        return is_same or (self.recordings is not None and receipt.recordings == self.recordings)
 
 
 class Audited(NamedTuple):
-    """Whether a judge was audited: its receipt, or else ``void``, why one that is there says nothing of it; empty without any."""
+    """Whether a judge was audited.
+
+    Attributes:
+        receipt: Its receipt; ``None`` where it was not audited.
+        void: Why a receipt that is there says nothing of it; empty where there is none.
+        where: On which other samples it was audited, and in what they differ from these; empty where on these.
+        notes: What may have changed since.
+    """
 
     receipt: Receipt | None = None
     void: str = ""
+    where: str = ""
+    notes: Sequence[str] = ()
 
     def __str__(self) -> str:
-        if self.receipt is not None:
-            return self.receipt.told
-        return f"not audited{f' ({self.void})' if self.void else ''}"
+        if self.receipt is None:
+            return f"not audited{f' ({self.void})' if self.void else ''}"
+        return "; ".join((f"audited{self.where}: {self.receipt.told}", *self.notes))
 
 
 def keep(receipt: Receipt, folder: Path) -> Path:
-    """Writes a receipt, in the place of an older one of this very judge.
+    """Write a receipt, in the place of an older one of this very judge on the same recordings.
 
     Raises:
         StoreError: It cannot be written.
     """
-    path = folder / _file_name(receipt.scorer, receipt.fingerprint)
+    path = folder / _file_name(receipt.scorer, receipt.fingerprint, receipt.key)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with replaced(path) as file:
@@ -190,47 +230,118 @@ def keep(receipt: Receipt, folder: Path) -> Path:
     return path
 
 
-def load(scorer: ScorerRecord, folder: Path) -> Audited:
-    """What is known of a scorer's judge: by its fingerprint, or what has changed since its last audit.
+def load(judged: Judged, folder: Path) -> Audited:
+    """Return what is known of a run's judge: its receipt, or what has changed since its last audit.
 
-    A receipt that cannot be read, or is of another judge than its name says, is none, and it is said which one that is.
+    Of several receipts of the very judge, that of the same recordings is taken, then one of samples that are like these,
+    and then the one of most labels. A receipt that cannot be read, or is of another judge than its name says, is none, and
+    the error names it.
     """
+    scorer = judged.scorer
     if scorer.signature is None:
         return Audited(void=f"{scorer.name} cannot be told from another of its name: {scorer.identity}")
-    try:
-        return _found(scorer, scorer.signature, folder)
-    except StoreError as error:
-        return Audited(void=str(error))
-
-
-def _found(scorer: ScorerRecord, signature: str, folder: Path) -> Audited:
-    path = folder / _file_name(scorer.name, signature)
-    if path.exists():
-        return Audited(_read(path))
-    older = re.compile(re.escape(path.name.removesuffix(f"{signature}.json")) + r"[0-9a-f]{16}\.json")
-    others = [_read(one) for one in sorted(folder.glob("*.json")) if older.fullmatch(one.name)]
-    found = [one for one in others if one.scorer == scorer.name]  # names of files leave out what some names differ in
-    if not found:
+    receipts, unreadable = all_of(scorer.name, folder)
+    if unreadable:
+        return Audited(void=unreadable[0])
+    if not receipts:
         return Audited()
-    last = max(found, key=lambda one: one.at)
-    changed = listed(differences(last.identity, scorer.identity), _DIFFERENCES_SHOWN)
-    return Audited(void=f"the receipt of run {last.run} is void: {changed or 'the scorer is another one'}")
+    same = [one for one in receipts if one.fingerprint == scorer.signature]
+    if not same:
+        last = max(receipts, key=lambda one: one.at)
+        changed = listed(differences(last.identity, scorer.identity), _DIFFERENCES_SHOWN)
+        return _void(last, changed or "the scorer is another one")
+    unchanged = [one for one in same if not _answered_by_others(one, judged)]
+    if not unchanged:
+        last = max(same, key=lambda one: one.at)
+        return _void(last, _answered_by_others(last, judged))
+    found = [
+        (one, [] if judged.is_audited_by(one) else unlike(judged.population(), one.population)) for one in unchanged
+    ]
+    best, apart = max(found, key=lambda one: (judged.is_audited_by(one[0]), not one[1], one[0].n, one[0].at))
+    return Audited(best, where=_where(best, apart, judged), notes=tuple(_notes(best, judged)))
+
+
+def _void(receipt: Receipt, why: str) -> Audited:
+    return Audited(void=f"the receipt of run {receipt.run} is void: {why}")
+
+
+def _where(receipt: Receipt, apart: Sequence[str], judged: Judged) -> str:
+    if judged.is_audited_by(receipt):
+        return ""
+    return f" on run {receipt.run}{f', not on samples like these ({listed(apart)})' if apart else ''}"
+
+
+def _answered_by_others(receipt: Receipt, judged: Judged) -> str:
+    """Return which models answered now, and did not in the audit; empty if none."""
+    found: list[str] = []
+    for judge, models in judged.models.items():
+        before = receipt.models.get(judge)
+        if before is None:
+            found.append(f"{judge} answered here, and not in the audit")
+        elif before and (others := {one for one in models if one is not None}.difference(before)):
+            found.append(f"{judge} answered as {_names(before)}, and now as {_names(others)}")
+    return listed(found, _DIFFERENCES_SHOWN)
+
+
+def _notes(receipt: Receipt, judged: Judged) -> Iterator[str]:
+    for judge, fingerprints in judged.system_fingerprints.items():
+        before = receipt.system_fingerprints.get(judge, ())
+        others = {one for one in fingerprints if one is not None}.difference(before)
+        if before and others:
+            yield f"{judge} had the system fingerprint {_names(before)}, and now has {_names(others)}"
+    silent = [judge for judge, models in judged.models.items() if None in models or not receipt.models.get(judge)]
+    if silent:
+        yield f"model not reported{f' by {listed(silent)}' if len(judged.models) > 1 else ''}"
+
+
+def _names(models: Iterable[str]) -> str:
+    return listed((shortened(one) for one in sorted(models)), _DIFFERENCES_SHOWN, ", ")
+
+
+def all_of(scorer: str, folder: Path) -> tuple[Sequence[Receipt], Sequence[str]]:
+    """Return all receipts of scorers of a name, also those of other judges and prompts, and why others cannot be read."""
+    named = re.compile(re.escape(_letters(scorer)) + r"-[0-9a-f]{16}-[0-9a-f]{8}\.json")
+    found: list[Receipt] = []
+    unreadable: list[str] = []
+    for path in sorted(folder.glob("*.json")):
+        if named.fullmatch(path.name):
+            try:
+                found.append(_read(path))
+            except StoreError as error:
+                unreadable.append(str(error))
+    # Names of files leave out what some names differ in.
+    return [one for one in found if one.scorer == scorer], unreadable
+
+
+def path_of(receipt: Receipt, folder: Path) -> Path:
+    """Return where a receipt is kept."""
+    return folder / _file_name(receipt.scorer, receipt.fingerprint, receipt.key)
 
 
 def _read(path: Path) -> Receipt:
     try:
         receipt = Receipt.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        if any(one["loc"] == ("schema_version",) and str(one["input"]).isdecimal() for one in error.errors()):
-            raise StoreError(f"{path}: a receipt of a newer judgekit: update judgekit, or {_ADVICE}") from error
+        for one in error.errors():
+            if one["loc"] == ("schema_version",) and str(one["input"]).isdecimal():
+                age = (
+                    "a newer judgekit: update judgekit, or"
+                    if int(str(one["input"])) > _SCHEMA
+                    else "an older judgekit;"
+                )
+                raise StoreError(f"{path}: a receipt of {age} {_ADVICE}") from error
         raise StoreError(f"{path}: no receipt that can be read: {explain(error)}; {_ADVICE}") from error
     except OSError as error:
         raise StoreError(f"{path}: the receipt cannot be read: {error}") from error
-    if path.name != _file_name(receipt.scorer, receipt.fingerprint):
+    if path.name != _file_name(receipt.scorer, receipt.fingerprint, receipt.key):
         whose = f"{receipt.scorer!r} with the fingerprint {receipt.fingerprint}"
-        raise StoreError(f"{path}: its name says another judge than it is of, {whose}; {_ADVICE}")
+        raise StoreError(f"{path}: its name says another judge or run than it is of, {whose}; {_ADVICE}")
     return receipt
 
 
-def _file_name(scorer: str, fingerprint: str) -> str:
-    return f"{re.sub(r'[^A-Za-z0-9_-]', '_', scorer)[:_NAME_KEPT]}-{fingerprint}.json"
+def _letters(scorer: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", scorer)[:_NAME_KEPT]
+
+
+def _file_name(scorer: str, fingerprint: str, key: str) -> str:
+    return f"{_letters(scorer)}-{fingerprint}-{key}.json"

@@ -42,7 +42,7 @@ class Recorder:
     def sample(self, index: int, sample: Sample) -> None:
         """Takes what is to be known of a sample; its scores come after it."""
         trace = sample.trace
-        conduct = Conduct.of(trace)
+        conduct = Conduct.of(sample)
         labels = {
             _text(name): _text(value) if isinstance(value, str) else value for name, value in labels_of(sample).items()
         }

@@ -1,9 +1,10 @@
 """What a run gives: a row for each score, read from where the run is kept."""
 
+import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,8 @@ from judgekit.errors import number_of
 from judgekit.runs import frames
 from judgekit.runs.conduct import Efforts
 from judgekit.runs.notebook import summary_html
-from judgekit.runs.receipts import Audited, load
+from judgekit.runs.population import Population, population_of
+from judgekit.runs.receipts import Audited, Judged, load
 from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord
 from judgekit.runs.store import RUNS, Store
 from judgekit.runs.summary import Line, Summary
@@ -111,10 +113,44 @@ class Run:
         return None if self.store.path is None else self.store.path.parent / "receipts"
 
     @property
+    def recordings(self) -> str | None:
+        """A hash of the files it read; ``None`` of samples in Python, which cannot be told from others."""
+        hashes = sorted({one.sha256 for one in self.inputs})
+        return f"sha256:{hashlib.sha256(' '.join(hashes).encode()).hexdigest()[:16]}" if hashes else None
+
+    @property
     def receipts(self) -> Mapping[str, Audited]:
         """Of each scorer that asks a judge, whether this very judge was audited."""
         folder = self.receipts_folder
-        return {one.name: Audited() if folder is None else load(one, folder) for one in self.scorers if one.judged}
+        return {
+            one.name: Audited() if folder is None else load(self.judged(one), folder)
+            for one in self.scorers
+            if one.judged
+        }
+
+    def judged(self, scorer: ScorerRecord) -> Judged:
+        """Return what this run says of one of its judged scorers."""
+        line = self._counted[scorer.name]
+        return Judged(
+            scorer,
+            self.number,
+            self.started_at,
+            self.recordings,
+            line.reported,
+            line.fingerprints,
+            partial(self.population, scorer.name),
+        )
+
+    def population(self, scorer: str) -> Population:
+        """Return what the samples are of that a scorer scored."""
+        if scorer not in self._populations:
+            rows = list(self.rows(scorer=scorer, statuses=["scored"]))
+            self._populations[scorer] = population_of(rows, dict(self.store.conducts(self.number)))
+        return self._populations[scorer]
+
+    @cached_property
+    def _populations(self) -> dict[str, Population]:
+        return {}
 
     @property
     def audited(self) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.aggregates.total import PackedScores, Total, total_of
 from judgekit.errors import listed
+from judgekit.runs.answers import Answers, Reported
 from judgekit.runs.draws import Draws, details_of
 from judgekit.runs.rows import Row
 from judgekit.score import STATUSES, JudgeCall, Score, Status
@@ -48,7 +49,7 @@ class Line:
     """One scorer's scores, added one by one.
 
     ``errors`` counts the failed ones by the class of their error, ``labels`` the scored ones by their label,
-    ``warnings`` how often each was given, ``judges`` the answers by the judge that gave them.
+    ``warnings`` how often each was given, ``answers`` the replies of judges by the model that answered.
     ``missing`` are samples of a run that was stopped or broke off, of which it has no score yet.
     ``audited`` says what is known of the judge's trustworthiness; it is empty of a scorer that asks none.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
@@ -60,7 +61,7 @@ class Line:
     errors: Counter[str] = field(default_factory=Counter[str])
     labels: Counter[str] = field(default_factory=Counter[str])
     warnings: Counter[str] = field(default_factory=Counter[str])
-    judges: Counter[str] = field(default_factory=Counter[str])
+    answers: Answers = field(default_factory=Answers)
     requests: int = 0
     cached: int = 0
     tokens: int | None = 0
@@ -118,8 +119,7 @@ class Line:
                 self._drawn.update(samples=1, made=len(draws.values), most=draws.most, saved=saved)
 
     def _add_call(self, call: JudgeCall) -> None:
-        if call.error is None:
-            self.judges[call.judge] += 1
+        self.answers.add(call)
         if call.cached:
             self.cached += 1
             return
@@ -127,6 +127,21 @@ class Line:
         tokens, cost = call.tokens_paid, call.usd_paid
         self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
         self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
+
+    @property
+    def judges(self) -> Counter[str]:
+        """How many answers each judge gave."""
+        return Counter({judge: models.total() for judge, models in self.reported.items()})
+
+    @property
+    def reported(self) -> Mapping[str, Reported]:
+        """How many answers each judge gave, by the model that its provider reported; ``None`` counts those without one."""
+        return self.answers.models
+
+    @property
+    def fingerprints(self) -> Mapping[str, Reported]:
+        """The same by the system fingerprint that was reported."""
+        return self.answers.fingerprints
 
     @property
     def total(self) -> int:
@@ -242,7 +257,7 @@ class Line:
             yield self.audited if self.audited.isprintable() else ascii(self.audited)
 
     def told(self) -> Iterator[str]:
-        """What the number is if it is no mean, how often each label was given, and the warnings: a line each."""
+        """What the number is if it is no mean, how often each label was given, models that changed, warnings: a line each."""
         overall = self.overall
         if overall is not None and overall.name != "mean":
             figures = ", ".join(f"{_on_one_line(name)} {_figure(value)}" for name, value in overall.figures.items())
@@ -254,6 +269,7 @@ class Line:
                 f"draws: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} a sample; "
                 f"{drawn['saved']:,} requests saved"
             )
+        yield from self.answers.told()
         for warning, times in self.warnings.most_common(_WARNINGS_SHOWN):
             yield f"{times} with a warning: {warning}"
 

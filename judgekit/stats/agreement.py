@@ -208,8 +208,13 @@ def redrawn(
     return Interval(float(low), float(high), "bootstrap" if units.codes is None else f"bootstrap, {count:,} groups")
 
 
-def kappa_of(tables: NDArray[np.float64], weights: Weights = "none") -> NDArray[np.float64]:
+def kappa_of(
+    tables: NDArray[np.float64], weights: Weights = "none", *, has_unordered: bool = False
+) -> NDArray[np.float64]:
     """`cohen_kappa` of tables of counts or shares, (..., K, K), by what the one rater and the other say; NaN if undefined.
+
+    With ``has_unordered`` the last category has no place in the order of the others, as "not applicable" has none: it
+    differs from each of them by as much as the first and the last of them differ.
 
     Raises:
         ValueError: There are no such weights.
@@ -225,6 +230,11 @@ def kappa_of(tables: NDArray[np.float64], weights: Weights = "none") -> NDArray[
             apart = apart**2
         case _:
             raise ValueError(f"expected weights that are none, linear or quadratic, found {weights!r}")
+    if has_unordered:
+        ordered = apart[:-1, :-1]
+        apart = np.full_like(apart, max(ordered.max(initial=0), 1))
+        apart[:-1, :-1] = ordered
+        apart[-1, -1] = 0
     rows, columns = tables.sum(-1), tables.sum(-2)
     by_chance = (apart * rows[..., :, np.newaxis] * columns[..., np.newaxis, :]).sum((-2, -1))
     return 1 - _divided((apart * tables).sum((-2, -1)) * rows.sum(-1), by_chance)
@@ -250,7 +260,8 @@ def share_of(tables: NDArray[np.float64], row: int | None = None) -> NDArray[np.
 class Tables(NamedTuple):
     """How often two raters say the one thing and the other, K x K, and what that could be of other items: draws x K x K.
 
-    ``method`` says how these were drawn; they are ``None`` where there are fewer than two units.
+    Each item counts once: where several people rated it, it is shared among the cells of what they say. ``method`` says
+    how the tables were drawn; they are ``None`` where there are fewer than two units.
     """
 
     counted: NDArray[np.float64]
@@ -283,7 +294,8 @@ class Tables(NamedTuple):
         time.
 
         Args:
-            a: What one rater says of each item: numbers or strings.
+            a: What one rater says of each item: numbers or strings. Or, as numbers, raters x items, NaN where a rater has
+                none: of each item one rating or more.
             b: What the other says.
             values: All possible answers in order.
             groups: The group of each item.
@@ -295,25 +307,26 @@ class Tables(NamedTuple):
         Raises:
             ValueError: As `cohen_kappa`.
         """
-        first, second, count = _codes(a, b, values)
-        each = np.ones(len(first)) if weights is None else np.asarray(weights, np.float64)
-        parts = np.zeros((len(first), 2)) if weights is None else np.column_stack([second, each])
+        item, share, first, second, count = _ratings(a, b, values)
+        items = int(item.max(initial=-1)) + 1
+        each = share if weights is None else share * np.asarray(weights, np.float64)[item]
+        parts = np.zeros((len(item), 2)) if weights is None else np.column_stack([second, np.asarray(weights)[item]])
         known, part = np.unique(parts, axis=0, return_inverse=True)
         part = part.reshape(-1)
         cells = np.ravel_multi_index((part, first, second), (len(known), count, count))
         shape = (len(known), count, count)
         sizes = np.bincount(part, weights=each, minlength=len(known))
         counted = np.bincount(cells, weights=each, minlength=int(np.prod(shape))).reshape(shape).sum(0)
-        units = Units.of(np.arange(len(first)), groups)
+        units = Units.of(np.arange(items), groups)
         if len(units) < 2:
             return cls(counted, None, "")
         of_units = np.zeros((len(units), int(np.prod(shape))))
-        np.add.at(of_units, (np.arange(len(first)) if units.codes is None else units.codes, cells), 1)
+        np.add.at(of_units, (item if units.codes is None else units.codes[item], cells), share)
         kinds, times = np.unique(of_units, axis=0, return_counts=True)
         random = np.random.default_rng(seed)
         drawn = random.standard_gamma(times, (draws, len(times))) @ kinds
         possible = np.ones(shape) if weights is None else np.arange(count) == known[:, :1, np.newaxis]
-        pseudo = random.standard_gamma(_PSEUDO / count**2, drawn.shape) * len(first) / len(units)
+        pseudo = random.standard_gamma(_PSEUDO / count**2, drawn.shape) * items / len(units)
         tables = (drawn + pseudo).reshape(-1, *shape) * possible
         tables *= (sizes / tables.sum((2, 3)))[..., np.newaxis, np.newaxis]
         method = "smoothed bootstrap" if units.codes is None else f"smoothed bootstrap, {len(units):,} groups"
@@ -340,6 +353,22 @@ def ratings_of(ratings: ArrayLike) -> NDArray[np.float64]:
     if table.ndim != 2 or np.isinf(table).any():
         raise ValueError(f"expected a table of numbers, raters x items, found {table!r}")
     return table
+
+
+def _ratings(
+    a: ArrayLike, b: ArrayLike, values: Categories
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp], NDArray[np.intp], int]:
+    """Return each rating's item and its share of the item, the categories of both raters, and how many there are."""
+    table, said = np.asarray(a), np.asarray(b)
+    if table.ndim < 2:
+        first, second, count = _codes(table, said, values)
+        return np.arange(len(first)), np.ones(len(first)), first, second, count
+    table = ratings_of(table)
+    if table.shape[1:] != said.shape or np.isnan(table).all(0).any():
+        raise ValueError(f"expected one rating or more of each of {said.shape} items, found {table!r}")
+    item, rater = np.nonzero(~np.isnan(table.T))
+    first, second, count = _codes(table[rater, item], said[item], values)
+    return item, 1 / np.bincount(item)[item], first, second, count
 
 
 def _number(found: NDArray[np.float64]) -> float | None:

@@ -83,9 +83,9 @@ class AlternativeTest(NamedTuple):
     """What the alternative annotator test finds.
 
     Attributes:
-        winning_rate: The share of annotators, of those tested, whom the judge may stand in for.
+        winning_rate: The share of annotators, of those tested, for whom it is shown that the judge may stand in.
         advantage: How likely the judge is to be as near to the other annotators as one of them is, or nearer.
-        passed: Whether it may stand in for half of them or more.
+        passed: Whether that is shown for half of them or more.
         p: Of each annotator, the probability of such a result if the judge were worse by epsilon, adjusted for how many
             were tested; ``None`` of those with too few items.
     """

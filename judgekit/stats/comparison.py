@@ -5,9 +5,9 @@ from math import floor, log2
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, betaincinv, nctdtrinc, stdtrit
+from scipy.special import bdtr, betaincinv, nctdtrinc, ndtri, stdtrit
 
-from judgekit.stats.intervals import Interval, bounded_interval
+from judgekit.stats.intervals import Interval, t_interval, wilson_bounds
 from judgekit.stats.units import Groups, Units
 
 _BITS = 8
@@ -17,12 +17,30 @@ _ROUNDING = 1e-12
 
 
 def paired_interval(differences: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Interval | None:
-    """The interval of the mean difference of pairs of scores: `bounded_interval` between -1 and 1.
+    """Return the interval of the mean difference of pairs of scores: `t_interval`, cut to [-1, 1].
+
+    Where all units are alike, t would say that the mean is known exactly. What is known is that none of G units is
+    otherwise, so that a share of at most p of all can be: p is the upper bound of `wilson` for 0 of G. Were these at -1,
+    or at 1, the mean would lie by p times the way to either: that is the interval.
+
+    Assumes independent units. Where few units differ, and nearly all of these in one direction, it covers too little: in
+    simulations with 3 to 10 such units expected, 83 to 93 % instead of 95 %.
+
+    Returns:
+        ``None`` where there are fewer than two units.
 
     Raises:
         ValueError: A difference is not in [-1, 1].
     """
-    return bounded_interval(Units.of(differences, groups), -1, 1, level=level)
+    units = Units.of(differences, groups)
+    units.check_within(-1, 1)
+    if (count := len(units)) < 2:
+        return None
+    if spread := t_interval(units, level=level):
+        return spread._replace(low=max(-1.0, spread.low), high=min(1.0, spread.high))
+    mean, (_, share) = float(units.values.mean()), wilson_bounds(0, count, float(ndtri((1 + level) / 2)))
+    method = f"Wilson, all {'pairs' if units.codes is None else f'{count:,} groups'} alike"
+    return Interval(mean - share * (mean + 1), mean + share * (1 - mean), method)
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

@@ -24,7 +24,7 @@ class RoganGladen(NamedTuple):
 
 
 def rogan_gladen(
-    positives: int, n: int, tp: int, fp: int, fn: int, tn: int, *, level: float = 0.95
+    positives: int, n: int, tp: float, fp: float, fn: float, tn: float, *, level: float = 0.95
 ) -> RoganGladen | None:
     """The true share behind ``positives`` of ``n`` verdicts, by the errors in other verdicts whose truth is known.
 
@@ -35,6 +35,9 @@ def rogan_gladen(
     sensitivity and specificity, so that it has a width where no error was seen. It is cut to [0, 1] and reaches to the
     value. That of Youden's J is Newcombe's for a difference of two shares (1998, method 10,
     https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I).
+
+    A known one of which people say different things counts for both by the share of each, 1/2 for a split of two. Its two
+    halves are then taken as independent, which makes the interval wider than it need be, and not narrower.
 
     Assumes independent verdicts, and that sensitivity and specificity are the same in both sets; how many of the known
     ones are positive does not matter. Where verdicts tell little, most draws of known ones are refused, and what passes
@@ -80,7 +83,7 @@ def rogan_gladen(
     return RoganGladen(value, interval, youden, youden_interval)
 
 
-def _smoothed(positives: int, n: int, tp: int, fp: int, fn: int, tn: int, level: float) -> tuple[float, float]:
+def _smoothed(positives: int, n: int, tp: float, fp: float, fn: float, tn: float, level: float) -> tuple[float, float]:
     """The bounds by Lang and Reiczigel, which may lie outside [0, 1]."""
     z = float(ndtri((1 + level) / 2))
     all_, positive, negative = n + z * z, tp + fn + 2, tn + fp + 2

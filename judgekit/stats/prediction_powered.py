@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
-from judgekit.stats.intervals import Interval
+from judgekit.stats.intervals import Interval, wilson_bounds
 from judgekit.stats.units import Groups, Units
 
 _ROUNDING = 1e-12
@@ -37,12 +37,13 @@ class Stratum:
     """Samples of one kind, of which those that people labelled were drawn at random.
 
     Attributes:
-        labels: What people say of n samples.
+        labels: What people say of n samples; any value where nobody says that the question applies.
         judged: What the judge says of the same n.
         unlabelled: What the judge says of the others.
         share: What part of all samples is of this kind; those of all strata come to 1.
         groups: The group of each label. Any samples may be of one group: of other strata, labelled or not.
         unlabelled_groups: The group of each of the others.
+        applies: The share of people, in [0, 1], who say that the question applies to each of the n; all do if not given.
     """
 
     labels: ArrayLike
@@ -51,6 +52,7 @@ class Stratum:
     share: float
     groups: Groups | None = None
     unlabelled_groups: Groups | None = None
+    applies: ArrayLike | None = None
 
 
 def ppi_mean(
@@ -86,6 +88,11 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     the variance z**2 labels are added that no judge foresaw, half 0 and half 1, as by Agresti and Coull 1998,
     https://doi.org/10.1080/00031305.1998.10480550. With few labels between 0 and 1 the interval is wider than it need be.
 
+    Where the question does not apply to some samples, the mean is that of the others, a ratio: the sum of applies * labels
+    over the sum of applies, both estimated from the labels. With r the ratio among labels alone and A the mean of
+    applies, each label is replaced by its linearized value r + applies * (label - r) / A (Woodruff 1971,
+    https://doi.org/10.1080/01621459.1971.10482279), whose mean is r and whose variance is that of the ratio.
+
     Without bounds nothing is added, and the interval is value +- t * standard error.
 
     Assumes that labels were drawn at random within each stratum, that groups are independent, and that one judge, which
@@ -97,8 +104,9 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         bounded: All values are in [0, 1].
 
     Returns:
-        ``None`` where a stratum has fewer than two labels, or labels of fewer than two groups, and where all strata have
-        no more groups than there are strata; without bounds also where nothing varies.
+        ``None`` where a stratum has fewer than two labels, or labels of fewer than two groups, where all strata have no
+        more groups than there are strata, and where the question applies to no labelled sample; without bounds also
+        where nothing varies.
 
     Raises:
         ValueError: Shares are below 0 or do not come to 1, there is not one judged value for each label, or a value is
@@ -108,7 +116,10 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     if min(shares, default=-1) < 0 or not isclose(fsum(shares), 1, abs_tol=1e-9):
         raise ValueError(f"expected shares of 0 or more that come to 1, found {shares}")
     strata = [one for one in strata if one.share]
-    kinds = [_Kind.of(one, bounded=bounded) for one in strata]
+    ratio = _ratio(strata)
+    if ratio is None:
+        return None
+    kinds = [_Kind.of(one, *ratio, bounded=bounded) for one in strata]
     codes = _codes(strata, kinds)
     counts = [len(np.unique(one)) for one in codes]
     labelled = np.concatenate(codes[::2])
@@ -147,7 +158,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     else:
         value = min(1.0, max(0.0, value))
         binary = (n * people * (1 - people) + _squares(people, added)) / (n - 1 + added)
-        interval = Interval(*_score(value, binary / variance, t), method)
+        interval = Interval(*wilson_bounds(value, binary / variance, t), method)
     return PPIMean(value, interval, weight, n * of_labels / variance)
 
 
@@ -161,7 +172,8 @@ class _Kind(NamedTuple):
     weight: float
 
     @classmethod
-    def of(cls, stratum: Stratum, *, bounded: bool) -> Self:
+    def of(cls, stratum: Stratum, mean: float, applying: float, *, bounded: bool) -> Self:
+        """Read a stratum; ``mean`` and ``applying`` are the labels' mean where the question applies, and how often it does."""
         labels, judged = Units.of(stratum.labels, stratum.groups).values, Units.of(stratum.judged).values
         others = Units.of(stratum.unlabelled, stratum.unlabelled_groups)
         if len(labels) != len(judged):
@@ -170,6 +182,8 @@ class _Kind(NamedTuple):
         found = np.concatenate([labels, every])
         if bounded and len(outside := found[(found < 0) | (found > 1)]):
             raise ValueError(f"expected values in [0, 1], found {outside[0]!s}")
+        if stratum.applies is not None:
+            labels = mean + np.asarray(stratum.applies, np.float64) * (labels - mean) / applying
         weight = 0.0
         if len(labels) > 1 and len(others) > 1 and np.ptp(every) > _ROUNDING:  # the spread of one group is unknown
             covariance = float((labels - labels.mean()) @ judged) / len(labels)
@@ -182,6 +196,20 @@ class _Kind(NamedTuple):
         if not self.weight:
             return found
         return found + self.weight * float(self.unlabelled.mean() - self.judged.mean())
+
+
+def _ratio(strata: Sequence[Stratum]) -> tuple[float, float] | None:
+    """Return the mean of labels where the question applies, and how often it applies; ``None`` where it never does."""
+    total = applying = 0.0
+    for one in strata:
+        labels = np.asarray(one.labels, np.float64)
+        applies = np.ones(len(labels)) if one.applies is None else np.asarray(one.applies, np.float64)
+        if applies.shape != labels.shape or not ((applies >= 0) & (applies <= 1)).all():
+            raise ValueError(f"expected a share in [0, 1] for each of {len(labels):,} labels, found {applies!r}")
+        if len(labels):
+            total += one.share * float((applies * labels).mean())
+            applying += one.share * float(applies.mean())
+    return (total / applying, applying) if applying else None
 
 
 def _codes(strata: Sequence[Stratum], kinds: Sequence[_Kind]) -> list[NDArray[np.intp]]:
@@ -212,11 +240,3 @@ def _part(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _squares(mean: float, count: float) -> float:
     """The squared deviations from a mean of ``count`` labels, half of them 0 and half 1."""
     return count / 2 * (mean**2 + (1 - mean) ** 2)
-
-
-def _score(share: float, n: float, z: float) -> tuple[float, float]:
-    """The bounds of Wilson's interval for a share of ``n`` values, which need be no whole number."""
-    less = z * z / n
-    centre = (share + less / 2) / (1 + less)
-    half = sqrt(less * (share * (1 - share) + less / 4)) / (1 + less)
-    return max(0.0, centre - half) if share else 0.0, min(1.0, centre + half) if share < 1 else 1.0

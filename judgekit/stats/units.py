@@ -40,6 +40,16 @@ class Units:
     def __len__(self) -> int:
         return len(self.values) if self.codes is None else int(self.codes.max()) + 1
 
+    def check_within(self, least: float, most: float) -> None:
+        """Raise an error if a value is out of bounds.
+
+        Raises:
+            ValueError: A value is less than ``least`` or greater than ``most``.
+        """
+        outside = self.values[(self.values < least) | (self.values > most)]
+        if len(outside):
+            raise ValueError(f"expected values in [{least:g}, {most:g}], found {outside[0]!s}")
+
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of ``values``, which stand for `values`, in each unit."""
         return values if self.codes is None else np.asarray(np.bincount(self.codes, weights=values), np.float64)

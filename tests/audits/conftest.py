@@ -29,6 +29,7 @@ def _judged(
     groups: Sequence[str | None] = (),
     domains: Sequence[str | None] = (),
     ids: Sequence[str] = (),
+    agent: str | Sequence[str] | None = "agent-1",
 ) -> Run:
     names = {grade: label for label, grade in scale.items()}
     scorer = ScorerRecord(
@@ -45,7 +46,8 @@ def _judged(
         is_score = isinstance(verdict, Score)
         score = verdict if is_score else Score.scored("tone", verdict, label=names.get(verdict), reason=f"as {index}")
         sample = Sample.of(
-            [AIMessage("Hi")] * messages(index),
+            [AIMessage("Hi", model=agent if agent is None or isinstance(agent, str) else agent[index])]
+            * messages(index),
             id=ids[index] if ids else f"s{index}",
             group=groups[index] if groups else None,
             domain=domains[index] if domains else None,

@@ -1,7 +1,7 @@
 """Audits: judges held against labels of people."""
 
 import random
-from math import inf
+from math import inf, nan
 
 import pytest
 from scipy.special import betaincinv
@@ -10,8 +10,11 @@ from sklearn.metrics import cohen_kappa_score
 from judgekit.audits.audit import audit
 from judgekit.audits.drawing import draw
 from judgekit.audits.labels import HumanLabel
+from judgekit.audits.people import EPSILONS
 from judgekit.errors import ConfigError
-from judgekit.score import Score
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Input
+from judgekit.score import JudgeCall, Score
 from judgekit.stats.intervals import wilson
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -252,8 +255,27 @@ def test_several_people_are_held_against_each_other_too(judged, said):
     assert people.agreement["two people"].value == pytest.approx(0.82, abs=0.08)  # 0.9**2 + 0.1**2
     assert people.agreement["judge with one person"].value > 0.75
     assert people.passed is True
-    assert "may stand in for one of them" in people.alternative
-    assert any("what most say" in note for note in found.notes)
+    assert people.alternative.startswith(
+        "the judge may stand in for one of them: it is shown for 100% of those tested,"
+    )
+    assert "a sample that several people labelled counts once, shared among what they say" in found.notes
+
+
+def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it_is_not_shown(judged, said):
+    dice = random.Random(2)  # noqa: S311 - no secret
+    truth = [float(dice.random() < 0.5) for _ in range(60)]
+    worse = [abs(one - (dice.random() < 0.15)) for one in truth]
+    labels = [one for name in ("ann", "bob", "cem") for one in said(dict(enumerate(truth)), annotator=name)]
+    run = judged(worse)
+    strict, mild = (tone(audit(run, labels, epsilon=epsilon)).people for epsilon in (0.1, 0.4))
+    assert (strict.passed, mild.passed) == (False, True)
+    assert strict.alternative.startswith("not shown that the judge may stand in for one of them: it is shown for 0% of")
+    assert strict.alternative.endswith(
+        "epsilon 0.1: being cheaper, it may be the nearer one up to 10 percentage points less often)"
+    )
+    assert mild.alternative.startswith("the judge may stand in for one of them")
+    assert "epsilon 0.4: being cheaper, it may be the nearer one up to 40 percentage points" in mild.alternative
+    assert audit(run, labels) == audit(run, labels, epsilon=EPSILONS["experts"])
 
 
 def test_people_who_differ_on_a_rare_verdict_alone_hardly_differ_on_the_run(judged):
@@ -268,12 +290,139 @@ def test_people_who_differ_on_a_rare_verdict_alone_hardly_differ_on_the_run(judg
     assert (found.alternative, found.passed) == ("", None)
 
 
-def test_an_even_split_is_left_out_of_agreement_and_counted(judged, said):
-    labels = [*said(dict.fromkeys(range(20), 1), annotator="ann"), *said({0: 0, 1: 1}, annotator="bob")]
-    found = tone(audit(judged([1.0] * 20), labels))
-    assert (found.n, found.labels) == (19, 22)
-    assert found.left_out == {"people are evenly split (left out of all but the mean)": 2}
-    assert found.correction.corrected.value == pytest.approx(19.5 / 20)
+def test_a_sample_on_which_people_differ_is_shared_among_what_they_say(judged, said):
+    verdicts = [1.0] * 12 + [0.0] * 8
+    labels = [
+        *said({index: int(index < 10) for index in range(20)}, annotator="ann"),
+        *said({0: 0, 1: 0}, annotator="bob"),
+    ]
+    found = tone(audit(judged(verdicts), labels))
+    assert (found.n, found.labels, found.left_out) == (20, 22, {})
+    # Of the 10 that ann passes, bob fails 2, so that people pass 9 and fail 11; the judge passes 2 that ann fails.
+    assert found.counts.model_dump() == {"tp": 9, "fp": 3, "fn": 0, "tn": 8}
+    assert found.confusion == {"lacking": {"lacking": 8, "fitting": 3}, "fitting": {"lacking": 0, "fitting": 9}}
+    assert found.agreement["agreement"].value == pytest.approx(17 / 20)
+    assert found.agreement["specificity"].value == pytest.approx(8 / 11)
+    human, judge = [1] * 18 + [0] * 22, [1] * 18 + [1] * 6 + [0] * 16
+    assert found.agreement["kappa"].value == pytest.approx(cohen_kappa_score(human, judge))
+    assert found.correction.corrected.value == pytest.approx(9 / 20)
+    assert [(one.index, one.human) for one in found.disagreements] == [(10, 0.0), (11, 0.0), (0, 0.5), (1, 0.5)]
+
+
+def test_two_people_who_split_count_in_the_errors_that_a_later_run_is_corrected_by(judged, said, tmp_path):
+    run = judged([1.0, 0.0] * 20, store=tmp_path / "runs.sqlite")
+    audit(
+        run,
+        [
+            *said({at: (at + 1) % 2 for at in range(40)}, annotator="a"),
+            *said(dict.fromkeys(range(4), 0), annotator="b"),
+        ],
+    )
+    # Samples 0 and 2, which the judge passes, are passed by one of two.
+    assert run.receipts["tone"].receipt.counts.model_dump() == pytest.approx({"tp": 19, "fp": 1, "fn": 0, "tn": 20})
+
+
+NOT_APPLICABLE = {**TONE, "not_applicable": "skipped"}
+
+
+def test_labels_that_say_the_question_does_not_apply_count_in_agreement_and_leave_the_mean(judged, said):
+    verdicts = [1.0] * 12 + [0.0] * 8
+    human = {
+        **dict.fromkeys(range(8), 1),
+        **dict.fromkeys(range(8, 12), "not_applicable"),
+        **dict.fromkeys(range(12, 20), 0),
+    }
+    found = tone(audit(judged(verdicts, scale=NOT_APPLICABLE), said(human)))
+    assert (found.n, found.left_out) == (20, {})
+    assert found.correction.corrected.value == 0.5  # 8 of 16
+    assert found.raw.value == 0.6
+    assert found.agreement["agreement"].value == 0.8
+    said_by_people = ["pass"] * 8 + ["none"] * 4 + ["fail"] * 8
+    kappa = cohen_kappa_score(said_by_people, ["pass" if one else "fail" for one in verdicts])
+    assert found.agreement["kappa"].value == pytest.approx(kappa)
+    assert found.confusion["not_applicable"] == {"lacking": 0, "fitting": 4, "not_applicable": 0}
+    assert any("does not apply to 20% of the labelled samples" in note for note in found.notes)
+    assert {one.index for one in found.disagreements} == {*range(8, 12)}
+
+
+def test_the_corrected_mean_of_a_random_sample_leaves_out_what_the_question_does_not_apply_to(judged):
+    truth, verdicts = imperfect(2_000, share=0.6, sensitivity=0.9, specificity=0.8)
+    truth = ["n/a" if at % 5 == 0 else one for at, one in enumerate(truth)]
+    run = judged(verdicts)
+    found = tone(audit(run, drawn_from(run, truth, 400)))
+    applying = [one for one in truth if one != "n/a"]
+    assert found.correction.method == "PPI++"
+    assert found.correction.corrected.low < sum(applying) / len(applying) < found.correction.corrected.high
+    assert found.correction.corrected.high - found.correction.corrected.low < 0.12
+
+
+def test_people_who_say_of_all_samples_that_the_question_does_not_apply_leave_no_mean(judged, said):
+    found = tone(audit(judged([1.0] * 20), said(dict.fromkeys(range(20), "n/a"))))
+    assert found.correction.refused == "people say of all labelled samples that the question does not apply"
+
+
+def test_ordinal_values_are_as_far_from_does_not_apply_as_they_can_be_from_each_other(judged, said):
+    scale = {"bad": 0.0, "fair": 0.5, "good": 1.0, "none": "skipped"}
+    verdicts, human = [0.0, 0.5, 1.0] * 10, ["bad", "fair", "none"] * 10
+    found = tone(audit(judged(verdicts, scale=scale), said(dict(enumerate(human)))))
+    # A third is as far off as can be. By chance: of 9 pairs of equal chance, 0 and 0.25 and 1 of the greatest distance.
+    by_chance = (0 + 0.25 + 1 + 0.25 + 0 + 0.25 + 1 + 1 + 1) / 9
+    assert found.agreement["weighted kappa"].value == pytest.approx(1 - (1 / 3) / by_chance)
+
+
+def test_where_values_are_continuous_applicability_is_a_figure_of_its_own(judged, said):
+    human = {at: "n/a" if at < 5 else at / 20 for at in range(20)}
+    found = tone(audit(judged([at / 20 for at in range(20)], scale={}), said(human)))
+    assert found.agreement["alpha"].value == pytest.approx(1)
+    assert found.agreement["agreement on whether it applies"].value == 0.75
+    assert found.correction.corrected.value == pytest.approx(sum(at / 20 for at in range(5, 20)) / 15)
+
+
+CALL = JudgeCall(judge="openai/m-1", prompt="tone@1")
+
+
+def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
+    skipped = Score.skipped("tone", "not applicable", calls=[CALL])
+    scores = [1.0] * 150 + [0.0] * 50 + [skipped] * 100 + [Score.skipped("tone", "no reference")] * 50
+    run = judged(scores, scale=NOT_APPLICABLE)
+    assert {one.number for one in draw(run, "tone", 400)} == {*range(200)}
+    drawn = draw(run, "tone", 400, include_skipped=True)
+    assert {one.number for one in drawn} == {*range(300)}
+    # Half of what the judge skipped should have been judged, and would have failed.
+    truth = [1.0] * 150 + [0.0] * 50 + ["n/a", 0.0] * 50
+    labels = [
+        HumanLabel(sample=one.id, scorer="tone", value=truth[one.number], drawn=one.drawn, probability=one.probability)
+        for one in draw(run, "tone", 120, include_skipped=True, seed=3)
+    ]
+    found = tone(audit(run, labels))
+    assert (found.drawn, found.n, found.left_out) == ("random", 120, {})
+    assert found.raw.value == 0.75
+    assert found.correction.corrected.low < 150 / 250 < found.correction.corrected.high < 0.75
+    assert found.confusion["lacking"]["not_applicable"] > 5
+    assert any("the judge says, were labelled too" in note for note in found.notes)
+
+
+def test_labels_that_were_picked_by_hand_correct_no_mean(judged, said):
+    truth, verdicts = imperfect(100)
+    run = judged(verdicts)
+    found = tone(audit(run, said(dict(enumerate(truth[:60])), drawn="convenience")))
+    assert found.drawn == "convenience"
+    assert found.correction.corrected is None
+    assert "were picked by hand (drawn is convenience)" in found.correction.refused
+
+
+def test_versions_of_a_scorer_that_were_audited_on_the_same_recordings_are_counted(judged, said, tmp_path):
+    truth, verdicts = imperfect(60)
+    labels, notes = said(dict(enumerate(truth))), []
+    for model in ("m-1", "m-2", "m-3", "m-3"):
+        run = judged(verdicts, store=tmp_path / "runs.sqlite", model=model)
+        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified=0),)
+        run = Run(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
+        notes.append([one for one in tone(audit(run, labels)).notes if "audited on these recordings too" in one])
+    assert notes[0] == []
+    assert notes[1][0].startswith("1 other version of this scorer was audited on these recordings too (run 1)")
+    assert notes[2][0].startswith("2 other versions of this scorer were audited on these recordings too (run 1; run 2)")
+    assert notes[3] == notes[2]
 
 
 def test_one_class_only_leaves_kappa_undefined_and_says_so(judged, said):
@@ -322,7 +471,7 @@ def test_pairwise_flips_and_the_place_that_they_prefer_are_counted(judged, said)
     assert bias["position"].value == pytest.approx(4 / 6)
     assert bias["first place, where it flips"].value == 0.75
     trials = tone(audit(judged([pair("trace", "rival")] * 8, scale={}, groups=["a"] * 4 + ["b"] * 4), ())).bias
-    assert {figure.method for figure in trials.values()} == {"Wilson, all 2 groups alike"}
+    assert {figure.method for figure in trials.values()} == {"modified Wilson, 2 groups"}
 
 
 def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, said):
@@ -345,7 +494,7 @@ def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, 
         (TONE, "random", None, 1, "no labelled verdict says how sure the judge is"),
         (TONE, "stratified", 0.9, 1, "the samples were drawn by the judge's verdict"),
         ({}, "random", 0.9, 0.3, "values that are no labels are not right or wrong"),
-        (TONE, "random", 0.9, 0, "50 are wrong, which is no less than the 0.1"),  # it is always wrong
+        (TONE, "random", 0.9, 0, "50 most confident labelled verdicts have an error rate of 1"),  # it is always wrong
     ],
 )
 def test_no_guarantee_is_given_that_labels_cannot_carry(scale, drawn, confidence, human, why, judged, said):
@@ -382,9 +531,10 @@ def test_samples_of_one_task_alone_carry_no_mean(judged, said):
 
 
 def test_what_people_cannot_tell_is_no_label(judged, said):
-    run = judged([1.0] * 20, scale={**TONE, "not_applicable": "skipped"})
-    found = tone(audit(run, said({**dict.fromkeys(range(19), 1), 19: "not_applicable"})))
-    assert (found.n, found.left_out) == (19, {"people say that the question does not apply, or cannot tell": 1})
+    run = judged([1.0] * 20, scale={**TONE, "unclear": "abstained"})
+    found = tone(audit(run, said({**dict.fromkeys(range(19), 1), 19: "unclear"}, drawn="random")))
+    assert (found.n, found.left_out) == (19, {"people cannot tell": 1})
+    assert found.correction.assumes == "samples that people cannot tell about are like the others"
 
 
 @pytest.mark.parametrize(
@@ -397,6 +547,8 @@ def test_what_people_cannot_tell_is_no_label(judged, said):
         ),
         ([], {"guarantee": 0}, "guarantee is a share between 0 and 1, found 0"),
         ([], {"guarantee": 0.1, "delta": inf}, "delta is a share between 0 and 1, found inf"),
+        ([], {"epsilon": 1}, "epsilon is at least 0 and under 1, found 1"),
+        ([], {"epsilon": nan}, "epsilon is at least 0 and under 1, found nan"),
     ],
 )
 def test_what_cannot_be_audited_says_why(labels, options, said, judged):
@@ -413,11 +565,18 @@ def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
     found = audit(run, labels)
     assert audit(run, labels) == found
     receipt = run.receipts["tone"].receipt
-    assert run.audited == {"tone": receipt.told}
-    assert receipt.told.startswith("audited: kappa .")
+    assert run.audited == {"tone": f"audited: {receipt.told}"}
+    assert receipt.told.startswith("kappa .")
     assert (receipt.n, receipt.drawn, receipt.run, receipt.fingerprint) == (60, "random", 1, run.scorers[0].signature)
     assert (receipt.population.samples, receipt.labelled.samples) == (200, 60)
     assert receipt.counts == tone(found).counts
+
+
+def test_the_threshold_may_be_the_confidence_of_a_verdict_that_nobody_labelled(judged, said):
+    run = judged([Score.scored("tone", 1.0, confidence=1 - index / 1_000) for index in range(120)])
+    labels = said(dict.fromkeys(range(0, 120, 2), 1), drawn="random", probability=0.5)
+    found = tone(audit(run, labels, guarantee=0.1)).guarantee
+    assert (found.threshold, found.kept.value, found.risk.value) == (1 - 119 / 1_000, 1, 0)
 
 
 def test_of_each_group_one_sample_counts_for_a_guarantee(judged, said):
@@ -474,13 +633,11 @@ def test_samples_that_were_left_blank_for_what_shows_are_missed(judged):
     assert found.guarantee.refused == found.correction.refused
 
 
-def test_a_guarantee_says_that_it_is_not_for_samples_on_which_people_are_evenly_split(judged, said):
+def test_where_people_differ_a_verdict_is_wrong_for_a_guarantee_by_the_share_of_them(judged, said):
     run = judged([Score.scored("tone", 1.0, confidence=0.9)] * 60)
     labels = said(dict.fromkeys(range(60), 1), annotator="ann")
-    notes = tone(audit(run, [*labels, *said({0: 0}, annotator="bob")], guarantee=0.1)).notes
-    told = "the guarantee is not for samples on which people are evenly split: it cannot be told who is right"
-    assert told in notes
-    assert told not in tone(audit(run, labels, guarantee=0.1)).notes
+    split = tone(audit(run, [*labels, *said({0: 0, 1: 0}, annotator="bob")], guarantee=0.1)).guarantee
+    assert split.risk.value == pytest.approx(1 / 60)
 
 
 def test_one_label_is_one(judged, said):

@@ -1,6 +1,9 @@
 """Means that are corrected by the errors of the judge elsewhere."""
 
+import gzip
+import json
 import random
+from collections import defaultdict
 
 import pytest
 
@@ -8,8 +11,8 @@ from judgekit.audits.audit import audit
 from judgekit.audits.correction import Errors, corrected, independence, rogan_gladen
 from judgekit.audits.drawing import draw
 from judgekit.audits.labels import HumanLabel
-from judgekit.audits.population import differences, population_of
 from judgekit.reports.gates import check_gates
+from judgekit.runs.population import differences, population_of
 from judgekit.runs.receipts import Counts
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
@@ -99,14 +102,13 @@ def test_labels_of_another_run_correct_this_one_and_give_no_receipt_in_the_place
     assert (found.drawn, found.n, found.correction) == ("elsewhere", 200, corrected(run, "tone"))
     assert found.correction.method == "Rogan-Gladen"
     assert found.disagreements == ()
-    assert any("judgekit audit 1 shows where" in note for note in found.notes)
+    assert any("judgekit audit 1 shows where" in note and "keeps a receipt" in note for note in found.notes)
     assert run.receipts["tone"].receipt == receipt
-    assert "the receipt of run 1, n=200, stays, since this audit is by labels of another run" in found.notes
     here = said({0: 1, 1: 0})
     (mixed,) = audit(run, [*elsewhere, *here]).scorers
     assert (mixed.n, mixed.left_out) == (2, {"of run 1, as there are others of run 2": 200})
-    assert "the receipt of run 1, n=200, stays, since this audit corrects nothing" in mixed.notes
-    assert run.receipts["tone"].receipt == receipt
+    assert run.receipts["tone"].receipt.run == 2
+    assert audited.receipts["tone"].receipt == receipt  # of other recordings
 
 
 @pytest.mark.parametrize(
@@ -160,10 +162,61 @@ def test_errors_that_tell_nothing_of_this_run_are_refused(counts, said, judged):
     assert said in found.refused
 
 
-def test_what_cannot_be_seen_cannot_be_compared(judged):
+def test_where_the_agent_is_not_recorded_nothing_is_carried_over(judged):
     run = judged([1.0, 0.0] * 50)
     rows = list(run.rows(scorer="tone"))
-    assert "nothing is known of run 1" in errors(rows, population_of(rows, {}), 40, 5, 5, 40).refused
+    assert "the agent is not recorded here or there" in errors(rows, population_of(rows, {}), 40, 5, 5, 40).refused
+
+
+def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
+    run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent="agent-2")
+    found = corrected(run, "tone")
+    assert found.corrected is None
+    assert "another agent: 'agent-2' here, 'agent-1' there" in found.refused
+    assert found.refused.endswith("label a sample of it")
+    badge = run.audited["tone"]
+    assert badge.startswith(
+        "audited on run 1, not on samples like these (another agent: 'agent-2' here, 'agent-1' there): kappa "
+    )
+    unknown = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
+    assert "the agent is not recorded here" in corrected(unknown, "tone").refused
+    assert "the agent is not recorded here" in unknown.audited["tone"]
+    assert corrected(judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path), "tone").corrected is not None
+
+
+def test_a_run_of_the_same_kind_says_on_which_run_its_judge_was_audited(audited, judged):
+    run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path)
+    assert run.audited["tone"].startswith("audited on run 1: kappa ")
+    assert audited.audited["tone"].startswith("audited: kappa ")
+
+
+def test_each_agents_recordings_keep_a_receipt_of_their_own(audited, judged, said):
+    truth, verdicts = verdicts_of(100, 0.6, seed=3)
+    other = judged(verdicts, store=audited.store.path, agent="agent-2")
+    audit(other, said(dict(enumerate(truth))))
+    assert (audited.receipts["tone"].receipt.run, other.receipts["tone"].receipt.run) == (1, 2)
+    later = judged(verdicts_of(300, 0.6, seed=4)[1], store=audited.store.path, agent="agent-2")
+    assert later.receipts["tone"].receipt.run == 2
+    assert corrected(later, "tone").method == "Rogan-Gladen"
+
+
+def test_an_audit_of_fewer_labels_does_not_replace_the_receipt_of_more(audited, said):
+    before = audited.receipts["tone"].receipt
+    (found,) = audit(audited, said(dict.fromkeys(range(0, 200, 4), 1))).scorers
+    assert found.n == 50
+    assert audited.receipts["tone"].receipt == before
+    assert any(
+        "the receipt of run 1, n=200, stays, because this audit is of 50 labelled samples" in one for one in found.notes
+    )
+
+
+def test_labels_that_dispute_whether_the_question_applies_are_not_carried_over(judged, said, tmp_path):
+    truth, verdicts = verdicts_of(200, 0.6)
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    audit(run, said({**dict(enumerate(truth)), 0: "n/a", 1: "n/a"}))
+    assert corrected(run, "tone").corrected is not None
+    later = judged(verdicts_of(200, 0.6, seed=1)[1], store=run.store.path)
+    assert "differ on whether the question applies" in corrected(later, "tone").refused
 
 
 def test_values_that_are_no_verdicts_of_yes_or_no_are_refused(judged, said, tmp_path):
@@ -229,3 +282,45 @@ def test_trials_of_one_task_count_once_in_a_population_and_as_their_spread_says_
     alone, grouped = found
     assert grouped.value == alone.value
     assert grouped.high - grouped.low > 1.5 * (alone.high - alone.low)  # 50 verdicts, each four times
+
+
+def of_each_model(shared_data):
+    """What experts and GPT-4 say of each model of MT-Bench: whether it beats another, without ties, by question."""
+    with gzip.open(shared_data / "judges" / "mtbench_votes.jsonl.gz", "rt") as lines:
+        votes = [json.loads(line) for line in lines]
+    experts, judged = defaultdict(list), {}
+    for vote in votes:
+        for model in (vote["model_a"], vote["model_b"]):
+            other = vote["model_b"] if model == vote["model_a"] else vote["model_a"]
+            item = (model, other, vote["question_id"], vote["turn"])
+            if vote["winner"] in vote and vote["judge"] == "gpt4_pair":
+                judged[item] = float(vote[vote["winner"]] == model)
+            elif vote["winner"] in vote and vote["judge"].startswith("expert"):
+                experts[item].append(float(vote[vote["winner"]] == model))
+    found = defaultdict(list)
+    for item in sorted(experts.keys() & judged.keys()):
+        found[item[0]].append((judged[item], experts[item]))
+    return found
+
+
+def test_the_errors_of_gpt4_on_five_models_give_no_corrected_number_for_the_sixth(shared_data, judged, tmp_path):
+    """Carried over all the same, they were given for 3 of the 6, and 1 of these intervals covered."""
+    models = of_each_model(shared_data)
+    assert len(models) == 6
+    for model, verdicts in models.items():
+        others = [(name, one) for name in models if name != model for one in models[name]]
+        (tmp_path / model).mkdir()
+        store = tmp_path / model / "runs.sqlite"
+        agents = [name for name, _ in others]
+        first = judged([verdict for _, (verdict, _) in others], store=store, agent=agents)
+        audit(
+            first,
+            [
+                HumanLabel(sample=f"s{at}", scorer="tone", value=value, annotator=f"expert {number}")
+                for at, (_, (_, values)) in enumerate(others)
+                for number, value in enumerate(values)
+            ],
+        )
+        found = corrected(judged([verdict for verdict, _ in verdicts], store=store, agent=model), "tone")
+        assert found.corrected is None
+        assert f"another agent: {model!r} here" in found.refused

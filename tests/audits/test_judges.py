@@ -108,7 +108,7 @@ def test_trials_of_one_task_are_one_piece_of_evidence():
     found = compared(right, [0] * 8 + [1] * 4, people=right, groups=tasks)
     closer = found.pairs[0].closer
     assert (closer.only_a, closer.test, closer.p) == (8, "sign-flip permutation", 0.5)  # 2 tasks: 2 of 4 ways
-    assert found.pairs[0].agreement["agreement"].method == "cluster-robust t, 3 groups"
+    assert found.pairs[0].agreement["agreement"].method == "modified Wilson, 3 groups"
 
 
 def test_on_values_that_are_no_labels_a_judge_is_as_good_as_it_is_close():

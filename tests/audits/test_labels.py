@@ -115,7 +115,7 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
         ("sample,scorer,value\ns,goal,yes,no\n", r"\(line 2\): has 4 cells, and the first row names 3 columns"),
         ("sample,scorer,value,number\ns,goal,yes,first\n", r"\(line 2\): number: .* found 'first'"),
         ("sample,scorer,value,probability\ns,goal,yes,1.5\n", r"\(line 2\): probability: .* found '1\.5'"),
-        ("sample,scorer,value,drawn\ns,goal,yes,by me\n", r"drawn: Input should be 'random' or 'stratified'"),
+        ("sample,scorer,value,drawn\ns,goal,yes,by me\n", r"drawn: Input should be 'random', 'stratified' or 'convenience'"),
         ("sample,scorer,value\n,goal,yes\n", r"\(line 2\): sample: Field required"),
         ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): somebody without a name says 'no' of the sample 's' for 'goal', and 'yes' in line 2; keep one"),
         (HAND.encode() + "s4,goal,yes,Zoë\n".encode("cp1252"), r"\(line 5\): not UTF-8: byte 0xeb at offset \d+; save it again in UTF-8"),
@@ -162,8 +162,8 @@ def test_what_a_person_says_twice_counts_once_and_a_blank_gives_way():
 @pytest.mark.parametrize(
     ("value", "worth"),
     [
-        ("Done", 1.0), ("done", 1.0), ("partly", 0.5), ("no", 0.0), ("does not apply", None), ("unclear", None),
-        (None, None), (True, 1.0), (False, 0.0), ("yes", 1.0), ("FAIL", 0.0), ("pass", 1.0), ("0.7", 0.7),
+        ("Done", 1.0), ("done", 1.0), ("partly", 0.5), ("no", 0.0), ("does not apply", "skipped"),
+        ("unclear", "abstained"), ("n/a", "skipped"), ("Not applicable", "skipped"), (None, None), (True, 1.0), (False, 0.0), ("yes", 1.0), ("FAIL", 0.0), ("pass", 1.0), ("0.7", 0.7),
         ("0,7", 0.7), (0.7, 0.7), (0.0, 0.0), ("1", 0.25), (1.0, 0.25),
     ],
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgekit.audits.labels import HumanLabel, recordings
+from judgekit.audits.labels import HumanLabel
 from judgekit.audits.matching import homes, match
 from judgekit.errors import ConfigError
 from judgekit.runs.rows import Input
@@ -21,18 +21,19 @@ def with_inputs(run, sha256):
     return type(run)(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
 
 
-def test_what_several_people_say_of_a_sample_is_their_majority_and_their_mean(judged, said):
-    run = judged([1.0] * 3)
+def test_what_several_people_say_of_a_sample_has_a_mean_over_those_to_whom_the_question_applies(judged, said):
+    run = judged([1.0] * 4)
     labels = [
         one
-        for name, values in {"ann": (1, 0, 1), "bob": (1, 1, 0), "cem": (1, 0, None)}.items()
+        for name, values in {"ann": (1, 0, 1, "n/a"), "bob": (1, 1, 0, "n/a"), "cem": (1, "n/a", None, "n/a")}.items()
         for one in said(dict(enumerate(values)), annotator=name)
     ]
     found = matched(run, labels)
-    assert [(len(one.opinions), one.majority, one.mean) for one in found.samples] == [
-        (3, 1.0, 1.0),
-        (3, 0.0, pytest.approx(1 / 3)),
-        (2, None, 0.5),
+    assert [(len(one.opinions), one.applies, one.mean) for one in found.samples] == [
+        (3, 1, 1),
+        (3, 2 / 3, 0.5),
+        (2, 1, 0.5),
+        (3, 0, None),
     ]
     assert found.left_out == {"drawn and left blank": 1}
 
@@ -46,7 +47,7 @@ def test_each_label_that_is_of_no_use_is_counted_with_the_reason(judged, said):
     ]
     found = matched(run, labels)
     assert [one.row.index for one in found.samples] == [0]
-    assert found.left_out == {"failed by the judge": 1, "skipped by the judge": 1}
+    assert found.left_out == {"failed by the judge": 1, "skipped by the scorer, which did not ask the judge": 1}
     assert found.unmatched == {
         "run 1 has no score of such a sample: 's8', 's9'": 2,
         "several samples have this id: 'twice'": 1,
@@ -108,10 +109,10 @@ def test_labels_of_another_run_are_of_use_where_it_asked_the_very_same_judge(jud
 
 def test_labels_say_which_recordings_they_are_of_whatever_the_number_of_the_run(judged, said, tmp_path):
     run, other = (with_inputs(judged([1.0] * 4, store=tmp_path / f"{sha}.sqlite"), sha) for sha in ("ab", "cd"))
-    found, left_out = homes(run, run.scorers[0], said({0: 1}, run=1, recordings=recordings(other)))
+    found, left_out = homes(run, run.scorers[0], said({0: 1}, run=1, recordings=other.recordings))
     assert (list(found.values()), left_out) == ([[]], {"of another run 1, of other recordings": 1})
     for number in (1, 9):
-        found, left_out = homes(run, run.scorers[0], said({0: 1}, run=number, recordings=recordings(run)))
+        found, left_out = homes(run, run.scorers[0], said({0: 1}, run=number, recordings=run.recordings))
         assert ([len(those) for those in found.values()], left_out) == ([1], {})
 
 

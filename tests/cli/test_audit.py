@@ -43,6 +43,12 @@ def kept(store=RUNS, labels=(), prefix="s"):
     run(samples, [PromptScorer(load_prompt("tone"), judge), ToolCallF1()], store=store)
 
 
+def tone_of(verdict):
+    return PromptScorer(
+        load_prompt("tone"), ScriptedJudge(lambda _: {"reason": "", "evidence": [], "verdict": verdict})
+    )
+
+
 def written(values, path="labels.csv", prefix="s"):
     lines = [f"{prefix}{number},tone,{value},ann" for number, value in enumerate(values)]
     Path(path).write_text("\n".join(["sample,scorer,value,annotator", *lines]), encoding="utf-8")
@@ -70,16 +76,40 @@ def test_what_was_recorded_cannot_steer_the_terminal(cli):
     assert "\u202e" not in out
 
 
-def test_an_audit_is_written_as_json_or_as_a_page(cli):
+def test_an_audit_is_written_as_json_and_as_a_page(cli):
     kept()
     written(["fitting"] * 24)
-    assert cli("audit", 1, "--labels", "labels.csv", "--guarantee", 0.1, "--delta", 0.1, "-o", "found.json").code == 0
+    files = ("-o", "found.json", "-o", "found.html")
+    assert cli("audit", 1, "--labels", "labels.csv", "--guarantee", 0.1, "--delta", 0.1, *files).code == 0
     found = json.loads(Path("found.json").read_text(encoding="utf-8"))
     (tone,) = found["scorers"]
     assert (found["sources"], tone["n"], tone["correction"]["corrected"]["value"]) == (["labels.csv"], 24, 1)
     assert tone["guarantee"]["alpha"] == 0.1
-    assert cli("audit", 1, "--labels", "labels.csv", "-o", "found.html").code == 0
     assert Path("found.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+
+
+def test_labels_of_a_file_with_the_line_ends_of_windows_are_the_same_labels(cli):
+    kept()
+    unix = Path(written(["lacking", "fitting", "lacking"] * 8)).read_bytes()
+    rows = [json.dumps({"sample": f"s{number}", "scorer": "tone", "value": "fitting"}) for number in range(24)]
+    found = []
+    for name, content in (("labels.csv", unix), ("labels.jsonl", "\n".join(rows).encode())):
+        for written_as in (content, content.replace(b"\n", b"\r\n") + b"\r\n"):
+            Path(name).write_bytes(written_as)
+            assert cli("audit", 1, "--labels", name, "-o", "found.json").code == 0
+            found.append(json.loads(Path("found.json").read_text(encoding="utf-8")))
+    assert found[0] == found[1]
+    assert found[2] == found[3]
+    assert [one["scorers"][0]["n"] for one in found] == [24] * 4
+
+
+@pytest.mark.parametrize(("given", "points"), [((), 20), (("--epsilon", "crowd"), 10), (("--epsilon", "0.15"), 15)])
+def test_who_labels_says_by_how_much_a_judge_may_be_worse(given, points, cli):
+    run([Sample.of([HumanMessage("Hi")], id=f"s{number}") for number in range(30)], [tone_of("fitting")], store=RUNS)
+    rows = [f"s{number},tone,fitting,{name}" for number in range(30) for name in ("ann", "bob", "cem")]
+    Path("labels.csv").write_text("\n".join(["sample,scorer,value,annotator", *rows]), encoding="utf-8")
+    out = " ".join(cli("audit", 1, "--labels", "labels.csv", *given).out.split())
+    assert f"epsilon {points / 100:g}: being cheaper, it may be the nearer one up to {points} percentage points" in out
 
 
 def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
@@ -107,6 +137,9 @@ def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
         ((1, "--guarantee", "2"), "guarantee is a share between 0 and 1, found 2"),
         ((9,), "holds no run 9"),
         ((1, "-o", "found.pdf"), "found.pdf: its name must end in one of .json, .html"),
+        ((1, "-o", "found.json", "-o", "no/found.html"), "no/found.html: there is no folder no; make it first"),
+        ((1, "--epsilon", "2"), "epsilon is at least 0 and under 1, found 2"),
+        ((1, "--epsilon", "expert"), "--epsilon expert: name who labels (experts, skilled, crowd), or give a number"),
         ((2,), "run 2 asked no judge: there is none to be audited"),
     ],
 )
@@ -116,6 +149,7 @@ def test_what_cannot_be_audited_says_why(words, said, cli):
     code, _, err = cli("audit", *words)
     assert code == 2
     assert said in err.replace("\n", " ")
+    assert not Path("found.json").exists()
 
 
 def test_a_broken_receipt_is_named_and_costs_no_report_and_an_audit_writes_it_anew(cli):

@@ -20,7 +20,7 @@ def test_the_program_shows_a_lenient_judge_and_a_gate_that_is_not_met_for_it(run
     assert "raw, by the judge 0.643 0.388 to 0.837" in out
     assert "corrected, labels alone 0.500 0.268 to 0.732" in out  # 7 of 14, by Wilson
     assert "kappa .71 [" in out  # (12/14 - 1/2) / (1 - 1/2) = 5/7
-    assert "audited: kappa .71" in out
+    assert "audited on run 1: kappa .71" in out
     assert f" met: {GOAL} >= 0.6" in out
     # By hand, it is (9/14 + 5/7 - 1) / (1 + 5/7 - 1).
     assert f" met: {GOAL}.corrected >= 0.4: found 0.5 (Rogan-Gladen; assumes: the judge errs here as often as" in out

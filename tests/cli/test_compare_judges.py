@@ -33,7 +33,9 @@ def asked(mocked, monkeypatch) -> list[str]:
             goal = {"goal": "g", "end_state": "e", "reason": reason, "evidence": [2], "verdict": verdict}
             message = {"role": "assistant", "content": json.dumps({"goals": [goal]})}
         usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-        return httpx.Response(200, json={"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+        choices = [{"message": message, "finish_reason": "stop"}]
+        model = None if body["model"] == "b" else f"{body['model']}-2026-11-20"
+        return httpx.Response(200, json={"model": model, "choices": choices, "usage": usage})
 
     mocked.post("https://api.openai.com/v1/chat/completions").mock(side_effect=answer)
     return models
@@ -56,6 +58,8 @@ def test_each_judge_is_a_scorer_of_one_run_and_a_failure_is_no_disagreement(cli,
     assert kappa
     assert agreement
     assert "openai/a and openai/b: not compared: 1 (1 failed by openai/b)" in ended.out
+    assert ["openai/a answered as a-2026-11-20 (6)"] in shown
+    assert ["openai/b reports no model, so that a change behind this name would not show"] in shown
     at = shown.index(["openai/a and openai/b, 1 flipped:"])
     assert shown[at + 1 : at + 3] == [
         ["#3 s3", r"openai/a: not_achieved (0.00): a saw \x1b[31mtool_3"],
@@ -128,10 +132,10 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
     both = ("compare-judges", conversations(2), "--judge", "mild", "--judge", "strict")
     assert "goal (mild)" in cli(*both, "--dry-run").out
     assert not asked
-    ended = cli(*both, "-o", "page.html")
+    ended = cli(*both, "-o", "page.html", "-o", "found.json")
     assert ended.code == 0
     assert [one.name for one in Run.stored().scorers] == ["goal (mild)", "goal (strict)"]
-    assert "goal (strict)" in Path("page.html").read_text()
+    assert all("goal (strict)" in Path(name).read_text() for name in ("page.html", "found.json"))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +150,7 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
         (("--scorer", "tool_call_f1", *TWO), "tool_call_f1 asks no judge, so that there are none to compare"),
         (("--scorer", 'panel:scorers=["prompt:tone","prompt:step_efficiency"]', *TWO), "panel asks several scorers"),
         (("--scorer", "prompt:tone,judge=openai/c", *TWO), "tone names its judge itself (openai/c)"),
-        (("--scorer", GOAL, *TWO, "-o", "x.csv"), "its name must end in one of .json, .html"),
+        (("--scorer", GOAL, *TWO, "-o", "x.json", "-o", "x.csv"), "its name must end in one of .json, .html"),
         (
             ("--scorer", GOAL, *TWO, "--labels", "tone.csv"),
             f"tone.csv: expected labels of {GOAL}, found 'tone'; as=NAME",

@@ -35,14 +35,15 @@ pytestmark = pytest.mark.usefixtures("_a_run")
 
 
 def test_a_page_and_a_table_of_samples_are_written(cli):
-    ended = cli("label", "last", "--n", 5, "-o", "sheet.html")
+    ended = cli("label", "last", "--n", 5, "-o", "sheet.html", "-o", "sheet.csv")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines() == [
-        "sheet.html: samples to be labelled for tone: 5 of 7, drawn at random",
-        "not drawn from, for they have no score: 3 more",
+        "sheet.html, sheet.csv: samples to be labelled for tone: 5 of 7, drawn at random",
+        "not drawn from, because they have no score: 3 more",
         "then: judgekit audit 1 --labels FILE",
     ]
     assert Path("sheet.html").read_text(encoding="utf-8").count('id="sample-') == 5
+    assert len(read_labels("sheet.csv")) == 5
     ended = cli("label", 1, "-n", 4, "--by-verdict", "--scorer", "tone", "-o", "sheet.csv")
     assert "4 of 7, drawn by verdict" in ended.out
     assert [(one.value, one.drawn, one.run) for one in read_labels("sheet.csv")] == [(None, "stratified", 1)] * 4
@@ -69,14 +70,14 @@ def test_a_run_of_several_judged_scorers_must_be_told_which(cli):
         (["1", "-o", "sheet.html", "--scorer", "tune"], "no scorer of the run is called 'tune', did you mean 'tone'"),
         (["9", "-o", "sheet.html"], "holds no run 9"),
         (["1", "-o", "sheet.pdf"], "must end in one of .html, .csv"),
-        (["1", "-o", "no/sheet.html"], "there is no folder no"),
+        (["1", "-o", "sheet.csv", "-o", "no/sheet.html"], "there is no folder no"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_nothing_is_written(words, said, cli):
     ended = cli("label", *words)
     assert ended.code == 2
     assert said in ended.err
-    assert not Path("sheet.html").exists()
+    assert not [*Path().glob("sheet.*")]
 
 
 def test_a_run_that_keeps_no_text_is_refused(cli):

@@ -563,6 +563,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.server_port}/v1"
         self.seen: list[dict] = []
+        self.model: str | None = "m-1"
         self.together = threading.Barrier(1)
         """Requests that are answered together, once all of them are there."""
 
@@ -576,7 +577,7 @@ class Server(ThreadingHTTPServer):
             return 401, {"error": {"message": "Incorrect API key provided"}}
         message = {"role": "assistant", "content": json.dumps(self.answer)}
         usage = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
-        return 200, {"model": "m-1", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+        return 200, {"model": self.model, "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -1009,9 +1010,17 @@ def test_doctor_asks_each_judge_of_the_config_one_question(cli, server, free_por
     assert (ended.code, ended.err, len(server.seen)) == (1, "", 1)
     assert ended.table["default"][:6] == ["openai/test", "none", "yes", "yes", "json_schema", "no"]
     assert ended.table["default"][6:8] == ["1000 in, 100 out", "unknown"]
+    assert "default: answered as m-1\n" in ended.out
     assert ended.table["nobody"] == ["openai/b", "none", "no", "no"]
     assert f"nobody: OverloadError: openai/b at http://127.0.0.1:{free_port}/v1: " in ended.out
     assert list(cli("doctor", "--config", config, "--judge", "default").table) == ["default"]
+
+
+def test_doctor_says_that_a_server_reports_no_model(cli, server):
+    server.answer, server.model = {"reason": "It is.", "verdict": "true"}, None
+    ended = cli("doctor", "--config", judged(server))
+    assert ended.code == 0
+    assert "default: reports no model, so that a change behind this name would not show\n" in ended.out
 
 
 def test_doctor_names_the_key_that_is_missing(cli):

@@ -31,15 +31,15 @@ def f1_of(simulation: dict, task: dict) -> float | None:
     return 2 * (expected & made).total() / (expected.total() + made.total())
 
 
-def by_t(values: list[float]) -> tuple[float, float]:
+def by_modified_wilson(values: list[float]) -> tuple[float, float]:
+    """By Wilson's method, of as many 0s and 1s as have the variance of the values, after a 0 and a 1 were added."""
     n, mean = len(values), sum(values) / len(values)
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1) / n)
-    half = t.ppf(0.975, n - 1) * spread
-    return max(0.0, mean - half), min(1.0, mean + half)
+    squares = sum((value - mean) ** 2 for value in [*values, 0, 1])
+    effective = n * (n * mean * (1 - mean) + mean**2 + (1 - mean) ** 2) / squares
+    return by_wilson(effective * mean, effective, t.ppf(0.975, n - 1))
 
 
-def by_wilson(successes: int, n: int) -> tuple[float, float]:
-    z = norm.ppf(0.975)
+def by_wilson(successes: float, n: float, z: float = norm.ppf(0.975)) -> tuple[float, float]:
     centre, half = successes + z * z / 2, z * math.sqrt(successes * (n - successes) / n + z * z / 4)
     return (centre - half) / (n + z * z), (centre + half) / (n + z * z)
 
@@ -61,7 +61,7 @@ def test_the_summary_of_a_file_of_tau2_is_what_counting_by_hand_gives(cli, share
     f1, within = Run.stored().summary
     assert dict(f1.counts) == {k: n for k, n in (("scored", len(scored)), ("skipped", by_hand.count(None))) if n}
     assert f1.value == pytest.approx(sum(scored) / len(scored), abs=1e-12)
-    assert f1.interval[:2] == pytest.approx(by_t(scored), abs=1e-9)
+    assert f1.interval[:2] == pytest.approx(by_modified_wilson(scored), abs=1e-9)
     assert within.value == pytest.approx(sum(few) / len(few), abs=1e-12)
     assert within.interval[:2] == pytest.approx(by_wilson(sum(few), len(few)), abs=1e-9)
     rows = [json.loads(line) for line in Path("rows.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]

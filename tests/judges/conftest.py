@@ -81,6 +81,7 @@ class Server:
             "id": "chatcmpl-1",
             "object": "chat.completion",
             "model": "judge-1-2026-11-20",
+            "system_fingerprint": "fp_1",
             "choices": [
                 {
                     "index": 0,

@@ -33,9 +33,15 @@ from judgekit.score import JudgeCall, ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithReference
 from judgekit.traces.message import Usage
 
-REPLY = Reply(text="fine", model="m", usage=Usage(input_tokens=3), cost_usd=0.1)
+REPLY = Reply(text="fine", model="m", system_fingerprint="fp", usage=Usage(input_tokens=3), cost_usd=0.1)
 REMEMBERED = JudgeCall(
-    judge="openai/judge-1", prompt="goodness@12345678", cached=True, usage=Usage(input_tokens=3), cost_usd=0.0
+    judge="openai/judge-1",
+    prompt="goodness@12345678",
+    model="m",
+    system_fingerprint="fp",
+    cached=True,
+    usage=Usage(input_tokens=3),
+    cost_usd=0.0,
 )
 
 

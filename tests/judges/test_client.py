@@ -158,10 +158,17 @@ def test_tokens_are_reckoned_at_four_bytes_each(question):
 
 def test_a_reply_keeps_what_the_provider_did_not_say_apart_from_zero():
     reply = Reply(text="x")
-    nothing = dict.fromkeys(("model", "usage", "cost_usd", "logprobs"))
+    nothing = dict.fromkeys(("model", "system_fingerprint", "usage", "cost_usd", "logprobs"))
     assert json.loads(reply.model_dump_json()) == {"text": "x", "ending": "stop", **nothing}
     with pytest.raises(ValidationError, match="frozen"):
         reply.text = "y"
+
+
+@given(st.text(max_size=700))
+def test_the_names_that_a_provider_reports_are_cut_once_and_an_empty_one_is_none(said):
+    reply = Reply(text="x", model=said, system_fingerprint=said)
+    assert reply.model == reply.system_fingerprint == (said[:300] or None)
+    assert Reply.model_validate_json(reply.model_dump_json()) == reply
 
 
 def test_whoever_completes_and_closes_is_a_client(stub):

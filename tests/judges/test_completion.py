@@ -46,6 +46,12 @@ def read(body, price=None):
         pytest.param(completion(), Reply(text="x"), id="the least"),
         pytest.param(completion(model="m", id=3, object=None), Reply(text="x", model="m"), id="model"),
         pytest.param(completion(model=["m"]), Reply(text="x"), id="a model that cannot be read"),
+        pytest.param(
+            completion(model="m", system_fingerprint="fp"),
+            Reply(text="x", model="m", system_fingerprint="fp"),
+            id="fingerprint",
+        ),
+        pytest.param(completion(model="", system_fingerprint=3), Reply(text="x"), id="names that are none"),
         pytest.param(completion(error=None), Reply(text="x"), id="error null"),
         pytest.param(completion({"content": None}), Reply(text=""), id="content null"),
         pytest.param(completion({"role": "assistant"}), Reply(text=""), id="no content"),

@@ -39,6 +39,7 @@ def test_a_judge_that_can_all_is_said_to(server):
         True,
     )
     assert isinstance(found.usage, Usage)
+    assert (found.model, found.system_fingerprint) == ("judge-1-2026-11-20", "fp_1")
     assert found.cost_usd == pytest.approx((1000 * 1 + 50 * 10) / 1e6)
     assert 0 < found.seconds < 10
     (request,) = server.requests

@@ -89,6 +89,8 @@ def call(**changes):
 
 
 PAID = {
+    "model": "judge-1-2026-11-20",
+    "system_fingerprint": "fp_1",
     "usage": Usage(input_tokens=1000, output_tokens=50, cached_tokens=400, reasoning_tokens=30),
     "cost_usd": (1000 * 2 + 50 * 8) / 1e6,
 }
@@ -305,7 +307,9 @@ def test_another_judge_that_would_ask_the_same_is_answered_from_the_cache_at_no_
     asked(judge_of(client, cached))
     judgment = asked(judge_of(client, cached, budget=Limits(requests=0), **settings))
     assert judgment.answer == Opinion(**YES)
-    assert tuple(without_time(judgment.calls)) == (JudgeCall(judge="any/m", prompt=VERSION, cached=True, cost_usd=0.0),)
+    assert tuple(without_time(judgment.calls)) == (
+        JudgeCall(judge="any/m", prompt=VERSION, model="script", cached=True, cost_usd=0.0),
+    )
     assert len(client.requests) == 1
 
 
@@ -435,7 +439,7 @@ def test_many_scorers_that_ask_the_same_at_once_send_one_request(server, local, 
     assert without_time(first.calls) == [call(prompt=GOAL_VERSION, **PAID)]
     for score in others:
         assert tuple(without_time(score.calls)) == (
-            call(prompt=GOAL_VERSION, cached=True, usage=PAID["usage"], cost_usd=0.0),
+            call(prompt=GOAL_VERSION, **PAID | {"cached": True, "cost_usd": 0.0}),
         )
         assert score.value == 1.0
 

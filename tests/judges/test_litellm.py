@@ -134,9 +134,17 @@ def test_a_good_reply_comes_with_its_model_usage_and_cost(server, complete):
     assert complete(server.url, price=PRICE) == Reply(
         text='{"good": true}',
         model="judge-1-2026-11-20",
+        system_fingerprint="fp_1",
         usage=Usage(input_tokens=1000, output_tokens=50, cached_tokens=400, reasoning_tokens=30),
         cost_usd=(600 * 2 + 400 * 0.5 + 50 * 8) / 1e6,
     )
+
+
+@needs_litellm
+def test_a_model_that_the_server_does_not_report_is_not_made_up(server, complete):
+    server.script = [server.says("x", model=None, system_fingerprint=None)]
+    reply = complete(server.url)
+    assert (reply.model, reply.system_fingerprint) == (None, None)
 
 
 @needs_litellm

@@ -96,7 +96,11 @@ def test_the_schema_has_a_name_that_the_api_takes(server, complete, name, sent):
 def test_a_good_reply_comes_with_its_model_usage_and_cost(server, complete):
     server.script = [server.says('{"good": true}')]
     assert complete(server.url, price=Price(input=2, output=8, cached=0.5)) == Reply(
-        text='{"good": true}', model="judge-1-2026-11-20", usage=USAGE, cost_usd=(600 * 2 + 400 * 0.5 + 50 * 8) / 1e6
+        text='{"good": true}',
+        model="judge-1-2026-11-20",
+        system_fingerprint="fp_1",
+        usage=USAGE,
+        cost_usd=(600 * 2 + 400 * 0.5 + 50 * 8) / 1e6,
     )
 
 

@@ -156,7 +156,8 @@ def test_its_client_can_stand_in_a_judge_of_any_settings(said, tmp_path):
 
 
 def test_the_client_replies_without_usage_or_cost(question):
-    assert asyncio.run(ScriptedClient([{"é": 1}]).complete(question())) == Reply(text='{"\\u00e9": 1}')
+    reply = asyncio.run(ScriptedClient([{"é": 1}]).complete(question()))
+    assert reply == Reply(text='{"\\u00e9": 1}', model="script")
 
 
 JUDGE_ERRORS = [

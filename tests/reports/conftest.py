@@ -9,7 +9,8 @@ from judgekit import AIMessage, HumanMessage, PromptScorer, Run, Sample, Score, 
 from judgekit.audits.audit import audit
 from judgekit.audits.findings import Audit, Disagreement, Guarantee, Noise, Opinion, People, ScorerAudit
 from judgekit.audits.labels import HumanLabel
-from judgekit.runs.receipts import Correction, Counts, Figure, Population, Receipt, keep
+from judgekit.runs.population import Population
+from judgekit.runs.receipts import Correction, Counts, Figure, Receipt, keep
 from judgekit.score import JudgeCall
 from judgekit.scoring import FunctionScorer, scorer
 
@@ -39,7 +40,7 @@ def judged(run_of, tmp_path) -> Callable[[str], Run]:
     receipt that names its agreement so, ``b`` and ``c``."""
 
     def made(agreement: str) -> Run:
-        calls = [JudgeCall(judge="j", prompt="p", cost_usd=0.0)]
+        calls = [JudgeCall(judge="j", prompt="p", model="j-1", cost_usd=0.0)]
         scores = [Score.scored(name, 1, calls=calls if name != "c" else ()) for name in "abc"]
         found = run_of(*([one] for one in scores), store=tmp_path / "runs.sqlite")
         scorers = [one.model_copy(update={"judged": one.name != "c", "signature": "0" * 16}) for one in found.scorers]
@@ -49,6 +50,7 @@ def judged(run_of, tmp_path) -> Callable[[str], Run]:
             scorer="a",
             fingerprint="0" * 16,
             identity=None,
+            models={"j": ["j-1"]},
             run=found.number,
             began=found.started_at,
             n=120,

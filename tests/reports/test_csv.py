@@ -11,7 +11,10 @@ from judgekit.reports.csv import csv_lines
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score
 
-CALLS = [JudgeCall(judge="j", prompt="p", cost_usd=0.5), JudgeCall(judge="j", prompt="p", cached=True)]
+CALLS = [
+    JudgeCall(judge="j", prompt="p", model="=m-1", system_fingerprint="fp_1", cost_usd=0.5),
+    JudgeCall(judge="j", prompt="p", model="m-2", system_fingerprint="fp_1", cached=True),
+]
 
 
 def cells(*rows: Row) -> list[dict[str, str]]:
@@ -43,6 +46,8 @@ def test_a_score_is_a_line_with_what_is_known_of_it():
             "reason": "why\nnot",
             "error": "",
             "warnings": "one; two",
+            "judge_models": "'=m-1; m-2",
+            "system_fingerprints": "fp_1",
             "requests": "1",
             "cached": "1",
             "tokens": "",  # nobody said how many were paid for

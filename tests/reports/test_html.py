@@ -29,6 +29,7 @@ from judgekit.reports import html, listing, sheet
 from judgekit.reports.detail import detail
 from judgekit.reports.document import PAGE, script_of
 from judgekit.reports.html import html_report
+from judgekit.score import JudgeCall
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart
 from judgekit.traces.trace import Label
 
@@ -254,6 +255,18 @@ def test_a_sample_carries_its_conversation_and_how_its_scores_came_about(tmp_pat
     assert found["about"]["reference_tool_calls"][0]["name"] == "see"
 
 
+def test_a_call_carries_the_model_and_the_fingerprint_that_were_reported():
+    call = JudgeCall(judge="openai/m", prompt="p", model="m-2026-11-20", system_fingerprint="fp")
+
+    @scorer
+    def judged(sample: Sample) -> Score:
+        return Score.scored("judged", 1, calls=[call])
+
+    [found] = report([sample("a")], [judged]).samples()
+    [shown] = found["scores"][0]["calls"]
+    assert (shown["model"], shown["fingerprint"]) == ("m-2026-11-20", "fp")
+
+
 def test_numbers_that_javascript_has_not_are_texts():
     @scorer
     def odd(sample: Sample) -> Score:
@@ -287,7 +300,7 @@ def test_the_overview_counts_all_and_says_how_sure_a_mean_is(tmp_path):
     assert line["counts"] == {"scored": 2, "skipped": 1, "failed": 1, "abstained": 0}
     assert line["histogram"] == [0, 0, 1, 0, 0, 0, 0, 0, 0, 1]
     assert line["low"] <= 0.6 <= line["high"]
-    assert "t" in line["method"]
+    assert line["method"] == "modified Wilson"
 
 
 def test_domains_and_labels_are_told_apart():

@@ -288,6 +288,7 @@ def test_a_sample_shows_its_conversation_its_scores_and_what_judges_were_asked(d
         chosen.locator(".cites .jump").last.click()
         assert page.evaluate("document.activeElement.id") == f"b-message-{linked[-1]}"
         chosen.get_by_text("request to judges").click()
+        expect(chosen.locator(".asked .lead").first).to_contain_text("answered as handwritten")
         chosen.get_by_text("the prompt as it was sent").click()
         chosen.get_by_text("the reply as it came").click()
         expect(chosen.locator(".asked pre").nth(1)).to_contain_text("calls find_free_slots")
@@ -578,7 +579,7 @@ def hostile(tmp_path_factory) -> Path:
 
     @scorer(name=f"evil {evil}")
     def unkind(sample: Sample) -> Score:
-        calls = JudgeCall(judge=evil, prompt=evil, error=evil)
+        calls = JudgeCall(judge=evil, prompt=evil, model=evil, system_fingerprint=evil, error=evil)
         call = {"name": evil, "message": 1, "args": {evil: evil}, "expected": 0, "made": 0}
         details = {
             evil: {evil: [evil, {evil: evil}]},

@@ -14,7 +14,7 @@ pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
 
 def test_columns_have_types_and_what_is_missing_is_null(run_of, monkeypatch):
     monkeypatch.setattr(parquet, "_AT_ONCE", 2)
-    call = JudgeCall(judge="j", prompt="p", cost_usd=0.5)
+    call = JudgeCall(judge="j", prompt="p", model="m-1", system_fingerprint="fp", cost_usd=0.5)
     scores = [
         Score.scored("f1", 0.25, label="bad", reason="é\0\n", calls=[call]),
         Score.skipped("f1", "x"),
@@ -33,11 +33,12 @@ def test_columns_have_types_and_what_is_missing_is_null(run_of, monkeypatch):
         **dict.fromkeys(("index", "requests", "cached", "tokens"), "int64"),
         **dict.fromkeys(("value", "confidence", "cost_usd"), "double"),
         **dict.fromkeys(("sample_id", "trace_id", "group", "domain", "scorer", "status"), "string"),
-        **dict.fromkeys(("label", "reason", "error", "warnings"), "string"),
+        **dict.fromkeys(("label", "reason", "error", "warnings", "judge_models", "system_fingerprints"), "string"),
         "labels.right": "bool",
     }
     first, second, third = table.to_pylist()
     assert (first["value"], first["cost_usd"], first["reason"], first["labels.right"]) == (0.25, 0.5, "é\0\n", False)
+    assert (first["judge_models"], first["system_fingerprints"], second["judge_models"]) == ("m-1", "fp", None)
     assert (second["value"], second["status"], second["labels.right"], second["domain"]) == (
         None,
         "skipped",
@@ -52,4 +53,4 @@ def test_a_run_without_scores_is_a_table_without_lines(run_of):
     run.store._db.execute("DELETE FROM scores")
     file = io.BytesIO()
     parquet.write_parquet(run, file)
-    assert pq.read_table(file).shape == (0, 17)
+    assert pq.read_table(file).shape == (0, 19)

@@ -165,7 +165,7 @@ def test_the_table_has_a_line_a_scorer_with_its_mean_and_its_counts():
     ]
     assert table(shown(rows)) == [
         ["scorer", "mean", "95 % interval", "n", "skipped", "failed"],
-        ["tool_call_f1", "0.667", "0.000 to 1.000", "2 of 4", "1", "1"],
+        ["tool_call_f1", "0.667", "0.007 to 0.998", "2 of 4", "1", "1"],
         ["nothing_scored", "-", "-", "0 of 1", "1", "0"],
     ]
 
@@ -235,9 +235,9 @@ def test_how_intervals_were_found_is_said_where_it_is_not_as_usual():
         row(index, Score.scored("s", index % 3 / 2)).model_copy(update={"group": str(index // 4)})
         for index in range(20)
     ]
-    assert "95 % interval by cluster-robust t, 5 groups" in shown(trials).splitlines()
+    assert "95 % interval by modified Wilson, 5 groups" in shown(trials).splitlines()
     usual = [row(index, Score.scored("t", index % 2)) for index in range(4)]
-    assert "s: 95 % interval by cluster-robust t, 5 groups" in shown([*trials, *usual]).splitlines()
+    assert "s: 95 % interval by modified Wilson, 5 groups" in shown([*trials, *usual]).splitlines()
     assert "interval by" not in shown(usual)
 
 

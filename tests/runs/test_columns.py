@@ -74,6 +74,22 @@ def test_what_is_not_known_of_a_cost_is_no_number(calls, spent):
     assert tuple(cell(name, one) for name in ("requests", "cached", "tokens", "cost_usd")) == spent
 
 
+@pytest.mark.parametrize(
+    ("reported", "models"),
+    [
+        ([], None),
+        ([(None, None)], None),
+        ([("m-1", None), (None, None), ("m-2", None), ("m-1", None)], "m-1; m-2"),
+        ([("m-1", "ReplyError"), ("m-2", None)], "m-2"),
+    ],
+)
+def test_models_are_those_that_were_reported_with_answers_each_once(reported, models):
+    calls = [JudgeCall(judge="j", prompt="p", model=model, error=error) for model, error in reported]
+    named = [call.model_copy(update={"system_fingerprint": call.model}) for call in calls]
+    one = row(score=Score.scored("f1", 1, calls=named))
+    assert (cell("judge_models", one), cell("system_fingerprints", one)) == (models, models)
+
+
 ROWS = [
     row(0, Score.scored("f1", 0.25, label="bad", calls=[PAID]), reward=1, right=True),
     row(1, Score.skipped("f1", "no reference"), reward=0.5),
@@ -118,7 +134,7 @@ def test_polars_has_a_line_a_row_with_types_and_nulls():
 def test_no_rows_are_a_table_with_the_same_columns(made, library):
     pytest.importorskip(library, reason=f"needs the extra {library}")
     frame = made([])
-    assert frame.shape == (0, 17)
+    assert frame.shape == (0, 19)
     assert list(frame.columns) == [column.name for column in columns_of([])]
 
 

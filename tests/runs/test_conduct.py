@@ -8,6 +8,7 @@ import pytest
 from judgekit.runs.conduct import Conduct, Efforts, Figure
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.reading import read
+from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace, TraceWarning
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -15,7 +16,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 def efforts(*traces: Trace) -> Efforts:
     found = Efforts()
-    for conduct in filter(None, map(Conduct.of, traces)):
+    for conduct in filter(None, (Conduct.of(Sample(id="s", trace=trace)) for trace in traces)):
         found.add(conduct)
     return found
 

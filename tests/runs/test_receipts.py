@@ -1,11 +1,13 @@
 """Receipts of audits."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from judgekit.errors import StoreError
-from judgekit.runs.receipts import Correction, Figure, Population, Receipt, keep, load
+from judgekit.runs.population import Population
+from judgekit.runs.receipts import Audited, Correction, Figure, Judged, Receipt, keep, load
 from judgekit.runs.rows import ScorerRecord
 from judgekit.stats.intervals import wilson
 
@@ -34,20 +36,23 @@ def receipt(**fields):
     return Receipt(**{**known, **fields})
 
 
-def scorer(name="tone", signature=HERE, model="m-1"):
-    return ScorerRecord(name=name, signature=signature, identity={"judge": {"model": model}}, judged=True)
+def scorer(name="tone", signature=HERE, model="m-1", **fields):
+    """A judged scorer of run 1, which read no files."""
+    record = ScorerRecord(name=name, signature=signature, identity={"judge": {"model": model}}, judged=True)
+    known = {"run": 1, "began": AT, "recordings": None, "models": {}, "system_fingerprints": {}}
+    return Judged(record, **{**known, "population": lambda: Population(samples=1), **fields})
 
 
 def test_a_mean_has_its_interval_and_that_of_nothing_is_undefined():
     assert Figure.mean([1, 0, 1, 1]) == Figure.of(0.75, wilson(3, 4))
-    assert Figure.mean([1, 0, 1, 1], ["a", "a", "b", "b"]).method == "cluster-robust t, 2 groups"
+    assert Figure.mean([1, 0, 1, 1], ["a", "a", "b", "b"]).method == "modified Wilson, 2 groups"
     assert Figure.mean([]) == Figure(value=None)
 
 
 def test_a_receipt_is_kept_under_the_judges_fingerprint_and_found_again(tmp_path):
     kept = receipt(scorer="is it/right?")
     path = keep(kept, tmp_path / "receipts")
-    assert path.name == f"is_it_right_-{HERE}.json"
+    assert path.name == f"is_it_right_-{HERE}-{kept.key}.json"
     found = load(scorer("is it/right?"), tmp_path / "receipts")
     assert found.receipt == kept
     assert str(found) == "audited: kappa .71 [.58, .82], n=120"
@@ -67,7 +72,7 @@ def test_a_receipt_is_kept_under_the_judges_fingerprint_and_found_again(tmp_path
     ],
 )
 def test_what_it_comes_to_is_told_in_a_few_words(agreement, told):
-    assert receipt(agreement=agreement).told == told
+    assert str(Audited(receipt(agreement=agreement))) == told
 
 
 def test_a_changed_judge_voids_the_last_receipt_and_it_is_said_by_what(tmp_path):
@@ -81,30 +86,31 @@ def test_a_changed_judge_voids_the_last_receipt_and_it_is_said_by_what(tmp_path)
 
 
 def test_a_scorer_that_cannot_be_told_from_another_is_not_audited(tmp_path):
-    unknown = ScorerRecord(name="tone", signature=None, identity="f needs a version", judged=True)
-    assert (
-        str(load(unknown, tmp_path)) == "not audited (tone cannot be told from another of its name: f needs a version)"
-    )
+    record = ScorerRecord(name="tone", signature=None, identity="f needs a version", judged=True)
+    unknown = replace(scorer(), scorer=record)
+    told = "not audited (tone cannot be told from another of its name: f needs a version)"
+    assert str(load(unknown, tmp_path)) == told
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("{", "no receipt that can be read: "),
-        ('{"schema_version": 2}', "a receipt of a newer judgekit: update judgekit, or move it away"),
+        ('{"schema_version": 3}', "a receipt of a newer judgekit: update judgekit, or move it away"),
+        ('{"schema_version": 1}', "a receipt of an older judgekit; move it away"),
         ('{"schema_version": []}', "no receipt that can be read: "),
         (
             receipt(scorer="f1").model_dump_json(),
-            f"its name says another judge than it is of, 'f1' with the fingerprint {HERE}",
+            f"its name says another judge or run than it is of, 'f1' with the fingerprint {HERE}",
         ),
         (
             receipt(fingerprint=OTHER).model_dump_json(),
-            f"another judge than it is of, 'tone' with the fingerprint {OTHER}",
+            f"another judge or run than it is of, 'tone' with the fingerprint {OTHER}",
         ),
     ],
 )
 def test_a_broken_or_foreign_receipt_is_none_and_is_named(text, said, tmp_path):
-    path = tmp_path / f"tone-{HERE}.json"
+    path = tmp_path / f"tone-{HERE}-01234567.json"
     path.write_text(text)
     for judge in (scorer(), scorer(signature="0" * 16)):
         found = load(judge, tmp_path)
@@ -126,5 +132,43 @@ def test_a_receipt_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
 
 
 def test_a_receipt_that_cannot_be_opened_is_named(tmp_path):
-    (tmp_path / f"tone-{HERE}.json").mkdir()
-    assert f"tone-{HERE}.json: the receipt cannot be read" in load(scorer(), tmp_path).void
+    (tmp_path / f"tone-{HERE}-01234567.json").mkdir()
+    assert f"tone-{HERE}-01234567.json: the receipt cannot be read" in load(scorer(), tmp_path).void
+
+
+MODEL = {"openai/a": ["a-2025-04"]}
+
+
+def test_another_reported_model_voids_a_receipt(tmp_path):
+    keep(receipt(models=MODEL), tmp_path)
+    same = load(scorer(models={"openai/a": {"a-2025-04": 7}}), tmp_path)
+    assert str(same) == "audited: kappa .71 [.58, .82], n=120"
+    other = load(scorer(models={"openai/a": {"a-2025-04": 7, "a-2025-07": 1}}), tmp_path)
+    assert other.receipt is None
+    assert (
+        str(other)
+        == "not audited (the receipt of run 1 is void: openai/a answered as 'a-2025-04', and now as 'a-2025-07')"
+    )
+    fallback = load(scorer(models={"openai/a": {"a-2025-04": 7}, "local": {"b": 1}}), tmp_path)
+    assert "local answered here, and not in the audit" in fallback.void
+
+
+def test_a_new_system_fingerprint_and_a_model_that_is_not_reported_are_said_beside_the_audit(tmp_path):
+    keep(receipt(models=MODEL, system_fingerprints={"openai/a": ["fp_1"]}), tmp_path)
+    judged = scorer(models={"openai/a": {"a-2025-04": 7}}, system_fingerprints={"openai/a": {"fp_2": 7}})
+    assert load(judged, tmp_path).notes == ("openai/a had the system fingerprint 'fp_1', and now has 'fp_2'",)
+    silent = load(scorer(models={"openai/a": {None: 7}}), tmp_path)
+    assert str(silent) == "audited: kappa .71 [.58, .82], n=120; model not reported"
+
+
+def test_of_several_receipts_that_of_the_same_recordings_is_taken_then_one_of_samples_like_these(tmp_path):
+    agents = [Population(samples=50, agents={f"agent-{number}": 50}) for number in range(3)]
+    for number, n in ((0, 120), (1, 60), (2, 90)):
+        keep(receipt(run=number + 1, recordings=f"sha256:{number}", n=n, population=agents[number]), tmp_path)
+    here = scorer(run=9, recordings="sha256:1", population=lambda: agents[2])
+    assert (load(here, tmp_path).receipt.n, load(here, tmp_path).where) == (60, "")
+    like = scorer(run=9, recordings="sha256:9", population=lambda: agents[2])
+    assert (load(like, tmp_path).receipt.n, load(like, tmp_path).where) == (90, " on run 3")
+    unlike = scorer(run=9, recordings="sha256:9", population=lambda: Population(samples=50, agents={"new": 50}))
+    assert load(unlike, tmp_path).receipt.n == 120
+    assert "another agent: 'new' here, 'agent-0' there" in str(load(unlike, tmp_path))

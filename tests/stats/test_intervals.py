@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.proportion import proportion_confint
 
 from judgekit.stats.intervals import bootstrap, mean_interval, t_interval, wilson
 from judgekit.stats.units import Units
@@ -73,12 +74,10 @@ def test_clustered_is_that_of_statsmodels(count, more, seed, scale, shift):
         ([0, 1, 1], None, "Wilson"),
         ([True, True], ["a", "b"], "Wilson"),
         ([1], None, "Wilson"),
-        ([0, 1, 0.5], [None, "a", "b"], "t"),
-        ([0.5, 0.5], None, "Wilson, all values alike"),
-        ([0, 1, 1], list("aab"), "cluster-robust t, 2 groups"),
-        ([0.2, 0.4, 0.1], list("aab"), "cluster-robust t, 2 groups"),
-        ([1, 1, 1], list("aab"), "Wilson, all 2 groups alike"),
-        ([0, 1, 1, 0], list("aabb"), "Wilson, all 2 groups alike"),
+        ([0, 1, 0.5], [None, "a", "b"], "modified Wilson"),
+        ([0.5, 0.5], None, "modified Wilson"),
+        ([0, 1, 1], list("aab"), "modified Wilson, 2 groups"),
+        ([1, 1, 1], list("aab"), "modified Wilson, 2 groups"),
     ],
 )
 def test_the_interval_of_a_mean_says_how_it_was_found(values, groups, method):
@@ -92,12 +91,41 @@ def test_where_nothing_can_be_said_there_is_no_interval(values, groups):
     assert t_interval(Units.of(values[:1])) is None
 
 
+@settings(max_examples=50)
+@given(st.lists(st.tuples(EIGHTHS, st.sampled_from("abcdef")), min_size=2), st.sampled_from([0.8, 0.95]))
+def test_a_modified_wilson_interval_is_that_of_the_effective_number_of_values(pairs, level):
+    values, groups = [value for value, _ in pairs], [group for _, group in pairs]
+    mean, count = np.mean(values), len(set(groups))
+    found = mean_interval(values, groups, level=level)
+    assume(found is not None and found.method.startswith("modified"))
+    sums = [sum(value - mean for value, other in pairs if other == group) for group in set(groups)]
+    units = (
+        [count * one / len(values) for one in sums] if found.method != "modified Wilson" else np.array(values) - mean
+    )
+    two = mean**2 + (1 - mean) ** 2  # of one unit that is 0 and one that is 1
+    variance = (np.sum(np.square(units)) + two) / len(units)
+    of_binary = (len(units) * mean * (1 - mean) + two) / len(units)
+    effective = len(units) * of_binary / variance
+    alpha = 2 * scipy.stats.norm.sf(scipy.stats.t.isf((1 - level) / 2, len(units) - 1))
+    theirs = proportion_confint(mean * effective, effective, alpha, "wilson")
+    assert found[:2] == pytest.approx(theirs, abs=1e-7)
+
+
+def test_of_ever_more_groups_of_which_each_is_one_value_the_modified_interval_is_that_of_wilson():
+    ones, n = 900, 1_000
+    values = [1] * ones + [0] * (n - ones)
+    doubled = mean_interval(values * 2, [*range(n)] * 2)  # a second trial of each that ends as the first did
+    assert doubled.method == "modified Wilson, 1,000 groups"
+    assert doubled[:2] == pytest.approx(wilson(ones, n)[:2], abs=1e-4)
+
+
 def test_units_that_do_not_differ_leave_room_for_those_that_were_not_drawn():
-    share = 0.4345  # at most, of all units, where none of 5 differs: z**2 / (5 + z**2) with z = 1.96
-    assert mean_interval([0.25] * 5)[:2] == pytest.approx((0.25 - share * 0.25, 0.25 + share * 0.75), abs=1e-4)
     assert t_interval(Units.of([0.25] * 5)) is None
-    assert mean_interval([1] * 10, [*range(5)] * 2)[:2] == bounds(wilson(5, 5))
-    assert mean_interval([0, 1] * 5, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4])[:2] == pytest.approx((0.283, 0.717), abs=1e-3)
+    for values, groups in (([0.5] * 50, None), ([0, 1] * 50, np.repeat(np.arange(50), 2))):
+        # 50 * (50 * 1/4 + 1/2) / (1/2) = 1,300 effective values, and t = 2.01 of 49 degrees of freedom
+        assert mean_interval(values, groups)[:2] == pytest.approx((0.5 - 0.0278, 0.5 + 0.0278), abs=1e-4)
+    four = scipy.stats.t.isf(0.025, 4) ** 2
+    assert mean_interval([1] * 10, [*range(5)] * 2)[:2] == pytest.approx((5 / (5 + four), 1))
 
 
 @given(GROUPED, st.randoms())
@@ -122,19 +150,38 @@ def test_a_value_that_is_no_score_is_refused():
         mean_interval([0.5, 1.5])
 
 
-def test_with_trials_of_tasks_only_the_clustered_interval_covers_the_mean_as_often_as_it_says():
-    random = np.random.default_rng(20)
-    runs, tasks, trials = 500, 40, 5
-    hard = random.beta(1, 1, (runs, tasks, 1))  # the variance between tasks is 1/3 of the whole
-    passed = (random.random((runs, tasks, trials)) < hard).astype(float).reshape(runs, -1)
+def missed(draws, groups, truth):
+    """How often the lower bounds are too high, and the upper ones too low."""
+    found = np.array([mean_interval(values, groups)[:2] for values in draws])
+    return np.mean(found[:, 0] > truth), np.mean(found[:, 1] < truth)
+
+
+@pytest.mark.parametrize(
+    ("share", "icc", "tasks", "trials"),
+    [(0.5, 1 / 3, 40, 5), (0.9, 0.4, 10, 8), (0.95, 0.3, 20, 5), (0.98, 0.4, 50, 8)],
+)
+def test_with_trials_of_tasks_either_bound_holds_if_they_are_grouped(share, icc, tasks, trials):
+    random, runs = np.random.default_rng(20), 600
+    solved = random.beta(share * (1 / icc - 1), (1 - share) * (1 / icc - 1), (runs, tasks, 1))
+    passed = (random.random((runs, tasks, trials)) < solved).astype(float).reshape(runs, -1)
     groups = np.repeat(np.arange(tasks), trials)
+    low, high = missed(passed, groups, share)
+    assert max(low, high) < 0.04 + 0.024  # three standard errors
+    assert low + high < 0.07 + 0.031
+    assert sum(missed(passed, None, share)) > 0.1
+    assert missed(1 - passed, groups, 1 - share) == (high, low)
 
-    def coverage(groups):
-        found = [mean_interval(values, groups) for values in passed]
-        return np.mean([one.low <= 0.5 <= one.high for one in found])
 
-    assert coverage(groups) == pytest.approx(0.95, abs=0.03)  # three standard errors of 500 runs
-    assert coverage(None) < 0.85
+@pytest.mark.parametrize(
+    ("scores", "n"),
+    [([0.02, 0.01, 0.01, 0.02, 0.94], 50), ([0.01, 0.01, 0.01, 0.02, 0.95], 100), ([0.03, 0.02, 0.05, 0.8, 0.1], 50)],
+)
+def test_on_a_scale_of_5_points_where_nearly_all_are_alike_either_bound_holds(scores, n):
+    points = np.arange(5) / 4
+    draws = np.random.default_rng(21).choice(points, (600, n), p=scores)
+    low, high = missed(draws, None, points @ scores)
+    assert max(low, high) < 0.04 + 0.024
+    assert low + high < 0.07 + 0.031
 
 
 def test_bootstrap_is_that_of_scipy():

@@ -14,50 +14,58 @@ from hypothesis import strategies as st
 from judgekit.stats.selection import least_confidence
 
 ALPHA, DELTA = 0.1, 0.1
-OF_6_PERCENT = next(n for n in range(50, 999) if scipy.stats.binom.cdf(int(0.06 * n), n, 0.1) <= 0.05)
+RATES = np.arange(10) / 10
+"""The error rates that are bet on, as shares of alpha."""
 
 
-def naive(confidence, wrong):
-    """The least confidence at which few enough of the labelled verdicts are wrong: no promise at all."""
+def by_binomial_tests(confidence, wrong, everyone, *, alpha, delta):
+    """What may be looked at once: from half of the labels down, the last threshold that a binomial test shows to hold."""
     order = np.argsort(-confidence)
-    few = wrong[order].cumsum() <= ALPHA * np.arange(1, len(wrong) + 1)
-    return confidence[order][few.nonzero()[0][-1]] if few.any() else None
+    sure, lost, kept = confidence[order], wrong[order].cumsum(), np.arange(1, len(wrong) + 1)
+    at = max(np.searchsorted(-sure, -np.median(sure), side="right"), 29) - 1
+    shown = scipy.stats.binom.cdf(lost[at:], kept[at:], alpha) <= delta
+    return sure[at + np.append(shown, False).argmin() - 1] if len(shown) and shown[0] else None
+
+
+def granted(find, confidence, wrong, looks, alpha=ALPHA):
+    """The first threshold that is found while labels are added; ``None`` if none is."""
+    values = (find(confidence[:n], wrong[:n], confidence, alpha=alpha, delta=DELTA) for n in looks)
+    values = (getattr(value, "value", value) for value in values)
+    return next((value for value in values if value is not None), None)
 
 
 @pytest.mark.parametrize(
-    ("n", "rate", "votes"),
+    ("rate", "levels", "people"),
     [
-        (60, lambda sure: 0.4 * (1 - sure), None),
-        (250, lambda sure: 0.4 * (1 - sure), None),
-        (250, lambda sure: 0.02 + 0.3 * (sure < 0.6), None),
-        (60, lambda sure: np.full_like(sure, 0.101), None),  # every threshold is wrong, and only just
-        (250, lambda sure: 0.4 * (1 - sure), 5),
+        (lambda sure: np.full_like(sure, 0.101), 1, 1),  # every threshold is wrong, and only just
+        (lambda sure: np.full_like(sure, 0.101), 5, 3),
+        (lambda sure: 0.4 * (1 - sure), None, 1),
     ],
 )
-def test_the_promise_is_broken_no_more_often_than_delta_in_1000_samples_of_labels(n, rate, votes):
+def test_while_labels_are_added_until_it_is_granted_the_promise_is_broken_no_more_often_than_delta(
+    rate, levels, people
+):
     random = np.random.default_rng(17)
 
     def draw(size):
         sure = random.random(size)
-        sure = sure if votes is None else np.ceil(sure * votes) / votes
-        return sure, random.random(size) < rate(sure)
+        sure = sure if levels is None else np.ceil(sure * levels) / levels
+        return sure, random.binomial(people, rate(sure)) / people
 
-    everyone = np.sort(draw(100_000)[0])
-    risks = rate(everyone)[::-1].cumsum()[::-1] / np.arange(len(everyone), 0, -1)
-    broken, trusted = [], []
-    for _ in range(1_000):
-        confidence, wrong = draw(n)
-        for value, found in (
-            (least_confidence(confidence, wrong, alpha=ALPHA, delta=DELTA).value, broken),
-            (naive(confidence, wrong), trusted),
-        ):
-            found.append(value is not None and risks[np.searchsorted(everyone, value)] > ALPHA)
-    assert np.mean(broken) <= DELTA
-    assert np.mean(trusted) > 2 * DELTA
+    population = np.sort(draw(100_000)[0])
+    risks = rate(population)[::-1].cumsum()[::-1] / np.arange(len(population), 0, -1)
+    broken = defaultdict(list)
+    for _ in range(150):
+        confidence, wrong = draw(300)
+        for find in (least_confidence, by_binomial_tests):
+            value = granted(find, confidence, wrong, range(10, 301, 10))
+            broken[find].append(value is not None and risks[np.searchsorted(population, value)] > ALPHA)
+    assert np.mean(broken[least_confidence]) <= DELTA
+    assert people > 1 or np.mean(broken[by_binomial_tests]) > 1.5 * DELTA
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.2])
-def test_on_real_labels_the_promise_is_broken_no_more_often_than_delta_in_1000_splits(shared_data, alpha):
+def test_on_real_labels_the_promise_is_broken_no_more_often_than_delta_in_100_orders(shared_data, alpha):
     """GPT-4 on pairs of LLMBar: its verdict is that of most strategies in both orders, their share its confidence."""
     answers, right = defaultdict(list), {}
     with gzip.open(shared_data / "judges" / "llmbar_verdicts.jsonl.gz", "rt") as lines:
@@ -70,72 +78,108 @@ def test_on_real_labels_the_promise_is_broken_no_more_often_than_delta_in_1000_s
     wrong = np.array([answer != right[item] for item, (answer, _) in verdicts.items()])
     random = np.random.default_rng(1)
     broken, found = [], []
-    for _ in range(1_000):
-        labelled = random.choice(len(wrong), 200, replace=False)
-        value = least_confidence(confidence[labelled], wrong[labelled], alpha=alpha, delta=DELTA).value
+    for _ in range(100):
+        order = random.permutation(len(wrong))
+        value = granted(least_confidence, confidence[order], wrong[order], range(20, len(wrong), 20), alpha)
         found.append(value is not None)
         broken.append(value is not None and wrong[confidence >= value].mean() > alpha)
     assert np.mean(broken) <= DELTA
     assert alpha < 0.2 or np.mean(found) > 0.9
 
 
-@given(st.lists(st.tuples(st.integers(1, 8), st.booleans()), min_size=1, max_size=80), st.sampled_from([0.1, 0.3]))
-def test_each_threshold_from_the_highest_down_to_the_one_that_is_taken_is_shown_to_hold(verdicts, alpha):
+@given(
+    st.lists(st.tuples(st.integers(1, 8), st.booleans()), min_size=1, max_size=80),
+    st.lists(st.integers(1, 8), max_size=80),
+    st.sampled_from([0.1, 0.3]),
+)
+def test_each_threshold_from_where_testing_begins_down_to_the_one_that_is_taken_is_shown_to_hold(
+    verdicts, others, alpha
+):
     confidence, wrong = (np.array(column) for column in zip(*verdicts, strict=True))
-    found = least_confidence(confidence, wrong, alpha=alpha, delta=DELTA)
-    enough = max(np.ceil(np.log(DELTA) / np.log(1 - alpha)), len(wrong) / 4)
-    holds = {}
-    for value in range(8, 0, -1):
-        kept = wrong[confidence >= value]
-        if value in confidence and len(kept) >= enough:
-            holds[value] = scipy.stats.binomtest(int(kept.sum()), len(kept), alpha, "less").pvalue <= DELTA
+    everyone = np.array([*confidence, *others])
+    found = least_confidence(confidence, wrong, everyone, alpha=alpha, delta=DELTA)
+    values = sorted({*everyone.tolist()}, reverse=True)
+    beginnings = {next(value for value in values if np.mean(everyone >= value) >= part) for part in (0.25, 0.5, 1)}
+
+    def holds(value):
+        """By a mixture of likelihood ratios, of which the mean is at most 1 where the rate is alpha or more."""
+        k, n = wrong[confidence >= value].sum(), (confidence >= value).sum()
+        ratios = scipy.stats.binom.pmf(k, n, alpha * RATES) / scipy.stats.binom.pmf(k, n, alpha)
+        return ratios.mean() >= len(beginnings) / DELTA
+
     if found.value is None:
-        assert not holds or not next(iter(holds.values()))
+        assert not any(map(holds, beginnings))
         assert found.refused
     else:
-        tried = list(holds)
-        last = tried.index(found.value)
-        assert all(holds[value] for value in tried[: last + 1])
-        assert last + 1 == len(tried) or not holds[tried[last + 1]]
+        begun = min(value for value in beginnings if holds(value))
+        below = values[values.index(begun) :]
+        assert found.value in below
+        at = below.index(found.value)
+        assert all(map(holds, below[: at + 1]))
+        assert at + 1 == len(below) or not holds(below[at + 1])
         assert (found.kept, found.wrong) == (sum(confidence >= found.value), sum(wrong[confidence >= found.value]))
         assert not found.refused
+
+
+@pytest.mark.parametrize(("errors", "needed"), [(0, 41), (1, 66), (2, 85)])
+def test_it_takes_so_many_labels_where_all_verdicts_are_equally_sure(errors, needed):
+    for n, shown in ((needed - 1, None), (needed, 1)):
+        wrong = [1] * errors + [0] * (n - errors)
+        assert least_confidence([1] * n, wrong, [1] * 200, alpha=0.1, delta=0.05).value == shown
+
+
+def test_of_a_verdict_on_which_people_differ_the_fraction_that_says_otherwise_counts():
+    stakes = 1 - RATES
+    grown = ((1 + stakes * (0.1 - 0.04) / 0.9) ** np.arange(1, 200)[:, None]).mean(1)
+    needed = int((grown < 1 / 0.05).sum()) + 1
+    for n, shown in ((needed - 1, None), (needed, 1)):
+        assert least_confidence([1] * n, [0.04] * n, [1] * 200, alpha=0.1, delta=0.05).value == shown
 
 
 @pytest.mark.parametrize(
     ("verdicts", "kept", "wrong", "needed", "told"),
     [
-        ([(1, 0)] * 28, 28, 0, 29, "28 labelled verdicts cannot show it: were none of them wrong, it would take 29"),
-        (
-            [(1, 0)] * 47 + [(1, 1)] * 3 + [(0, 0)] * 50,
-            50,
-            3,
-            2 * OF_6_PERCENT,
-            "of the 50 most confident .* 3 are wrong, too many",
-        ),
-        ([(1, 0)] * 40 + [(1, 1)] * 10, 50, 10, None, "10 are wrong, which is no less than the 0.1 that is borne"),
-        ([], 0, 0, 29, "0 labelled verdicts cannot show it"),
+        ([(1, 0)] * 40, 40, 0, 41, "40 labelled verdicts cannot show it: were none of them wrong, it would take 41"),
+        ([(1, 0)] * 20 + [(0, 0)] * 20, 40, 0, 48, "were none of them wrong, it would take 48"),  # begins in two places
+        ([(1, 0)] * 78 + [(1, 1)] * 2, 80, 2, 85, "the 80 most confident .* an error rate of 0.025; .* some 8. labels"),
+        ([(1, 0)] * 40 + [(1, 1)] * 10, 50, 10, None, "an error rate of 0.2, which would have to be clearly below 0.1"),
+        ([], 0, 0, 41, "0 labelled verdicts cannot show it"),
     ],
 )
 def test_where_no_threshold_keeps_the_promise_it_is_said_why_and_what_it_would_take(
     verdicts, kept, wrong, needed, told
 ):
-    columns = zip(*verdicts, strict=True) if verdicts else ([], [])
-    found = least_confidence(*columns, alpha=0.1, delta=0.05)
-    assert (found.value, found.kept, found.wrong, found.n) == (None, kept, wrong, len(verdicts))
+    confidence, errors = zip(*verdicts, strict=True) if verdicts else ((), ())
+    found = least_confidence(confidence, errors, confidence, alpha=0.1, delta=0.05)
+    assert (found.value, found.kept, found.n) == (None, kept, len(verdicts))
+    assert found.wrong == pytest.approx(wrong)
     assert found.needed == (needed and pytest.approx(needed, rel=0.05))
     assert re.search(told, found.refused)
 
 
+def test_so_many_labels_as_it_is_said_to_take_show_it_if_the_rest_are_like_those_that_there_are():
+    random = np.random.default_rng(3)
+    confidence = random.random(80)
+    wrong = random.random(80) < 0.25 * (1 - confidence)
+    needed = least_confidence(confidence, wrong, confidence, alpha=0.1, delta=0.05).needed
+    for times, is_shown in ((needed // 80, False), (needed // 80 + 1, True)):
+        columns = np.tile(confidence, times), np.tile(wrong, times)
+        found = least_confidence(*columns, columns[0], alpha=0.1, delta=0.05)
+        assert (found.value is not None) == is_shown
+
+
 @pytest.mark.parametrize(
-    ("confidence", "wrong", "alpha", "delta", "told"),
+    ("confidence", "wrong", "everyone", "alpha", "delta", "told"),
     [
-        ([1], [0.5], 0.1, 0.1, "0 or 1 for whether each verdict is wrong"),
-        ([float("nan")], [0], 0.1, 0.1, "finite confidences"),
-        ([1, 1], [0], 0.1, 0.1, "two lists of one length"),
-        ([1], [0], 0, 0.1, "alpha above 0 and under 1, found 0"),
-        ([1], [0], 0.1, 1, "delta above 0 and under 1, found 1"),
+        ([1], [1.5], [1], 0.1, 0.1, "errors from 0 to 1"),
+        ([1], [float("nan")], [1], 0.1, 0.1, "errors from 0 to 1"),
+        ([1], [0], [1, float("nan")], 0.1, 0.1, "finite confidences"),
+        ([1], [0], [0.9], 0.1, 0.1, "the confidence of each labelled verdict among all confidences"),
+        ([1, 1], [0], [1], 0.1, 0.1, "two lists of one length"),
+        ([1], [0], [1], 0, 0.1, "alpha above 0 and under 1, found 0"),
+        ([1], [0], [1], 0.1, 1, "delta above 0 and under 1, found 1"),
     ],
 )
-def test_what_can_be_no_promise_is_refused(confidence, wrong, alpha, delta, told):
+def test_what_can_be_no_promise_is_refused(confidence, wrong, everyone, alpha, delta, told):
     with pytest.raises(ValueError, match=told):
-        least_confidence(confidence, wrong, alpha=alpha, delta=delta)
+        least_confidence(confidence, wrong, everyone, alpha=alpha, delta=delta)

@@ -39,7 +39,7 @@ function keep() {
 
 const isGiven = (at) => state.labels[at].value !== "";
 const given = () => state.labels.filter((one) => one.value !== "").length;
-const isLabel = (value) => (sheet.choices.length ? sheet.choices.some(([, written]) => written === value) : /^(0|1|0?\.\d+|0\.|1\.0*)$/.test(value));
+const isLabel = (value) => (sheet.choices.length ? sheet.choices.some(([, written]) => written === value) : /^(0|1|0?\.\d+|0\.|1\.0*|n\/a)$/.test(value));
 const inWords = (value) => sheet.choices.find(([, written]) => written === value)?.[0] ?? value;
 
 /** Gives a label, and goes on to the next sample; the same label again takes it back. */
@@ -151,7 +151,7 @@ function number(value) {
     input.setAttribute("aria-invalid", `${!right}`);
     if (right && text !== value) give(text);
     else if (right) go(state.at + 1);
-    else say("Give a number from 0 to 1, such as 0.5.");
+    else say("Give a number from 0 to 1, such as 0.5, or n/a if the question does not apply.");
   };
   return el("form", { class: "choices", onsubmit: take },
     el("label", { for: "number" }, "Value"), input, el("button", { type: "submit" }, "Set ", el("kbd", {}, "Enter")),

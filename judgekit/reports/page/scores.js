@@ -135,7 +135,8 @@ function callsSummary(calls) {
 
 function judgeCall(call, exchange) {
   const usage = call.tokens === null ? "tokens unknown" : `${count(call.tokens[0])} + ${count(call.tokens[1])} tokens`;
-  const facts = [call.prompt, call.judge, call.cached ? "from the cache" : dollars(call.cost), usage, call.cached ? null : `${call.seconds.toFixed(1)} s`].filter(Boolean).join(" · ");
+  const answered = call.model && `answered as ${call.model}`, fingerprint = call.fingerprint && `fingerprint ${call.fingerprint}`;
+  const facts = [call.prompt, call.judge, answered, fingerprint, call.cached ? "from the cache" : dollars(call.cost), usage, call.cached ? null : `${call.seconds.toFixed(1)} s`].filter(Boolean).join(" · ");
   return el("div", { class: "asked" },
     el("p", { class: "lead" }, recorded(facts), call.error ? [" ", badge("failed", call.error)] : null),
     exchange

@@ -5,17 +5,40 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from statistics import median
 
-from judgekit.errors import shortened
+from pydantic import Field
+
+from judgekit.errors import listed, shortened
 from judgekit.runs.conduct import Conduct
-from judgekit.runs.receipts import Population
 from judgekit.runs.rows import Row
+from judgekit.traces.message import Many, Record
 
 _KEPT = 200
 _DOMAINS = 50
 """Names of more domains than these tell samples apart, and not kinds of them."""
 _NO_DOMAIN = "no domain"
+_NO_AGENT = "not recorded"
+_NAMED = 3
 _ALPHA = 0.01
 """One in a hundred sets of samples that are alike is taken for another kind."""
+
+
+class Population(Record):
+    """What was judged, as far as it can be told without a label, to tell whether other samples are like it.
+
+    Attributes:
+        samples: How many.
+        mean: Of the judge's values.
+        domains: How many samples each domain has.
+        agents: How many samples each agent made, see `judgekit.runs.conduct.agent_of`; empty where they are very many.
+        traits: By name, such as ``messages`` or ``confidence``, the sorted values of the samples, at most 200 of them,
+            evenly spaced.
+    """
+
+    samples: int
+    mean: float | None = None
+    domains: dict[str, int] = Field(default_factory=dict)
+    agents: dict[str, int] = Field(default_factory=dict)
+    traits: dict[str, Many[float]] = Field(default_factory=dict)
 
 
 def independent(rows: Sequence[Row]) -> Sequence[Row]:
@@ -35,6 +58,7 @@ def population_of(rows: Sequence[Row], conducts: Mapping[int, Conduct]) -> Popul
     rows = independent(rows)
     domains = Counter(_NO_DOMAIN if row.domain is None else row.domain for row in rows)
     has_domains = 1 <= len(domains.keys() - {_NO_DOMAIN}) < _DOMAINS
+    agents = Counter((conducts[row.index].agent if row.index in conducts else None) or _NO_AGENT for row in rows)
     took = [conducts[row.index] for row in rows if row.index in conducts]
     traits: dict[str, list[float]] = {
         "messages": [conduct.messages for conduct in took],
@@ -45,6 +69,7 @@ def population_of(rows: Sequence[Row], conducts: Mapping[int, Conduct]) -> Popul
         samples=len(values),
         mean=fsum(values) / len(values) if values else None,
         domains=dict(sorted(domains.items())) if has_domains else {},
+        agents=dict(sorted(agents.items())) if len(agents) < _DOMAINS else {},
         traits={name: _spaced(sorted(trait)) for name, trait in traits.items() if trait},
     )
 
@@ -52,10 +77,10 @@ def population_of(rows: Sequence[Row], conducts: Mapping[int, Conduct]) -> Popul
 def differences(
     one: Population, other: Population, verdicts: tuple[Mapping[str, int], Mapping[str, int]] | None = None
 ) -> Sequence[str] | None:
-    """In what two populations differ by more than chance would have it, in words.
+    """Return in what two populations differ by more than chance would have it, in words.
 
-    Each trait that is known of both is tested: numbers by Kolmogorov and Smirnov's test, domains (and, where they are
-    given, the judge's verdicts) by an exact test of homogeneity; p is adjusted by Holm, and below 0.01 they differ.
+    Each trait that is known of both is tested: numbers by Kolmogorov and Smirnov's test, domains, agents (and, where they
+    are given, the judge's verdicts) by an exact test of homogeneity; p is adjusted by Holm, and below 0.01 they differ.
 
     Returns:
         ``None`` where nothing is known of both.
@@ -71,13 +96,36 @@ def differences(
         for name in one.traits
         if name in other.traits
     ]
-    kinds = {"domains": (one.domains, other.domains), **({"verdicts of the judge": verdicts} if verdicts else {})}
+    kinds: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
+        "domains": (one.domains, other.domains),
+        "agents": (one.agents, other.agents),
+        **({"verdicts of the judge": verdicts} if verdicts else {}),
+    }
     found += [(_apart(name, *pair), homogeneity(*pair)) for name, pair in kinds.items() if all(pair)]
     tested = [said for said, p in found if p is not None]
     if not tested:
         return None
     adjusted = holm([p for _, p in found])
     return [said for (said, _), p in zip(found, adjusted, strict=True) if p is not None and p < _ALPHA]
+
+
+def unlike(here: Population, audited: Population) -> Sequence[str]:
+    """Return why errors of a judge on audited samples say nothing of its errors here, in words; nothing if they may.
+
+    Judges err at other rates on other agents: the agents here must be recorded, and be among those that were audited. Nor
+    may the samples differ by more than chance would have it.
+    """
+    unknown = [
+        where for where, one in (("here", here), ("there", audited)) if not one.agents or _NO_AGENT in one.agents
+    ]
+    found: list[str] = []
+    if unknown:
+        found.append(f"the agent is not recorded {' or '.join(unknown)}")
+    elif others := here.agents.keys() - audited.agents.keys():
+        names = (listed(map(shortened, sorted(one)), _NAMED, ", ") for one in (others, audited.agents))
+        found.append("another agent: {} here, {} there".format(*names))
+        here = here.model_copy(update={"agents": {}})
+    return [*found, *(differences(here, audited) or ())]
 
 
 def _middle(values: Sequence[float]) -> str:

@@ -1,0 +1,70 @@
+"""Which models answered for each judge, as far as their providers report it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
+
+from judgekit.errors import listed, number_of
+from judgekit.score import JudgeCall
+from judgekit.traces.rendering import cut_middle
+
+UNREPORTED = "reports no model, so that a change behind this name would not show"
+
+_PLAIN = re.compile(r"[\w./:@+-]+")
+_NAMES_SHOWN = 8
+_NAME_SHOWN = 100
+
+Reported: TypeAlias = Counter[str | None]
+"""How many answers came with each name that a provider reported; ``None`` counts those that came with none."""
+
+
+class Answers(Counter[tuple[str, str | None, str | None]]):
+    """How many answers there were by judge, by the model that its provider reported, and by the system fingerprint."""
+
+    def add(self, call: JudgeCall) -> None:
+        """Counts a call, unless it failed."""
+        if call.error is None:
+            self[call.judge, call.model, call.system_fingerprint] += 1
+
+    @property
+    def models(self) -> Mapping[str, Reported]:
+        """The models that were reported, by judge."""
+        return self._by_judge(1)
+
+    @property
+    def fingerprints(self) -> Mapping[str, Reported]:
+        """The system fingerprints that were reported, by judge."""
+        return self._by_judge(2)
+
+    def _by_judge(self, place: Literal[1, 2]) -> Mapping[str, Reported]:
+        found: dict[str, Reported] = {}
+        for answer, times in self.items():
+            found.setdefault(answer[0], Counter())[answer[place]] += times
+        return found
+
+    def told(self) -> Iterator[str]:
+        """A line for each judge that answered as several models, or as one model with several system fingerprints."""
+        fingerprints = self.fingerprints
+        for judge, models in self.models.items():
+            if len(models) > 1:
+                yield f"{quoted(judge)} answered as {number_of(len(named(models)), 'model')}: {shares(models)}"
+            elif (times := len(named(fingerprints[judge]))) > 1:
+                reported = f"{number_of(times, 'system fingerprint')}: {shares(fingerprints[judge])}"
+                yield f"{quoted(judge)} answered with {reported}"
+
+
+def named(reported: Reported) -> set[str]:
+    """The names that were reported."""
+    return {name for name in reported if name is not None}
+
+
+def shares(reported: Reported) -> str:
+    """The names and how often each was reported, the most frequent first."""
+    names = (("not reported" if name is None else quoted(name), times) for name, times in reported.most_common())
+    return listed((f"{name} ({times:,})" for name, times in names), _NAMES_SHOWN, ", ")
+
+
+def quoted(name: str) -> str:
+    """The name, in quotes and escaped where it holds more than letters, digits and what joins them, cut to fit a line."""
+    return cut_middle(name if _PLAIN.fullmatch(name) else ascii(name), _NAME_SHOWN, " ")
