@@ -492,7 +492,7 @@ def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audi
         page.keyboard.press("Escape")
         turn_to(page, "#/audit")
         page.keyboard.press("Escape")
-        assert page.inner_text("h1") == "Run 1"
+        expect(page.locator("h1")).to_have_text("Run 1")
 
 
 def test_what_is_not_corrected_says_why_and_shows_the_raw_mean_alone(tmp_path, audit_saying, opened):
