@@ -68,8 +68,9 @@ TERMS = (
     Term("sign-flip permutation", "a test that swaps the sides of pairs at random, to see what chance alone makes of them", r"\bsign[- ]flips?\b"),
     Term("detectable", "the smallest true difference that so many pairs would probably have shown", r"\bdetectable\b"),
     Term("closeness", "1 less the distance to what people say", r"\bcloseness\b"),
-    Term("Wilson", "a formula for how uncertain a share is, which also holds for few samples", r"\bWilson\b"),
+    Term("Wilson", "a formula for how uncertain a share is, or a mean of values from 0 to 1, which also holds for few samples", r"\bWilson\b"),
     Term("t", "Student's formula for how uncertain a mean is", r"(?<![\w'\u2019-])t(?=[,;)\s]|$)"),
+    Term("groups", "samples that belong together, such as trials of one task; each group counts as one", r"\d groups\b"),
     Term("cluster-robust", "samples of one group, such as trials of one task, are not taken for independent", r"\bcluster-robust\b"),
     Term("bootstrap", "samples are drawn again and again at random, to see by how much the number varies", r"\bbootstrap\b"),
 )  # fmt: skip

@@ -30,6 +30,7 @@ TERMS = {
     r"\bt,|\bt$": "t",
     r"\bp(?= \(| is| by| <?\d|$)": "p",
     r"cluster": "cluster-robust",
+    r"\d groups": "groups",
     r"Rogan": "Rogan-Gladen",
     r"\bPPI": "PPI++",
     r"strata|stratified": "stratified",
@@ -150,7 +151,7 @@ def test_a_run_shows_no_term_without_its_meaning(screen):
     plain, redrawn = screen("runs", "last"), screen("runs", "last", "--bootstrap")
     for text in (plain, redrawn):
         assert not unexplained(text)
-    for term in ("95 % interval", "median", "pass^k", "cluster-robust", "f1_macro", "p90"):
+    for term in ("95 % interval", "median", "pass^k", "modified Wilson, 32 groups", "f1_macro", "p90"):
         assert term in plain
     assert "bootstrap" in redrawn
 
@@ -203,7 +204,9 @@ def _answering(mocked, monkeypatch):
 
 def talks(name: str, size: int = 40) -> str:
     made = [
-        Sample.of([HumanMessage("Hi"), AIMessage(tool_calls=[ToolCall(f"tool_{n}", {})])], id=f"s{n}")
+        Sample.of(
+            [HumanMessage("Hi"), AIMessage(tool_calls=[ToolCall(f"tool_{n}", {})], agent="a", model="m")], id=f"s{n}"
+        )
         for n in range(size)
     ]
     Path(name).write_text("".join(f"{one.model_dump_json()}\n" for one in made), encoding="utf-8")

@@ -72,7 +72,7 @@ def judged(run_of, tmp_path) -> Callable[[str], Run]:
 
 
 @pytest.fixture
-def audited(tmp_path) -> tuple[Run, Audit]:
+def audited_run(tmp_path) -> tuple[Run, Audit]:
     """A run of 24 conversations with an audit: the judge passes 16 of them, and people 8 of these and no other."""
     judge = ScriptedJudge(
         lambda request: {

@@ -83,8 +83,8 @@ def test_the_sentence_is_as_true_as_the_gates(edge, bound, operator):
         (["tone == 0.5", "tone < 0.9", "tone > 0.1"], Demand(">", 0.1)),
     ],
 )
-def test_the_strictest_gate_of_a_run_on_a_scorer_is_what_its_mean_must_meet(gates, demand, audited):
-    run, _ = audited
+def test_the_strictest_gate_of_a_run_on_a_scorer_is_what_its_mean_must_meet(gates, demand, audited_run):
+    run, _ = audited_run
     run = Run(run.store, run.record.model_copy(update={"asked": {"gates": gates}}))
     assert demands(run).get("tone") == demand
 
@@ -99,8 +99,8 @@ def words(run: Run) -> str:
     return " ".join(on.file.getvalue().split())
 
 
-def test_the_corrected_mean_is_the_number_of_a_scorer_and_the_judges_own_stands_beside_it_as_raw(audited):
-    run, found = audited
+def test_the_corrected_mean_is_the_number_of_a_scorer_and_the_judges_own_stands_beside_it_as_raw(audited_run):
+    run, found = audited_run
     assert corrections(run) == {"tone": found.scorers[0].correction}
     low, high = found.scorers[0].correction.corrected.low, found.scorers[0].correction.corrected.high
     told = words(run)

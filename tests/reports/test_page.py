@@ -28,6 +28,7 @@ from judgekit import (
     scorer,
 )
 from judgekit.audits.findings import Audit
+from judgekit.reports.glossary import TERMS, terms_in
 from judgekit.reports.html import html_report
 from judgekit.runs.receipts import Correction
 from judgekit.score import JudgeCall
@@ -470,12 +471,15 @@ def test_pairs_that_are_left_out_can_be_looked_at(compared, opened):
 def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audited, opened):
     with opened(audited) as page:
         row = page.locator(".lines tbody tr", has_text="agent_goal")
-        assert row.locator("td[data-name=audit]").inner_text() == "not audited"
+        assert row.locator("td[data-name=audit]").inner_text().startswith("audited: kappa .71 [.58, .82]")
         assert page.locator(".lines tbody tr", has_text="tool_call_f1").locator(".unaudited").count() == 0
         row.locator("td[data-name=audit] a").click()
         page.wait_for_selector(".audit")
         assert page.locator("#top nav [aria-current]").inner_text() == "Audit"
-        assert page.locator(".headline").inner_text() == "kappa .71 [.58, .82], n=120 of 2 people"
+        assert (
+            page.locator(".headline").inner_text()
+            == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people"
+        )
         assert page.locator(".estimates").get_attribute("aria-label") == (
             "raw, by the judge 0.643, interval 0.588 to 0.694; corrected, PPI++ 0.581, interval 0.511 to 0.649"
         )
@@ -488,7 +492,7 @@ def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audi
         page.keyboard.press("Escape")
         turn_to(page, "#/audit")
         page.keyboard.press("Escape")
-        assert page.inner_text("h1") == "Run 1"
+        expect(page.locator("h1")).to_have_text("Run 1")
 
 
 def test_what_is_not_corrected_says_why_and_shows_the_raw_mean_alone(tmp_path, audit_saying, opened):
@@ -712,3 +716,62 @@ def test_a_file_that_was_cut_off_says_so(demo, tmp_path, opened):
         assert "12 of 14" in shown(page)
         turn_to(page, "#/sample/3")
         expect(page.locator("main")).to_contain_text("This file is not complete")
+
+
+# --- what the words mean
+
+
+def explanations(page) -> dict[str, str]:
+    """What the words of the view are said to mean."""
+    page.click(".glossary > summary")
+    expect(page.locator(".terms > div").first).to_be_visible()
+    terms = page.locator(".terms > div").all()
+    return {term.locator("dt").inner_text(): term.locator("dd").inner_text() for term in terms}
+
+
+def test_each_view_explains_the_terms_that_are_in_it(opened, audited_run, tmp_path):
+    run, found = audited_run
+    (tmp_path / "report.html").write_text("".join(html_report(run, found)), encoding="utf-8")
+    with opened(tmp_path / "report.html") as page:
+        overview = explanations(page)
+        assert {"95 % interval", "n", "raw", "corrected", "labels alone", "kappa"} <= overview.keys()
+        assert overview["kappa"] == next(term.meaning for term in TERMS if term.name == "kappa")
+        assert "sensitivity" not in overview
+        turn_to(page, "#/audit")
+        assert {"AC1", "sensitivity", "specificity", "confusion"} <= explanations(page).keys()
+        turn_to(page, "#/samples")
+        assert "sensitivity" not in explanations(page)
+
+
+def test_what_patterns_find_is_the_same_in_the_browser_and_in_python(opened, audited_run, tmp_path):
+    run, found = audited_run
+    (tmp_path / "report.html").write_text("".join(html_report(run, found)), encoding="utf-8")
+    with opened(tmp_path / "report.html", "#/audit") as page:
+        shown = explanations(page)
+        assert [*shown] == [term.name for term in terms_in(page.evaluate("wordsOf(document.querySelector('.audit'))"))]
+
+
+def test_names_that_may_be_broken_are_no_terms(opened, tmp_path):
+    (tmp_path / "report.html").write_text(
+        "".join(html_report(run([Sample.of([AIMessage("Hi")], reference_tool_calls=[])], [ToolCallF1()])))
+    )
+    with opened(tmp_path / "report.html", "#/samples") as page:
+        assert "F1" not in explanations(page)
+
+
+def test_the_corrected_mean_is_the_number_of_the_overview_and_the_raw_one_stands_below_it(
+    opened, audited_run, tmp_path
+):
+    run, found = audited_run
+    (tmp_path / "report.html").write_text("".join(html_report(run, found)), encoding="utf-8")
+    with opened(tmp_path / "report.html") as page:
+        tone, greeted = (row.inner_text().split() for row in page.locator(".lines tbody tr td[data-name=score]").all())
+        assert (tone, greeted) == (["0.333", "corrected", "raw", "0.667"], ["1.000"])
+        assert page.locator(".slices thead th").all_inner_texts() == ["domain", "tone (raw)", "greeted"]
+        turn_to(page, "#/audit")
+        assert page.locator(".headline").inner_text().startswith("corrected mean .33 [")
+        assert (
+            page.locator(".use")
+            .inner_text()
+            .startswith("Good enough to gate at 0.7: no, because the corrected mean may be")
+        )
