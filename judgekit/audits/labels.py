@@ -183,8 +183,9 @@ def value_of(label: HumanLabel, scorer: ScorerRecord) -> Grade | None:
         return None
     text = f"{label.value:g}" if isinstance(label.value, float) else str(label.value)
     folded = text.casefold()
-    grades = {**{name.casefold(): grade for name, grade in scorer.scale.items()}, **scorer.scale}
-    if (grade := grades.get(text, grades.get(folded))) is not None:
+    in_any_case: dict[str, Grade] = {name.casefold(): grade for name, grade in scorer.scale.items()}
+    grade: Grade | None = scorer.scale.get(text, in_any_case.get(folded))
+    if grade is not None:
         return grade
     if folded in NOT_APPLICABLE:
         return "skipped"

@@ -92,12 +92,12 @@ class Screen(NamedTuple):
 
 @contextmanager
 def explained() -> Generator[Screen]:
-    """Gives the consoles of a command; at its end, the terms that were shown on a terminal are explained there."""
+    """Gives the consoles of a command; at its end, the terms that were shown on them are explained."""
     screen = Screen(console(), console(stderr=True))
     for one in screen:
-        one.record = screen.out.is_terminal
+        one.record = True
     yield screen
-    if screen.out.is_terminal and (terms := terms_in(" ".join(one.export_text() for one in screen))):
+    if terms := terms_in(" ".join(one.export_text() for one in screen)):
         screen.out.print(f"\n{HEADING.lower()}", style="dim")
         grid = Table.grid(padding=(0, 2, 0, 0))
         grid.add_column(no_wrap=True)

@@ -255,7 +255,7 @@ def load(judged: Judged, folder: Path) -> Audited:
         last = max(same, key=lambda one: one.at)
         return _void(last, _answered_by_others(last, judged))
     found = [
-        (one, [] if judged.is_audited_by(one) else unlike(judged.population(), one.population)) for one in unchanged
+        (one, () if judged.is_audited_by(one) else unlike(judged.population(), one.population)) for one in unchanged
     ]
     best, apart = max(found, key=lambda one: (judged.is_audited_by(one[0]), not one[1], one[0].n, one[0].at))
     return Audited(best, where=_where(best, apart, judged), notes=tuple(_notes(best, judged)))

@@ -234,9 +234,3 @@ def test_gates_and_comparisons_show_no_term_without_its_meaning(screen):
     for text in (first, audited, again, compared, judges):
         assert "\nwhat the words mean\n" in text
         assert not unexplained(text)
-
-
-@pytest.mark.usefixtures("_answering")
-def test_where_output_goes_to_a_file_nothing_is_explained(cli):
-    for words in (("run", talks("a.jsonl"), "--scorer", GOAL, "--judge", "openai/a"), ("runs", "last")):
-        assert "what the words mean" not in cli(*words).out
