@@ -10,6 +10,10 @@ votes: the same, drawn from the votes of Zheng et al. 2023, which need --votes: 
     https://huggingface.co/datasets/lmsys/mt_bench_human_judgments as lines with judge, model_a, model_b, question_id, turn
     and winner. Those of experts stand for people, and those of GPT-4 for a judge.
 known: the mean corrected by Rogan-Gladen.
+inapplicable: the same where people say that the question does not apply to some samples that the judge scored.
+splits: the same where two people label each sample, and differ on some: of the run itself, and of another run, by
+    Rogan-Gladen from counts in which a split is a half.
+convenience: the same by `judgekit.audits.audit.audit` of labels that were picked by hand.
 
 python benchmarks/coverage.py [TABLE ...] [--votes VOTES.jsonl.gz]
 """
@@ -27,11 +31,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from judgekit.audits.audit import audit
+from judgekit.audits.labels import HumanLabel
+from judgekit.runs.recorder import Recorder
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord
+from judgekit.runs.store import Store, now
+from judgekit.score import Score
 from judgekit.stats.comparison import paired_interval
 from judgekit.stats.intervals import Interval, mean_interval, wilson
 from judgekit.stats.misclassification import rogan_gladen
 from judgekit.stats.prediction_powered import PPIMean, Stratum, stratified_ppi_mean
 from judgekit.stats.units import Groups
+from judgekit.traces.message import AIMessage
+from judgekit.traces.sample import Sample
 
 RUNS = 2_000
 DRAWS = 1_000
@@ -52,6 +65,12 @@ SCALES = (  # how often each of the scores 1 to 5 is given
     (0.00, 0.00, 0.00, 0.05, 0.95),
 )
 SCORED = (20, 50, 200)
+INAPPLICABLE = tuple(product((0.1, 0.2), (0.5, 0.7, 0.9), (0.1, 0.5, 0.9)))
+"""How many samples the question does not apply to, how many of the others pass, and how many of the former the judge passes."""
+SPLITS = tuple(product((0.1, 0.2, 0.4), ((0.5, 0.9, 0.8), (0.8, 0.9, 0.8), (0.7, 0.95, 0.9))))
+"""How many samples people are of two minds about; of the others, how many pass, sensitivity and specificity."""
+SURE, UNSURE = 0.98, 0.5
+"""How often a person passes what should pass, and what people are of two minds about."""
 ERRORS = ((0.5, 0.9, 0.8), (0.9, 0.9, 0.7), (0.2, 0.8, 0.99), (0.8, 0.6, 0.6), (0.5, 0.5, 0.5))
 BEST_FIRST = ("gpt-4", "gpt-3.5-turbo", "claude-v1", "vicuna-13b-v1.2", "alpaca-13b", "llama-13b")
 Random: TypeAlias = np.random.Generator
@@ -296,6 +315,107 @@ def scale() -> None:
         beside_t(f"{', '.join(f'{one:.0%}' for one in shares)} | {n}", float(points @ shares), zip(draws, repeat(None)))
 
 
+def inapplicable() -> None:
+    """Labels of a random sample; the question does not apply to some of the samples, all of which the judge scored."""
+    heads = [f"{way}, {n}" for way in ("left out", "as a ratio") for n in LABELS[1:]]
+    head("does not apply, pass, judge passes of the former", *heads)
+    for gone, share, passing in INAPPLICABLE:
+        ratio: dict[int, list[Interval]] = {}
+        left_out: dict[int, list[Interval]] = {}
+        for n in LABELS[1:]:
+            random = np.random.default_rng(n)
+            for _ in range(DRAWS):
+                applies = random.random(n + OTHERS) >= gone
+                people, judged = binary(share, 0.9, 0.8)(random, n + OTHERS)
+                judged = np.where(applies, judged, random.random(n + OTHERS) < passing)
+                of = [Stratum(people[:n], judged[:n], judged[n:], 1, applies=applies[:n].astype(float))]
+                some = applies[:n]
+                without = [Stratum(people[:n][some], judged[:n][some], judged[n:], 1)]
+                for found, strata in ((ratio, of), (left_out, without)):
+                    found.setdefault(n, []).extend(one.interval for one in [stratified_ppi_mean(strata)] if one)
+        cells = [cell(found[n], share) for found in (left_out, ratio) for n in LABELS[1:]]
+        print(f"| {gone:.0%}, {share:.0%}, {passing:.0%} | {' | '.join(cells)} |", flush=True)
+
+
+def splits() -> None:
+    """Two people label each sample; Rogan-Gladen corrects another run of 1,000 samples."""
+    ways = ("PPI++", "Rogan-Gladen", "Rogan-Gladen without splits")
+    head("of two minds; pass, sensitivity, specificity", "labelled", *ways, "refused")
+    for unsure, (share, sensitivity, specificity) in SPLITS:
+        kinds = np.array([share * (1 - unsure), (1 - share) * (1 - unsure), unsure])
+        passing = np.array([SURE, 1 - SURE, UNSURE])
+        truth = float(kinds @ passing)
+        for n in LABELS[2:]:
+            random = np.random.default_rng(n)
+            found: dict[str, list[Interval]] = {way: [] for way in ways}
+            for _ in range(DRAWS):
+                kind = random.choice(3, n + OTHERS, p=kinds)
+                judged = (random.random(len(kind)) < np.array([sensitivity, 1 - specificity, 0.7])[kind]).astype(float)
+                people = (random.random((2, len(kind))) < passing[kind]).mean(0)
+                other = random.choice(3, 1_000, p=kinds)
+                positives = int((random.random(1_000) < np.array([sensitivity, 1 - specificity, 0.7])[other]).sum())
+                own = stratified_ppi_mean([Stratum(people[:n], judged[:n], judged[n:], 1)])
+                found["PPI++"] += [own.interval] if own else []
+                said, verdict = people[:n], judged[:n]
+                for way, kept in ((ways[1], said >= 0), (ways[2], said != UNSURE)):
+                    yes, verdicts = said[kept], verdict[kept]
+                    no = 1 - yes
+                    counts = (yes @ verdicts, no @ verdicts, yes @ (1 - verdicts), no @ (1 - verdicts))
+                    of = rogan_gladen(positives, 1_000, *map(float, counts))
+                    found[way] += [of.interval] if of and of.interval else []
+            cells = " | ".join(cell(found[way], truth) for way in ways)
+            refused = 100 * (1 - len(found[ways[1]]) / DRAWS)
+            rates = f"{unsure:.0%}; {share:.0%}, {sensitivity:.0%}, {specificity:.0%}"
+            print(f"| {rates} | {n} | {cells} | {refused:.0f} % |", flush=True)
+
+
+def scored(verdicts: Iterable[float]) -> Run:
+    """A run of a judge with these verdicts, in memory."""
+    scale = {"pass": 1.0, "fail": 0.0}
+    scorer = ScorerRecord(name="it", signature="0" * 16, identity=None, judged=True, scale=scale)
+    store = Store(None)
+    record = store.begin(RunRecord(started_at=now(), scorers=[scorer]))
+    recorder = Recorder(store, record)
+    for number, verdict in enumerate(verdicts):
+        sample = Sample.of([AIMessage("Hi")] * (1 + number % 5), id=f"s{number}")
+        recorder.sample(number, sample)
+        recorder.row(Row.of(number, sample, Score.scored("it", verdict, label="pass" if verdict else "fail")))
+    recorder.flush()
+    return Run(store, record)
+
+
+def convenience() -> None:
+    """500 samples, of which people pass 70 %, with a judge that is right of 90 % and 80 % of these; a third is hard, and it errs there alone."""
+    head("labels", "kind", "covered, width", "refused")
+    for name, n, declared in (
+        ("two thirds are failures", 60, True),
+        ("two thirds are failures", 60, False),
+        ("two thirds are failures", 20, False),
+        ("only the easy ones", 60, False),
+        ("drawn at random", 60, False),
+    ):
+        random = np.random.default_rng(n)
+        given: list[Interval] = []
+        for _ in range(DRAWS):
+            people, hard = (random.random(OTHERS) < 0.7).astype(float), (random.random(OTHERS) < 1 / 3).astype(float)
+            wrong = (random.random(OTHERS) < 3 * np.where(people == 1, 0.1, 0.2)) & (hard == 1)
+            weights = {
+                "two thirds are failures": np.where(people == 1, 1 / 2 / 0.7, 1 / 0.3),
+                "only the easy ones": 1 - hard,
+                "drawn at random": np.ones(OTHERS),
+            }[name]
+            picked = random.choice(OTHERS, n, replace=False, p=weights / weights.sum())
+            labels = [
+                HumanLabel(sample=f"s{at}", scorer="it", value=people[at], drawn="convenience" if declared else None)
+                for at in picked
+            ]
+            (found,) = audit(scored(np.where(wrong, 1 - people, people).tolist()), labels).scorers
+            if (mean := found.correction.corrected) and mean.low is not None and mean.high is not None:
+                given.append(Interval(mean.low, mean.high, mean.method))
+        told = "declared" if declared else "not declared"
+        print(f"| {name}, {n} | {told} | {cell(given, 0.7)} | {100 * (1 - len(given) / DRAWS):.0f} % |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", metavar="TABLE")
@@ -307,6 +427,9 @@ def main() -> None:
         "corrected": simulations,
         "votes": partial(voted, given.votes),
         "known": errors,
+        "inapplicable": inapplicable,
+        "splits": splits,
+        "convenience": convenience,
     }
     if unknown := set(given.tables) - set(tables):
         parser.error(f"expected names of {', '.join(tables)}, found {', '.join(sorted(unknown))}")
