@@ -16,6 +16,10 @@ from judgekit.traces.message import JsonObject, Many, Record
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource
 
+_ALIKE_SHOWN = 20
+"""Characters of texts that are alike, before their first difference."""
+_LONG = 80
+
 LabelValue: TypeAlias = bool | int | float | str
 
 
@@ -219,17 +223,41 @@ def _scale(scorer: Scorer) -> dict[str, Grade]:
     return dict(getattr(scorer, "label_values", ()) or asked[0].scale) if asked else {}
 
 
-def differences(before: JsonValue, after: JsonValue, where: str = "") -> Iterator[str]:
-    """In what two identities differ: each place, with what stands there in both."""
+def differences(before: JsonValue, after: JsonValue) -> Iterator[str]:
+    """Return in what two identities differ: each place, with what stands there in both; a text that stands twice, once."""
+    texts: set[tuple[str, str]] = set()
+    for where, one, other in _differences(before, after, ""):
+        if isinstance(one, str) and isinstance(other, str) and len(one) > _LONG:
+            if (one, other) in texts:
+                continue
+            texts.add((one, other))
+        first, second = map(shortened, _from_difference(one, other))
+        yield f"{where or 'it'} was {first} and is {second}"
+
+
+def _differences(before: JsonValue, after: JsonValue, where: str) -> Iterator[tuple[str, JsonValue, JsonValue]]:
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
-            yield from differences(before.get(name), after.get(name), f"{where}.{name}".removeprefix("."))
+            yield from _differences(before.get(name), after.get(name), f"{where}.{name}".removeprefix("."))
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for place, pair in enumerate(zip(before, after, strict=True)):
             # A dataclass stands there as its class, its fields and its prompts: what is in it has a name of its own.
-            yield from differences(*pair, where if isinstance(pair[0], dict) else f"{where}[{place}]")
+            yield from _differences(*pair, where if isinstance(pair[0], dict) else f"{where}[{place}]")
     elif before != after:
-        yield f"{where or 'it'} was {shortened(before)} and is {shortened(after)}"
+        yield where, before, after
+
+
+def _from_difference(before: JsonValue, after: JsonValue) -> tuple[JsonValue, JsonValue]:
+    """Return both values; of long texts that begin alike, what follows from shortly before their first difference."""
+    if not isinstance(before, str) or not isinstance(after, str):
+        return before, after
+    alike = zip(before, after, strict=False)
+    begin = (
+        next((at for at, (one, other) in enumerate(alike) if one != other), min(len(before), len(after))) - _ALIKE_SHOWN
+    )
+    if begin <= _ALIKE_SHOWN:
+        return before, after
+    return f"...{before[begin:]}", f"...{after[begin:]}"
 
 
 class RunRecord(Record):

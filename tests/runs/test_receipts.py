@@ -8,7 +8,7 @@ import pytest
 from judgekit.errors import StoreError
 from judgekit.runs.population import Population
 from judgekit.runs.receipts import Audited, Correction, Figure, Judged, Receipt, keep, load
-from judgekit.runs.rows import ScorerRecord
+from judgekit.runs.rows import ScorerRecord, differences
 from judgekit.stats.intervals import wilson
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -172,3 +172,17 @@ def test_of_several_receipts_that_of_the_same_recordings_is_taken_then_one_of_sa
     unlike = scorer(run=9, recordings="sha256:9", population=lambda: Population(samples=50, agents={"new": 50}))
     assert load(unlike, tmp_path).receipt.n == 120
     assert "another agent: 'new' here, 'agent-0' there" in str(load(unlike, tmp_path))
+
+
+def test_long_texts_are_told_apart_where_they_differ_and_named_once(tmp_path):
+    question = "Did the agent keep a tone that fits a service? " * 10
+    judges = {"a": {"temperature": 0}, "b": {"temperature": 0}}
+    before = {"judges": judges, "prompt": {"question": question}, "again": {"question": question}}
+    changed = f"{question}Be strict."
+    hotter = {"a": {"temperature": 1}, "b": {"temperature": 1}}
+    after = {"judges": hotter, "prompt": {"question": changed}, "again": {"question": changed}}
+    assert list(differences(before, after)) == [
+        "judges.a.temperature was 0 and is 1",
+        "judges.b.temperature was 0 and is 1",
+        f"prompt.question was '...{question[-20:]}' and is '...{question[-20:]}Be strict.'",
+    ]
