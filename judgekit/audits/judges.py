@@ -110,6 +110,7 @@ class Side(Record):
         counts: How many samples are scored, skipped, failed and abstained.
         missing: Samples that a run which was stopped did not come to.
         answered: How many answers came from which model.
+        reported: By judge, how many answers each model gave that its provider reported; ``""`` counts those without one.
         fell_back: Samples for which another judge answered in its place: there, that one is compared.
         requests: How many were sent, and ``cached`` how many answers were known already.
         tokens: Those of the requests that were sent; ``None`` where a provider did not say.
@@ -126,6 +127,7 @@ class Side(Record):
     counts: dict[Status, int]
     missing: int
     answered: dict[str, int]
+    reported: dict[str, dict[str, int]] = Field(default_factory=dict[str, dict[str, int]])
     fell_back: int = 0
     requests: int
     cached: int
@@ -237,6 +239,9 @@ def _side(run: Run, answers: _Answers) -> Side:
         counts={status: line.counts[status] for status in STATUSES},
         missing=line.missing,
         answered=dict(line.judges),
+        reported={
+            judge: {name or "": times for name, times in models.items()} for judge, models in line.reported.items()
+        },
         fell_back=sum(map(_fell_back, asked)),
         requests=line.requests,
         cached=line.cached,

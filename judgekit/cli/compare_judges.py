@@ -125,7 +125,7 @@ def compare(
         if label or not labels:
             given = _once(name, [*given, *_recorded(ended.run, label, name, sides.values())])
         comparison = compare_judges(ended.run, sides, given)
-        show_judges(comparison, ended.run.summary, show, screen.out)
+        show_judges(comparison, show, screen.out)
     for path in outputs:
         if len(ended.run):
             write_text(_KINDS[path.suffix.lower()](ended.run, comparison), path)

@@ -87,7 +87,7 @@ def html_report(
         wanted |= {flip.index for pair in (judges.pairs if judges else ()) for flip in pair.flips}
         sides = [_Side("b", reported, Listing.of(reported, wanted=wanted), _corrections(reported, audit))]
     run = sides[0].run
-    head["judges"] = None if judges is None else shown(judges, run.summary)
+    head["judges"] = None if judges is None else shown(judges)
     head |= {side.name: _run(side) for side in sides}
     head["notes"] = [
         note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")

@@ -1,5 +1,6 @@
 """Judges held against each other, as a terminal shows it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
@@ -11,18 +12,17 @@ from judgekit.reports.audit import by_sample, left_out, said
 from judgekit.reports.terminal import Unpadded, harmless, table
 from judgekit.runs.answers import UNREPORTED, named, quoted, shares
 from judgekit.runs.receipts import Figure
-from judgekit.runs.summary import Summary
 
 _ALPHA = 0.05
 _NAMES_SHOWN = 2
 """Figures of agreement in a table; all are in the JSON."""
 
 
-def show_judges(comparison: JudgeComparison, summary: Summary, show: int, on: Console) -> None:
+def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
     """What each judge took, how far it agrees with the others and with people, and ``show`` flips of each pair."""
     for columns, rows in (sides(comparison), pairs(comparison)):
         on.print(table(columns, rows))
-    for line in told(comparison, summary):
+    for line in told(comparison):
         on.print(harmless(line))
     for pair in comparison.pairs if show else ():
         if pair.flips:
@@ -56,15 +56,16 @@ def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence
     return ("judges", "n", "flips", *names), rows
 
 
-def told(comparison: JudgeComparison, summary: Summary) -> Iterator[str]:
+def told(comparison: JudgeComparison) -> Iterator[str]:
     """What there is to say below the tables, such as which models answered: a line each."""
     for side in comparison.sides:
-        for judge, reported in summary[side.scorer].reported.items():
+        for judge, models in side.reported.items():
+            reported = Counter({name or None: times for name, times in models.items()})
             answered = f"answered as {shares(reported)}" if named(reported) else UNREPORTED
             yield f"{'' if side.judge == judge else f'{side.judge}: '}{quoted(judge)} {answered}"
         if side.fell_back:
-            models = ", ".join(f"{model} {times:,}" for model, times in side.answered.items())
-            yield f"{side.judge}: of {side.fell_back:,} samples, it is its fallback that is compared; answers by {models}"
+            answers = ", ".join(f"{model} {times:,}" for model, times in side.answered.items())
+            yield f"{side.judge}: of {side.fell_back:,} samples, it is its fallback that is compared; answers by {answers}"
     for pair in comparison.pairs:
         if pair.left_out:
             outcomes = ", ".join(_outcome(pair, one) for one in pair.left_out)
@@ -79,7 +80,7 @@ def told(comparison: JudgeComparison, summary: Summary) -> Iterator[str]:
         yield line if len(judges) == len(comparison.sides) else f"{' and '.join(judges)}: {line}"
 
 
-def shown(comparison: JudgeComparison, summary: Summary) -> JsonValue:
+def shown(comparison: JudgeComparison) -> JsonValue:
     """The same for a page, with all flips."""
     scorers = {one.judge: one.scorer for one in comparison.sides}
     made = {"Each judge": sides(comparison), "Each two judges": pairs(comparison)}
@@ -90,7 +91,7 @@ def shown(comparison: JudgeComparison, summary: Summary) -> JsonValue:
         {"scorer": scorers[one.a], **one.model_dump(mode="json", include={"a", "b", "flips"})}
         for one in comparison.pairs
     ]
-    return {"tables": tables, "told": [*told(comparison, summary)], "pairs": flips}
+    return {"tables": tables, "told": [*told(comparison)], "pairs": flips}
 
 
 def _names(pair: Pair) -> str:

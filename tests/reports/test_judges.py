@@ -32,17 +32,17 @@ def two(run_of) -> Callable[..., tuple[Run, JudgeComparison]]:
     return made
 
 
-def shown(scored: Run, comparison: JudgeComparison, show: int, width: int = 100) -> str:
+def shown(comparison: JudgeComparison, show: int, width: int = 100) -> str:
     made = console()
     made.file, made.width = io.StringIO(), width
-    show_judges(comparison, scored.summary, show, made)
+    show_judges(comparison, show, made)
     return made.file.getvalue()
 
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_numbers_flips_and_what_is_not_compared_are_shown_whatever_the_width(two, width):
-    scored, comparison = two()
-    text = shown(scored, comparison, 3, width)
+    _, comparison = two()
+    text = shown(comparison, 3, width)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
     for line in (
@@ -53,13 +53,13 @@ def test_numbers_flips_and_what_is_not_compared_are_shown_whatever_the_width(two
         "a: 0.00: as message 2 shows b: 1.00: as message 2 shows people: 0.00",
     ):
         assert line in words
-    assert "flipped" not in shown(scored, comparison, 0, width)
+    assert "flipped" not in shown(comparison, 0, width)
 
 
 def test_who_was_compared_in_the_place_of_a_judge_is_told(two):
-    scored, comparison = two()
+    _, comparison = two()
     side = comparison.sides[0].model_copy(update={"fell_back": 2, "answered": {"openai/c": 2, "openai/a": 1}})
-    text = shown(scored, comparison.model_copy(update={"sides": (side, comparison.sides[1])}), 0, 140)
+    text = shown(comparison.model_copy(update={"sides": (side, comparison.sides[1])}), 0, 140)
     assert "a: of 2 samples, it is its fallback that is compared; answers by openai/c 2, openai/a 1" in text
 
 
@@ -69,14 +69,14 @@ def test_the_models_that_answered_for_each_judge_are_told(run_of):
 
     scored = run_of(by("one", "openai/a", "a-1", "a-2", "a-1"), by("two", "openai/b", None, None, None))
     comparison = compare_judges(scored, {"openai/a": "one", "local": "two"})
-    lines = shown(scored, comparison, 0, 140).splitlines()
+    lines = shown(comparison, 0, 140).splitlines()
     assert "openai/a answered as a-1 (2), a-2 (1)" in lines
     assert "local: openai/b reports no model, so that a change behind this name would not show" in lines
 
 
 def test_what_stands_in_reasons_and_names_steers_no_terminal_and_no_page(two):
     scored, comparison = two(EVIL, EVIL)
-    text = shown(scored, comparison, 3)
+    text = shown(comparison, 3)
     assert not {"\x1b", "\u202e"} & set(text)
     page = "".join(html_report(scored, judges=comparison))
     assert "<script>alert" not in page
