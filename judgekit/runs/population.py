@@ -28,8 +28,8 @@ class Population(Record):
     Attributes:
         samples: How many.
         mean: Of the judge's values.
-        domains: How many samples each domain has.
-        agents: How many samples each agent made, see `judgekit.runs.conduct.agent_of`; empty where they are very many.
+        domains: How many samples each domain has, of those that were looked at.
+        agents: How many of these each agent made, see `judgekit.runs.conduct.agent_of`; empty where they are very many.
         traits: By name, such as ``messages`` or ``confidence``, the sorted values of the samples, at most 200 of them,
             evenly spaced.
     """

@@ -1,11 +1,13 @@
 """What a run gives: a row for each score, read from where the run is kept."""
 
 import hashlib
+import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _IDS_SHOWN = 5
+_DESCRIBED = 10_000
+"""Samples that say what all are like."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -142,10 +146,17 @@ class Run:
         )
 
     def population(self, scorer: str) -> Population:
-        """Return what the samples are of that a scorer scored."""
+        """Return what the samples are like that a scorer scored: of very many, by 10,000 of them that are drawn at random."""
         if scorer not in self._populations:
-            rows = list(self.rows(scorer=scorer, statuses=["scored"]))
-            self._populations[scorer] = population_of(rows, dict(self.store.conducts(self.number)))
+            line, dice = self._counted[scorer], random.Random(0)  # noqa: S311 - a draw, not a secret
+            is_large = line.total > _DESCRIBED
+            numbers = dice.sample(range(line.total), _DESCRIBED) if is_large else None
+            rows = list(self.rows(scorer=scorer, statuses=["scored"], numbers=numbers))
+            wanted = {row.index for row in rows}
+            conducts = {number: one for number, one in self.store.conducts(self.number) if number in wanted}
+            count = len(line.values)
+            exact = {"samples": count, "mean": fsum(line.values) / count if count else None}
+            self._populations[scorer] = population_of(rows, conducts).model_copy(update=exact)
         return self._populations[scorer]
 
     @cached_property

@@ -5,12 +5,15 @@ import tracemalloc
 import pytest
 from pydantic import ValidationError
 
+import judgekit.runs.results
+from judgekit import AIMessage, HumanMessage, Sample, run
 from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.junit import junit_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score, Status
+from judgekit.scoring import FunctionScorer
 
 
 def row(index: int, sample_id: str, scorer: str = "s", value: float = 1) -> Row:
@@ -163,3 +166,13 @@ def test_samples_without_a_score_are_missing_and_count_among_all(run_of):
         (True, "found 0 of 18, 0%"),
     ]
     assert gates.thin == {"slow": "only 2 of 9 samples were scored, and min_coverage is 50%"}
+
+
+def test_what_very_many_samples_are_like_is_told_by_some_of_them(monkeypatch):
+    samples = [Sample.of([HumanMessage("Hi"), AIMessage("Yo", model=f"m-{n % 2}")], id=f"s{n}") for n in range(200)]
+    found = run(samples, [FunctionScorer(lambda sample: float(sample.id != "s7"), "it", "1")])
+    monkeypatch.setattr(judgekit.runs.results, "_DESCRIBED", 50)
+    population = found.population("it")
+    assert (population.samples, population.mean) == (200, 199 / 200)
+    assert sum(population.agents.values()) == len(population.traits["messages"]) == 50
+    assert set(population.agents) == {"m-0", "m-1"}
