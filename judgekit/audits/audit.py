@@ -15,9 +15,10 @@ from judgekit.audits.measures import Pairs, kind_of
 from judgekit.audits.noise import noise
 from judgekit.audits.people import people
 from judgekit.errors import ConfigError, listed, number_of, shortened
+from judgekit.runs.answers import named
 from judgekit.runs.conduct import Conduct
 from judgekit.runs.population import differences, independent, population_of
-from judgekit.runs.receipts import Correction, Figure, Receipt, all_of, keep
+from judgekit.runs.receipts import Correction, Figure, Receipt, all_of, changed_models, keep
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.store import now
@@ -181,7 +182,8 @@ class _Auditing:
         judged = self.run.judged(self.record)
         receipts, _ = all_of(self.record.name, folder)
         for kept in receipts:
-            if kept.fingerprint == self.record.signature and judged.is_audited_by(kept):
+            is_valid = kept.fingerprint == self.record.signature and not changed_models(kept.models, judged.models)
+            if is_valid and judged.is_audited_by(kept):
                 is_less = correction.corrected is None and kept.correction.corrected is not None
                 return kept if is_less or len(self.pairs.samples) < kept.n else None
         return None
@@ -251,7 +253,9 @@ class _Auditing:
 
     def _no_labels(self) -> str:
         told = f"there are no labels; judgekit label {self.run.number} draws samples for people"
-        recorded = Counter(name for row in self.every for name in row.labels).most_common(_RECORDED_SHOWN)
+        recorded = Counter(
+            name for row in self.every for name in row.labels if row.label_sources.get(name) != "judge"
+        ).most_common(_RECORDED_SHOWN)
         names = ", ".join(shortened(name) for name, _ in recorded)
         return f"{told}, and --label NAME={self.record.name} takes recorded ones: {names}" if names else told
 
@@ -439,9 +443,9 @@ class _Auditing:
         keep(receipt, folder)
 
 
-def _known(reported: Mapping[str, Mapping[str | None, int]]) -> Mapping[str, Sequence[str]]:
+def _known(answered: Mapping[str, Mapping[str | None, int]]) -> Mapping[str, Sequence[str]]:
     """Return what was reported of each judge; nothing of those whose provider reported nothing."""
-    return {judge: sorted(one for one in found if one is not None) for judge, found in reported.items()}
+    return {judge: sorted(named(models)) for judge, models in answered.items()}
 
 
 def _assumed(*, by_verdict: bool) -> str:

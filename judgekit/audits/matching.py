@@ -10,7 +10,8 @@ from judgekit.audits.drawing import is_not_applicable, strata
 from judgekit.audits.findings import Opinion
 from judgekit.audits.labels import HumanLabel, value_of
 from judgekit.errors import ConfigError, StoreError, listed, shortened
-from judgekit.runs.receipts import Drawn
+from judgekit.runs.answers import named
+from judgekit.runs.receipts import Drawn, changed_models
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord, differences
 
@@ -240,11 +241,17 @@ def homes(
             left_out[f"of another run {number}, of other recordings"] += len(those)
         else:
             judged = next((one for one in other.scorers if one.name == record.name), None)
-            if judged is not None and judged.signature is not None and judged.signature == record.signature:
-                found[other] = those
+            if judged is None:
+                changed = "it has none such"
+            elif judged.signature is not None and judged.signature == record.signature:
+                before = {judge: named(models) for judge, models in other.judged(judged).models.items()}
+                changed = changed_models(before, run.judged(record).models)
             else:
                 changed = (
-                    listed(differences(judged.identity, record.identity), _NAMED) if judged else "it has none such"
+                    listed(differences(judged.identity, record.identity), _NAMED) or "it cannot be told from others"
                 )
+            if not changed:
+                found[other] = those
+            else:
                 left_out[f"of run {number}, whose judge is another: {changed}"] += len(those)
     return found, left_out

@@ -54,7 +54,7 @@ class Answers(Counter[tuple[str, str | None, str | None]]):
                 yield f"{quoted(judge)} answered with {reported}"
 
 
-def named(reported: Reported) -> set[str]:
+def named(reported: Mapping[str | None, int]) -> set[str]:
     """The names that were reported."""
     return {name for name in reported if name is not None}
 

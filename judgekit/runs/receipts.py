@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import fsum
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from pydantic import Field, JsonValue, ValidationError
 
 from judgekit.errors import StoreError, explain, listed, shortened
+from judgekit.runs.answers import named
 from judgekit.runs.population import Population, unlike
 from judgekit.runs.rows import ScorerRecord, differences
 from judgekit.traces.message import Many, Record
@@ -250,10 +251,10 @@ def load(judged: Judged, folder: Path) -> Audited:
         last = max(receipts, key=lambda one: one.at)
         changed = listed(differences(last.identity, scorer.identity), _DIFFERENCES_SHOWN)
         return _void(last, changed or "the scorer is another one")
-    unchanged = [one for one in same if not _answered_by_others(one, judged)]
+    unchanged = [one for one in same if not changed_models(one.models, judged.models)]
     if not unchanged:
         last = max(same, key=lambda one: one.at)
-        return _void(last, _answered_by_others(last, judged))
+        return _void(last, changed_models(last.models, judged.models))
     found = [
         (one, () if judged.is_audited_by(one) else unlike(judged.population(), one.population)) for one in unchanged
     ]
@@ -271,14 +272,14 @@ def _where(receipt: Receipt, apart: Sequence[str], judged: Judged) -> str:
     return f" on run {receipt.run}{f', not on samples like these ({listed(apart)})' if apart else ''}"
 
 
-def _answered_by_others(receipt: Receipt, judged: Judged) -> str:
-    """Return which models answered now, and did not in the audit; empty if none."""
+def changed_models(audited: Mapping[str, Collection[str]], now: Mapping[str, Mapping[str | None, int]]) -> str:
+    """Return which models answered now, by judge, and did not when the judge was audited; empty if none."""
     found: list[str] = []
-    for judge, models in judged.models.items():
-        before = receipt.models.get(judge)
+    for judge, models in now.items():
+        before = audited.get(judge)
         if before is None:
             found.append(f"{judge} answered here, and not in the audit")
-        elif before and (others := {one for one in models if one is not None}.difference(before)):
+        elif before and (others := named(models).difference(before)):
             found.append(f"{judge} answered as {_names(before)}, and now as {_names(others)}")
     return listed(found, _DIFFERENCES_SHOWN)
 
@@ -286,7 +287,7 @@ def _answered_by_others(receipt: Receipt, judged: Judged) -> str:
 def _notes(receipt: Receipt, judged: Judged) -> Iterator[str]:
     for judge, fingerprints in judged.system_fingerprints.items():
         before = receipt.system_fingerprints.get(judge, ())
-        others = {one for one in fingerprints if one is not None}.difference(before)
+        others = named(fingerprints).difference(before)
         if before and others:
             yield f"{judge} had the system fingerprint {_names(before)}, and now has {_names(others)}"
     silent = [judge for judge, models in judged.models.items() if None in models or not receipt.models.get(judge)]

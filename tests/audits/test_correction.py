@@ -16,6 +16,7 @@ from judgekit.runs.population import differences, population_of
 from judgekit.runs.receipts import Counts
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
+from judgekit.score import JudgeCall, Score
 from judgekit.stats.misclassification import rogan_gladen as estimated
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -208,6 +209,29 @@ def test_an_audit_of_fewer_labels_does_not_replace_the_receipt_of_more(audited, 
     assert any(
         "the receipt of run 1, n=200, stays, because this audit is of 50 labelled samples" in one for one in found.notes
     )
+
+
+def answered(values, model):
+    """Verdicts of a judge whose provider reports this model."""
+    call = JudgeCall(judge="openai/a", prompt="tone@1", model=model)
+    return [Score.scored("tone", one, label="fitting" if one else "lacking", calls=[call]) for one in values]
+
+
+def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_a_receipt(judged, said, tmp_path):
+    truth, verdicts = verdicts_of(100, 0.6)
+    first = judged(answered(verdicts, "a-1"), store=tmp_path / "runs.sqlite")
+    audit(first, said(dict(enumerate(truth))))
+    second = judged(answered(verdicts_of(80, 0.6, seed=1)[1], "a-2"), store=first.store.path)
+    assert second.audited["tone"].startswith(
+        "not audited (the receipt of run 1 is void: openai/a answered as 'a-1', and now"
+    )
+    assert corrected(second, "tone").corrected is None
+    (carried,) = audit(second, said(dict(enumerate(truth)), run=1)).scorers
+    assert carried.left_out == {"of run 1, whose judge is another: openai/a answered as 'a-1', and now as 'a-2'": 100}
+    audit(second, said(dict.fromkeys(range(40), 1)))
+    assert second.audited["tone"].startswith("audited: kappa ")
+    again = judged(answered(verdicts, "a-2"), store=first.store.path)
+    assert again.receipts["tone"].receipt.run == 2
 
 
 def test_labels_that_dispute_whether_the_question_applies_are_not_carried_over(judged, said, tmp_path):
