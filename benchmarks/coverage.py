@@ -385,7 +385,8 @@ def scored(verdicts: Iterable[float]) -> Run:
 
 
 def convenience() -> None:
-    """500 samples, of which people pass 70 %, with a judge that is right of 90 % and 80 % of these; a third is hard, and it errs there alone."""
+    """Labels of 500 samples of which people pass 70 %. A third of them is hard: of these people pass 40 %, and there alone the
+    judge errs, on 30 % of those that people pass and 60 % of the others."""
     head("labels", "kind", "covered, width", "refused")
     for name, n, declared in (
         ("two thirds are failures", 60, True),
@@ -397,7 +398,8 @@ def convenience() -> None:
         random = np.random.default_rng(n)
         given: list[Interval] = []
         for _ in range(DRAWS):
-            people, hard = (random.random(OTHERS) < 0.7).astype(float), (random.random(OTHERS) < 1 / 3).astype(float)
+            hard = (random.random(OTHERS) < 1 / 3).astype(float)
+            people = (random.random(OTHERS) < np.where(hard, 0.4, 0.85)).astype(float)
             wrong = (random.random(OTHERS) < 3 * np.where(people == 1, 0.1, 0.2)) & (hard == 1)
             weights = {
                 "two thirds are failures": np.where(people == 1, 1 / 2 / 0.7, 1 / 0.3),

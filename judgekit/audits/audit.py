@@ -24,6 +24,7 @@ from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.store import now
 
 _RECORDED_SHOWN = 3
+_PICKED = "the labelled samples were picked by hand (drawn is convenience)"
 
 
 def audit(
@@ -244,8 +245,8 @@ class _Auditing:
             return Correction(refused=f"no label is of use: {listed(there)}" if there else self._no_labels())
         if matched.drawn == "convenience":
             return Correction(
-                refused="the labelled samples were picked by hand (drawn is convenience), and may be like each other rather "
-                f"than like the run; judgekit label {matched.run.number} draws a random sample"
+                refused=f"{_PICKED}, and may be like each other rather than like the run; judgekit label "
+                f"{matched.run.number} draws a random sample"
             )
         if chosen:
             return Correction(refused=chosen)
@@ -339,7 +340,7 @@ class _Auditing:
         if not self.is_here:
             number = self.matched.run.number
             return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
-        return chosen
+        return _PICKED if self.matched.drawn == "convenience" else chosen
 
     def _notes(self, annotators: int, chosen: str, better: Receipt | None) -> Sequence[str]:
         matched = self.matched
@@ -367,8 +368,12 @@ class _Auditing:
             )
         if matched.drawn == "stratified":
             notes.append("agreement is that of all samples of the run: labelled ones count for all of their verdict")
-        if (chosen or matched.drawn == "unknown") and matched.samples:
-            why = "which are not like the others" if chosen else "of which nobody says that they are a random sample"
+        if (chosen or matched.drawn in ("unknown", "convenience")) and matched.samples:
+            why = "of which nobody says that they are a random sample"
+            if matched.drawn == "convenience":
+                why = "which were picked by hand"
+            elif chosen:
+                why = "which are not like the others"
             notes.append(f"agreement, calibration and a guarantee are those of the labelled samples, {why}")
         if not self.is_here:
             number = matched.run.number

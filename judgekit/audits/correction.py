@@ -16,7 +16,7 @@ _ROUNDING = 1e-12
 
 
 def corrected(run: Run, scorer: str) -> Correction:
-    """The mean of a scorer as people would have it, by the receipt of its judge's last audit.
+    """The mean of a scorer as people would have it, by the receipt of its judge, see `Run.receipts`.
 
     For the run that was audited, or one of the same recordings with the same scores, it is what the audit found; for
     another run of the very same judge `rogan_gladen`.

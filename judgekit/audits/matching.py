@@ -102,7 +102,7 @@ def match(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable
     has_skipped = any(row.score.value is None and row.index in found.opinions for row in every)
     rows = [row for row in every if row.score.value is not None or (has_skipped and is_not_applicable(row))]
     samples = [Labelled(row, tuple(opinions.values())) for row in rows if (opinions := found.opinions.get(row.index))]
-    drawn, notes = found.drawn(len(rows), len(samples))
+    drawn, notes = found.drawn(len(rows), len(samples), has_skipped=has_skipped)
     if drawn == "stratified":
         samples = _weighted(samples, rows)
     return Matched(run, rows, samples, drawn, found.left_out, found.unmatched(), notes)
@@ -192,8 +192,8 @@ class _Finding:
                 found[f"{why}: {listed(dict.fromkeys(those), _NAMED, ', ')}"] = len(those)
         return found
 
-    def drawn(self, scored: int, labelled: int) -> tuple[Drawn, Sequence[str]]:
-        """How the labelled samples came to be labelled, and what is to be said of it."""
+    def drawn(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[Drawn, Sequence[str]]:
+        """Return how the labelled samples came to be labelled, and what is to be said of it."""
         if "convenience" in self._ways:
             return "convenience", ()
         if labelled == scored:
@@ -202,6 +202,8 @@ class _Finding:
             return "unknown", ()
         if self._ways == {"stratified"}:
             return "stratified", ()
+        if has_skipped and len(self._probabilities) > 1:
+            return "unknown", ("several sheets were joined, of which some may leave out what the judge skipped",)
         missing = max(self._probabilities, default=0) * scored - len(self._touched)  # several sheets may have more
         if missing > max(1, _NEAR * len(self._touched)):
             return "unknown", ("samples that were drawn are not there, or others have scores since then",)

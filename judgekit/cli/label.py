@@ -46,7 +46,8 @@ def label(
 ) -> None:
     """Draw samples of a run for people to label, without showing what the judge said.
 
-    The samples are drawn at random from those that were scored. judgekit audit reads the labels back.
+    The samples are drawn at random from those that were scored, or also from those that the judge skipped. judgekit audit
+    reads the labels back.
     """
     outputs = writable(output, _KINDS)
     found = Run.stored(numbered(run), store)

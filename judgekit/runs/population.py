@@ -124,6 +124,7 @@ def unlike(here: Population, audited: Population) -> Sequence[str]:
     elif others := here.agents.keys() - audited.agents.keys():
         names = (listed(map(shortened, sorted(one)), _NAMED, ", ") for one in (others, audited.agents))
         found.append("another agent: {} here, {} there".format(*names))
+    if found:  # agents were looked at
         here = here.model_copy(update={"agents": {}})
     return [*found, *(differences(here, audited) or ())]
 
