@@ -19,6 +19,7 @@ _DRAWN: Mapping[Drawn, str] = {
     "all": "all samples of the run were labelled",
     "random": "drawn at random from the run",
     "stratified": "drawn at random within each verdict of the judge, with known probabilities",
+    "convenience": "picked by hand",
     "unknown": "nobody says how they were chosen",
     "elsewhere": "samples of another run",
 }
