@@ -727,7 +727,7 @@ def test_labels_of_another_run_may_be_of_verdicts_that_this_run_has_none_of(judg
     path = tmp_path / "runs.sqlite"
     judged(scores, scale={}, store=path)
     later = judged([scores[0], scores[2], scores[3]] * 5, scale={}, store=path)
-    found = tone(audit(later, said({at: 0.5 for at in range(20)}, run=1)))
+    found = tone(audit(later, said(dict.fromkeys(range(20), 0.5), run=1)))
     assert (found.kind, found.n) == ("ordinal", 20)
     assert "0.25" in found.confusion
 
