@@ -104,7 +104,7 @@ class _Auditing:
         sources: Sequence[str],
     ) -> None:
         self.run, self.record, self.sources = run, record, sources
-        self.unknown = sum(label.source == "unknown" and label.value is not None for label in labels)
+        self.unknown = sum(label.source == "unknown" for label in labels)
         self.every = list(run.rows(scorer=record.name))
         self.rows = [row for row in self.every if row.score.value is not None]
         self.population = run.population(record.name)
@@ -287,9 +287,9 @@ class _Auditing:
             applying = [(one.mean, one.row.group) for one in samples if one.mean is not None]
             mean = Figure.mean([value for value, _ in applying], [group for _, group in applying])
             return Correction(method="labels alone", corrected=mean)
-        if (applying := sum(bool(one.values) for one in samples)) < LEAST_LABELS:
-            what = "to which the question applies" if applying < len(samples) else ""
-            return Correction(refused=too_few(applying, LEAST_LABELS, what))
+        if (n := sum(bool(one.values) for one in samples)) < LEAST_LABELS:
+            which = "to which the question applies" if n < len(samples) else ""
+            return Correction(refused=too_few(n, LEAST_LABELS, which))
         labelled = {one.row.index: one for one in samples}
         every = self.matched.rows
         ways: list[Sequence[Sequence[Row]]] = [] if drawn in ("random", "all") else [strata(every)]
