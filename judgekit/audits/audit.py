@@ -1,8 +1,9 @@
 """An audit: a run's judges held against labels of people."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from math import fsum
 from statistics import fmean
 
 from judgekit.audits.bias import length_bias, position_bias
@@ -17,14 +18,18 @@ from judgekit.audits.people import people
 from judgekit.errors import ConfigError, listed, number_of, shortened
 from judgekit.runs.answers import named
 from judgekit.runs.conduct import Conduct
-from judgekit.runs.population import differences, independent, population_of
-from judgekit.runs.receipts import Correction, Figure, Receipt, all_of, changed_models, keep
+from judgekit.runs.population import Population, differences, independent, population_of
+from judgekit.runs.receipts import Correction, Drawn, Figure, Receipt, all_of, changed_models, file_name, keep
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.store import now
 
 _RECORDED_SHOWN = 3
 _PICKED = "the labelled samples were picked by hand (drawn is convenience)"
+_NOT_RANDOM: Mapping[Drawn, str] = {
+    "convenience": "which were picked by hand",
+    "unknown": "of which nobody says that they are a random sample",
+}
 
 
 def audit(
@@ -101,7 +106,7 @@ class _Auditing:
         sources: Sequence[str],
     ) -> None:
         self.run, self.record, self.sources = run, record, sources
-        self.unknown = sum(label.source == "unknown" and label.value is not None for label in labels)
+        self.unknown = sum(label.source == "unknown" for label in labels)
         self.every = list(run.rows(scorer=record.name))
         self.rows = [row for row in self.every if row.score.value is not None]
         self.population = run.population(record.name)
@@ -109,12 +114,12 @@ class _Auditing:
         self.is_here = self.matched.run is run
         self.conducts = conducts if self.is_here else dict(run.store.conducts(self.matched.run.number))
         self.kind: Kind
-        self.kind, self.values = kind_of(record, self.rows, self.matched.samples)
+        self.kind, self.values = kind_of(record, [*self.rows, *self.matched.rows], self.matched.samples)
         self.pairs = Pairs.of(self.matched, self.kind, self.values)
         self.has_skipped = any(row.score.value is None for row in self.matched.rows)
         # Those that were drawn by verdict are counted as all of the run.
         stood_for = self.matched.rows if self.pairs.by_verdict else [one.row for one in self.matched.samples]
-        self.labelled = population_of(stood_for, self.conducts)
+        self.labelled = population_of([row for row in stood_for if row.score.value is not None], self.conducts)
 
     def _matched(self, labels: Sequence[HumanLabel]) -> tuple[Matched, Counter[str]]:
         """The labels of this run, or where there are none, those of the run that has the most; the others are left out."""
@@ -139,10 +144,8 @@ class _Auditing:
         chosen = self._chosen()
         correction = self._correction(chosen)
         if self.unknown and correction.corrected is not None:
-            assumes = listed(
-                filter(None, (correction.assumes, "the labels are not verdicts of a judge, which nobody says"))
-            )
-            correction = correction.model_copy(update={"assumes": assumes})
+            told = filter(None, ("no label is the verdict of a judge, which nobody says", correction.assumes))
+            correction = correction.model_copy(update={"assumes": ", and ".join(told)})
         better = self._better(correction)
         annotators = {opinion.annotator for one in matched.samples for opinion in one.opinions}
         length = length_bias(pairs, self._lengths())
@@ -169,7 +172,7 @@ class _Auditing:
             guarantee=None
             if guarantee is None
             else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
-            notes=self._notes(len(annotators), chosen, better),
+            notes=self._notes(correction, chosen, better),
         )
         if better is None:
             self._keep(found, chosen)
@@ -178,13 +181,15 @@ class _Auditing:
     def _better(self, correction: Correction) -> Receipt | None:
         """Return the receipt of this judge on these recordings, if it says more: of more labels, or with a corrected mean alone."""
         folder = self.run.receipts_folder
-        if folder is None or not self.matched.samples or not self.is_here:
+        if folder is None or not self.matched.samples or not self.is_here or self.unknown:
             return None
         judged = self.run.judged(self.record)
         receipts, _ = all_of(self.record.name, folder)
         for kept in receipts:
-            is_valid = kept.fingerprint == self.record.signature and not changed_models(kept.models, judged.models)
-            if is_valid and judged.is_audited_by(kept):
+            is_of_this_judge = kept.fingerprint == self.record.signature and not changed_models(
+                kept.models, judged.models
+            )
+            if is_of_this_judge and judged.is_audited_by(kept):
                 is_less = correction.corrected is None and kept.correction.corrected is not None
                 return kept if is_less or len(self.pairs.samples) < kept.n else None
         return None
@@ -210,33 +215,34 @@ class _Auditing:
     def _chosen(self) -> str:
         """By what labelled samples differ from the others; empty if by nothing.
 
-        Asked where nobody says how they were chosen, or some of those that were drawn at random were left blank.
+        Asked where nobody says how they were chosen, and of samples drawn at random, where some got no label.
         """
         matched = self.matched
-        has_blanks = matched.drawn == "random" and not matched.left_out.keys().isdisjoint((BLANK, UNTOLD))
-        if not (has_blanks or matched.drawn == "unknown") or not matched.samples or not matched.rest:
+        is_doubtful = matched.drawn == "unknown" or (matched.drawn == "random" and matched.lost)
+        if not is_doubtful or not matched.samples or not matched.rest:
             return ""
-        rest = population_of(matched.rest, self.conducts)
-        sides = ([one.row for one in matched.samples], matched.rest)
-        verdicts = [[row.score.value for row in independent(rows) if row.score.value is not None] for rows in sides]
-        if self.kind == "continuous":
-            labelled, others = (
-                one.model_copy(update={"traits": {**one.traits, "verdicts of the judge": sorted(values)}})
-                for one, values in zip((self.labelled, rest), verdicts, strict=True)
-            )
-            differ = differences(labelled, others)
-        else:
-            a, b = (Counter(f"{value:g}" for value in values) for values in verdicts)
-            differ = differences(self.labelled, rest, (a, b))
+        (labelled, a), (rest, b) = map(self._drawn_from, ([one.row for one in matched.samples], matched.rest))
+        differ = differences(labelled, rest, (a, b))
         if not differ:
             return ""
         told = f"the labelled samples are not like the others: {listed(differ)}"
-        if has_blanks:
+        if matched.lost and matched.drawn == "random":
             return f"{told}. Samples were left blank by that, or by what goes with it: label these too"
         return (
             f"{told}. They were chosen by that, or by what goes with it, and not drawn at random, as "
             f"judgekit label {matched.run.number} draws them"
         )
+
+    def _drawn_from(self, rows: Sequence[Row]) -> tuple[Population, Mapping[str, int]]:
+        """Return what samples are like, with numbers as verdicts among their traits, and how often each other verdict is."""
+        population = population_of(rows, self.conducts)
+        verdicts = [row.score.value for row in independent(rows)]
+        if self.kind != "continuous":
+            return population, Counter("skipped" if one is None else f"{one:g}" for one in verdicts)
+        values = sorted(one for one in verdicts if one is not None)
+        traits = {**population.traits, **({"verdicts of the judge": values} if values else {})}
+        scored = Counter("skipped" if one is None else "scored" for one in verdicts)
+        return population.model_copy(update={"traits": traits}), scored
 
     def _correction(self, chosen: str) -> Correction:
         matched = self.matched
@@ -286,8 +292,9 @@ class _Auditing:
             applying = [(one.mean, one.row.group) for one in samples if one.mean is not None]
             mean = Figure.mean([value for value, _ in applying], [group for _, group in applying])
             return Correction(method="labels alone", corrected=mean)
-        if len(samples) < LEAST_LABELS:
-            return Correction(refused=too_few(len(samples), LEAST_LABELS))
+        if (n := sum(bool(one.values) for one in samples)) < LEAST_LABELS:
+            which = "to which the question applies" if n < len(samples) else ""
+            return Correction(refused=too_few(n, LEAST_LABELS, which))
         labelled = {one.row.index: one for one in samples}
         every = self.matched.rows
         ways: list[Sequence[Sequence[Row]]] = [] if drawn in ("random", "all") else [strata(every)]
@@ -317,7 +324,7 @@ class _Auditing:
             if found is None:
                 continue
             lost = {BLANK: "were left blank", UNTOLD: "people cannot tell about"}
-            gone = listed(what for name, what in lost.items() if name in self.left_out)
+            gone = " or ".join(what for name, what in lost.items() if name in self.matched.lost)
             assumes = f"samples that {gone} are like the others" if gone else ""
             return Correction(
                 method="stratified PPI++" if len(parts) > 1 else "PPI++" if found.weight else "labels alone",
@@ -327,7 +334,8 @@ class _Auditing:
             )
         for part in ways[-1]:
             if (those := sum(row.index in labelled for row in part)) < 2:
-                verdict = shortened(part[0].score.label or part[0].score.value or part[0].score.status)
+                score = part[0].score
+                verdict = shortened(score.label or (score.status if score.value is None else score.value))
                 return Correction(
                     refused=f"people labelled {those} of the samples with the verdict {verdict}; it takes 2 or more of each"
                 )
@@ -342,39 +350,24 @@ class _Auditing:
             return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
         return _PICKED if self.matched.drawn == "convenience" else chosen
 
-    def _notes(self, annotators: int, chosen: str, better: Receipt | None) -> Sequence[str]:
+    def _notes(self, correction: Correction, chosen: str, better: Receipt | None) -> Sequence[str]:
         matched = self.matched
-        notes = list(matched.notes)
-        if not self.has_skipped and (len(self.rows) < len(self.every) or self.run.record.unfinished):
-            stopped = f" The run is {self.run.record.unfinished}." if self.run.record.unfinished else ""
-            scored = f"{len(self.rows):,} of {len(self.every):,}"
-            notes.append(f"the means are of the samples that the judge scored: {scored}.{stopped}")
-        if annotators > 1 and self.kind != "continuous":
+        notes = [*matched.notes, *self._of_which(correction)]
+        if self.kind != "continuous" and any(len(one.opinions) > 1 for one in matched.samples):
             notes.append("a sample that several people labelled counts once, shared among what they say")
-        if share := self.pairs.not_applicable:
-            notes.append(
-                f"people say that the question does not apply to {share:.0%} of the labelled samples that the judge decided; "
-                "the corrected mean is of the other samples, the raw mean of all that the judge scored"
-            )
-        if self.has_skipped:
-            notes.append(
-                "samples to which the question does not apply, as the judge says, were labelled too: the corrected mean "
-                "is of all samples to which it applies, as people say"
-            )
         said = {value for one in matched.samples for value in one.values}
         if self.kind == "binary" and len(said) == 1:
+            which = " to which the question applies" if any(one.applies < 1 for one in matched.samples) else ""
             notes.append(
-                f"people say {said.pop():g} of all labelled samples: how the judge does on others cannot be told"
+                f"people say {said.pop():g} of all labelled samples{which}: how the judge does on others cannot be told"
             )
         if matched.drawn == "stratified":
-            notes.append("agreement is that of all samples of the run: labelled ones count for all of their verdict")
-        if (chosen or matched.drawn in ("unknown", "convenience")) and matched.samples:
-            why = "of which nobody says that they are a random sample"
-            if matched.drawn == "convenience":
-                why = "which were picked by hand"
-            elif chosen:
-                why = "which are not like the others"
-            notes.append(f"agreement, calibration and a guarantee are those of the labelled samples, {why}")
+            notes.append(
+                "agreement is that on all samples of the run: each labelled one stands for others of its verdict"
+            )
+        if (chosen or matched.drawn in _NOT_RANDOM) and matched.samples:
+            why = "which are not like the others" if chosen else _NOT_RANDOM[matched.drawn]
+            notes.append(f"agreement, calibration and any guarantee are those of the labelled samples, {why}")
         if not self.is_here:
             number = matched.run.number
             notes.append(
@@ -382,12 +375,11 @@ class _Auditing:
                 "differ, and keeps a receipt"
             )
         if better is not None:
-            why = f"is of {len(self.pairs.samples):,} labelled samples"
-            if len(self.pairs.samples) >= better.n:
-                why = "corrects nothing"
+            n = len(self.pairs.samples)
+            why = "gives no corrected mean" if n >= better.n else f"is of {number_of(n, 'labelled sample')}"
             notes.append(
-                f"the receipt of run {better.run}, n={better.n:,}, stays, because this audit {why}; delete that file to "
-                "replace it"
+                f"the receipt of run {better.run}, n={better.n:,}, stays, because this audit {why}; to replace it, delete "
+                f"{file_name(better)}"
             )
         if tried := self._tried():
             runs = listed(f"run {number}" for number in sorted({one.run for one in tried}))
@@ -405,13 +397,33 @@ class _Auditing:
         if self.unknown:
             notes.append(
                 f"nobody says who gave {number_of(self.unknown, 'label')}: a person, a benchmark, or a judge, perhaps this "
-                "very one. There is no receipt; labels in a file (--labels) are those of people"
+                "very one. So this audit leaves no receipt; labels in a file (--labels) are taken for those of people"
             )
         if self.record.signature is None:
             notes.append(
                 f"there is no receipt, as nobody could tell whether the judge is the same: {self.record.identity}"
             )
         return notes
+
+    def _of_which(self, correction: Correction) -> Iterator[str]:
+        """Yield of which samples the means are, where that is not plainly all of the run."""
+        matched, record = self.matched, self.run.record
+        every, has_skipped = f"{len(self.every):,}", self.is_here and self.has_skipped
+        if len(self.rows) < len(self.every) or record.unfinished:
+            means = "raw mean is" if has_skipped else "means are"
+            stopped = f" The run is {record.unfinished}." if record.unfinished else ""
+            yield f"the {means} of the samples that the judge scored: {len(self.rows):,} of {every}.{stopped}"
+        scored = [one for one in matched.samples if one.judged is not None]
+        if none := fsum(1 - one.applies for one in scored):
+            yield (
+                f"people say that the question does not apply to {round(none, 2):g} of the {len(scored):,} labelled samples "
+                "that the judge scored"
+            )
+        if correction.corrected is not None and self.is_here and (none or has_skipped):
+            which = (
+                f", among the {len(matched.rows):,} of {every} that the judge scored or skipped" if has_skipped else ""
+            )
+            yield f"the corrected mean is of the samples to which the question applies, as people say{which}"
 
     def _keep(self, found: ScorerAudit, chosen: str) -> None:
         """Keeps a receipt, if there were labels."""

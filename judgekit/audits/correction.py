@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import fsum, isclose
 from typing import Self
 
-from judgekit.errors import listed
+from judgekit.errors import listed, number_of
 from judgekit.runs.population import Population, unlike
 from judgekit.runs.receipts import Correction, Counts, Figure, Receipt
 from judgekit.runs.results import Run
@@ -69,8 +69,8 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
 
     Refused where labels are too few or of one kind, where the judge is hardly better than chance, where another agent made
     the recordings, and where what can be seen without labels says that the samples are another population: see `unlike`.
-    That the judge then errs as often on both is an assumption all the same. Verdicts of one group count for as many as its spread says that they are worth,
-    in the interval alone.
+    That the judge then errs as often on both is an assumption all the same. In the interval, verdicts of one group count for
+    as many as its spread says that they are worth.
 
     Args:
         rows: The scored rows of the run.
@@ -98,7 +98,9 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
                 refused=f"people call all of {where} {kind}, so that the judge's {rate} is unknown; label more of them"
             )
     if apart := unlike(population, errors.population):
-        return Correction(refused=f"this run is of another kind than {where}: {listed(apart)}; label a sample of it")
+        return Correction(
+            refused=f"the judge may err at other rates here than on {where}: {listed(apart)}; label a sample of this run"
+        )
     share = fsum(values) / len(values)
     independent = round(len(values) * independence(values, [row.group for row in rows]))
     positives = round(share * independent)
@@ -119,14 +121,14 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
     return Correction(
         method="Rogan-Gladen",
         corrected=Figure(value=value, low=min(low, value), high=max(high, value), method=method),
-        assumes=f"the judge errs here as often as on {where}, of the same agent; nothing that shows without labels speaks "
-        "against it",
+        assumes=f"the judge errs here as often as on {where}; the agents are the same, and nothing else that shows without "
+        "labels speaks against it",
     )
 
 
-def too_few(n: int, least: int) -> str:
-    """That so many labelled samples carry no mean."""
-    return f"labels of {n} sample{'' if n == 1 else 's'} are too few; it takes {least} or more"
+def too_few(n: int, least: int, which: str = "") -> str:
+    """Return why so many labelled samples carry no mean; ``which`` says which of them count."""
+    return f"labels of {number_of(n, 'sample')}{which and f' {which}'} are too few; it takes {least} or more"
 
 
 def independence(values: Sequence[float], groups: Sequence[str | None], parts: Sequence[float] | None = None) -> float:

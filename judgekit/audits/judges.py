@@ -157,6 +157,7 @@ class _Answers:
     statuses: Mapping[int, Status]
     rows: Mapping[int, Row]
     people: Mapping[int, Sequence[float]]
+    labelled: int
     agreement: Mapping[str, Figure]
     left_out: Mapping[str, int]
 
@@ -180,6 +181,7 @@ class _Answers:
             {row.index: row.score.status for row in every},
             {row.index: row for row in matched.rows if row.score.value is not None},
             people,
+            len(matched.samples),
             pairs.agreement(),
             left_out,
         )
@@ -248,7 +250,7 @@ def _side(run: Run, answers: _Answers) -> Side:
         tokens=line.tokens,
         cost_usd=line.cost_usd,
         seconds=median(seconds) if seconds else None,
-        labelled=len(answers.people),
+        labelled=answers.labelled,
         left_out=dict(answers.left_out),
         people=dict(answers.agreement),
     )

@@ -1,7 +1,7 @@
 """Labels of people, each with the verdict of the judge on the same sample."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 from typing import NamedTuple
@@ -64,6 +64,7 @@ class Matched:
             apply, as the judge says, those rows too.
         samples: Those that people labelled.
         drawn: How these came to be labelled.
+        lost: Why samples that were drawn have no label at all: `BLANK` or `UNTOLD`.
         left_out: Labels that could not be used, by why.
         unmatched: Labels of no sample of the run, by why.
         notes: What else is to be known of how they were drawn.
@@ -73,6 +74,7 @@ class Matched:
     rows: Sequence[Row]
     samples: Sequence[Labelled]
     drawn: Drawn
+    lost: Collection[str] = ()
     left_out: Counter[str] = field(default_factory=Counter[str])
     unmatched: Counter[str] = field(default_factory=Counter[str])
     notes: Sequence[str] = ()
@@ -105,7 +107,8 @@ def match(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable
     drawn, notes = found.drawn(len(rows), len(samples), has_skipped=has_skipped)
     if drawn == "stratified":
         samples = _weighted(samples, rows)
-    return Matched(run, rows, samples, drawn, found.left_out, found.unmatched(), notes)
+    lost = {why for index, why in found.unlabelled.items() if index not in found.opinions}
+    return Matched(run, rows, samples, drawn, lost, found.left_out, found.unmatched(), notes)
 
 
 def _weighted(samples: Sequence[Labelled], rows: Sequence[Row]) -> list[Labelled]:
@@ -130,6 +133,7 @@ class _Finding:
         self._ambiguous: list[str] = []
         self._changed: list[str] = []
         self.opinions: dict[int, dict[str | None, Opinion]] = {}
+        self.unlabelled: dict[int, str] = {}
         self._probabilities: set[float] = set()
         self.left_out = Counter[str]()
 
@@ -142,11 +146,11 @@ class _Finding:
         if label.probability is not None:
             self._probabilities.add(label.probability)
         if label.value is None:
-            self.left_out[BLANK] += 1
+            self._leave_out(row, BLANK)
             return
         value = value_of(label, self._record)
         if value == "abstained":
-            self.left_out[UNTOLD] += 1
+            self._leave_out(row, UNTOLD)
         elif row.score.value is None and not is_not_applicable(row):
             by = "by the scorer, which did not ask the judge" if row.score.status == "skipped" else "by the judge"
             self.left_out[f"{row.score.status} {by}"] += 1
@@ -161,6 +165,10 @@ class _Finding:
                     f"{who} says two things of sample {label.sample!r} for {self._record.name}: "
                     f"{shortened(before.label)} and {shortened(said)}; strike one, or name the annotators"
                 )
+
+    def _leave_out(self, row: Row, why: str) -> None:
+        self.left_out[why] += 1
+        self.unlabelled[row.index] = why
 
     def _row(self, label: HumanLabel) -> Row | None:
         row = self._by_id.get(label.sample)
@@ -202,7 +210,7 @@ class _Finding:
             return "unknown", ()
         if self._ways == {"stratified"}:
             return "stratified", ()
-        if has_skipped and len(self._probabilities) > 1:
+        if has_skipped and len(self._probabilities) != 1:
             return "unknown", ("several sheets were joined, of which some may leave out what the judge skipped",)
         missing = max(self._probabilities, default=0) * scored - len(self._touched)  # several sheets may have more
         if missing > max(1, _NEAR * len(self._touched)):

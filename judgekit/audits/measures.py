@@ -91,18 +91,6 @@ class Pairs:
         return [place for place, pair in enumerate(pairs) if None not in pair]
 
     @cached_property
-    def not_applicable(self) -> float:
-        """The share of labelled samples of which people say that the question does not apply, and the judge does not.
-
-        A sample on which people differ counts by the share of them.
-        """
-        if not self.samples:
-            return 0.0
-        told = ((one, said.count(None) / len(said)) for one, said in zip(self.samples, self.said, strict=True))
-        weights = fsum(self.weights)
-        return fsum(one.weight * share for one, share in told if one.judged is not None) / weights
-
-    @cached_property
     def is_disputed(self) -> bool:
         """Whether people and the judge differ on whether the question applies to some sample."""
         pairs = zip(self.said, self.judged, strict=True)

@@ -1,7 +1,6 @@
 """What people say among themselves: the most that a judge can be asked for."""
 
 from collections.abc import Mapping, Sequence
-from math import nan
 from typing import Literal
 
 from judgekit.audits.findings import Kind, People
@@ -32,15 +31,17 @@ def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool, epsilon
     if not several:
         return None
     names = sorted({opinion.annotator for one in several for opinion in one.opinions}, key=lambda name: name or "")
-    # Among values with an order, "does not apply" has no place: it is left out.
-    unordered = NOT_APPLICABLE if kind == "binary" else nan
     ratings = np.full((len(names), len(several)), np.nan)
     for place, one in enumerate(several):
         for opinion in one.opinions:
-            ratings[names.index(opinion.annotator), place] = unordered if opinion.value is None else opinion.value
-    judged = np.asarray([unordered if one.judged is None else one.judged for one in several])
+            ratings[names.index(opinion.annotator), place] = NOT_APPLICABLE if opinion.value is None else opinion.value
+    judged = np.asarray([NOT_APPLICABLE if one.judged is None else one.judged for one in several])
+    # Among values with an order, "does not apply" has no place: there it is left out.
+    ordered, said = (
+        one if kind == "binary" else np.where(one == NOT_APPLICABLE, np.nan, one) for one in (ratings, judged)
+    )
     pairs = Pairs(kind, (), several, [[opinion.value for opinion in one.opinions] for one in several], by_verdict)
-    agreement = {"alpha": pairs.figure(lambda drawn: krippendorff_alpha(ratings[:, drawn], metric=_METRICS[kind]))}
+    agreement = {"alpha": pairs.figure(lambda drawn: krippendorff_alpha(ordered[:, drawn], metric=_METRICS[kind]))}
     if kind != "continuous":
         agreement = {
             "two people": pairs.figure(lambda drawn: human_ceiling(ratings[:, drawn])),
@@ -50,7 +51,7 @@ def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool, epsilon
     test = None
     if len(names) >= _LEAST_ANNOTATORS and not by_verdict:
         test = alternative_test(
-            ratings, judged, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=epsilon
+            ordered, said, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=epsilon
         )
     if test is None:
         return People(samples=len(several), agreement=agreement)

@@ -16,7 +16,7 @@ from judgekit.reports.terminal import Unpadded, between, cut, harmless, printabl
 from judgekit.runs.receipts import Drawn, Figure
 
 _DRAWN: Mapping[Drawn, str] = {
-    "all": "all samples of the run were labelled",
+    "all": "all samples that the judge scored were labelled",
     "random": "drawn at random from the run",
     "stratified": "drawn at random within each verdict of the judge, with known probabilities",
     "convenience": "picked by hand",

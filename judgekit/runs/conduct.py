@@ -75,7 +75,9 @@ def agent_of(sample: Sample) -> str | None:
         match metadata.get("agent"):
             case str(name) if name:
                 return name[:_NAME_KEPT]
-            case dict(parts) if named := [part for part in parts.values() if isinstance(part, str) and part]:
+            case dict(parts) if named := [
+                str(part) for part in parts.values() if part != "" and isinstance(part, str | float | int)
+            ]:
                 return " ".join(named)[:_NAME_KEPT]
             case _:
                 pass

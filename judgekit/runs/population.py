@@ -52,13 +52,16 @@ def independent(rows: Sequence[Row]) -> Sequence[Row]:
 def population_of(rows: Sequence[Row], conducts: Mapping[int, Conduct]) -> Population:
     """What rows with a value are of; ``conducts`` says what their conversations took, by their numbers.
 
-    Of each group one sample counts for what samples are like, so that populations can be tested against each other.
+    Of each group one sample counts for what samples are like, and one of each agent for who made them, so that populations
+    can be tested against each other.
     """
     values = [row.score.value for row in rows if row.score.value is not None]
+    made_by = ((row, conducts[row.index].agent if row.index in conducts else None) for row in rows)
+    trials = {(row.index if row.group is None else row.group, agent or _NO_AGENT) for row, agent in made_by}
+    agents = Counter(agent for _, agent in trials)
     rows = independent(rows)
     domains = Counter(_NO_DOMAIN if row.domain is None else row.domain for row in rows)
     has_domains = 1 <= len(domains.keys() - {_NO_DOMAIN}) < _DOMAINS
-    agents = Counter((conducts[row.index].agent if row.index in conducts else None) or _NO_AGENT for row in rows)
     took = [conducts[row.index] for row in rows if row.index in conducts]
     traits: dict[str, list[float]] = {
         "messages": [conduct.messages for conduct in took],
@@ -115,18 +118,28 @@ def unlike(here: Population, audited: Population) -> Sequence[str]:
     Judges err at other rates on other agents: the agents here must be recorded, and be among those that were audited. Nor
     may the samples differ by more than chance would have it.
     """
-    unknown = [
-        where for where, one in (("here", here), ("there", audited)) if not one.agents or _NO_AGENT in one.agents
-    ]
-    found: list[str] = []
-    if unknown:
-        found.append(f"the agent is not recorded {' or '.join(unknown)}")
-    elif others := here.agents.keys() - audited.agents.keys():
+    unknown: dict[str, list[str]] = {}
+    for where, one in (("here", here), ("there", audited)):
+        if why := _unknown_agents(one):
+            unknown.setdefault(why, []).append(where)
+    found = [f"{why} {' or '.join(places)}" for why, places in unknown.items()]
+    if not unknown and (others := here.agents.keys() - audited.agents.keys()):
         names = (listed(map(shortened, sorted(one)), _NAMED, ", ") for one in (others, audited.agents))
         found.append("another agent: {} here, {} there".format(*names))
-    if found:  # agents were looked at
+    if found:  # once is enough
         here = here.model_copy(update={"agents": {}})
     return [*found, *(differences(here, audited) or ())]
+
+
+def _unknown_agents(population: Population) -> str:
+    """Return why it is not known which agents made the samples; empty if it is."""
+    if not population.agents:
+        return f"the agents are not kept, being {_DOMAINS} or more,"
+    if _NO_AGENT in population.agents:
+        return (
+            "the agent is not recorded" if len(population.agents) == 1 else "the agent of some samples is not recorded"
+        )
+    return ""
 
 
 def _middle(values: Sequence[float]) -> str:

@@ -221,7 +221,7 @@ def keep(receipt: Receipt, folder: Path) -> Path:
     Raises:
         StoreError: It cannot be written.
     """
-    path = folder / _file_name(receipt.scorer, receipt.fingerprint, receipt.key)
+    path = path_of(receipt, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with replaced(path) as file:
@@ -269,18 +269,18 @@ def _void(receipt: Receipt, why: str) -> Audited:
 def _where(receipt: Receipt, apart: Sequence[str], judged: Judged) -> str:
     if judged.is_audited_by(receipt):
         return ""
-    return f" on run {receipt.run}{f', not on samples like these ({listed(apart)})' if apart else ''}"
+    return f" on run {receipt.run}{f', which may not be like this one ({listed(apart)})' if apart else ''}"
 
 
 def changed_models(audited: Mapping[str, Collection[str]], now: Mapping[str, Mapping[str | None, int]]) -> str:
-    """Return which models answered now, by judge, and did not when the judge was audited; empty if none."""
+    """Return which models answered in a run and did not in the audit, which voids its receipt; empty if none."""
     found: list[str] = []
     for judge, models in now.items():
         before = audited.get(judge)
         if before is None:
-            found.append(f"{judge} answered here, and not in the audit")
+            found.append(f"{judge} answered here and did not in the audit")
         elif before and (others := named(models).difference(before)):
-            found.append(f"{judge} answered as {_names(before)}, and now as {_names(others)}")
+            found.append(f"{judge} answered as {_names(before)} in the audit and as {_names(others)} here")
     return listed(found, _DIFFERENCES_SHOWN)
 
 
@@ -289,7 +289,7 @@ def _notes(receipt: Receipt, judged: Judged) -> Iterator[str]:
         before = receipt.system_fingerprints.get(judge, ())
         others = named(fingerprints).difference(before)
         if before and others:
-            yield f"{judge} had the system fingerprint {_names(before)}, and now has {_names(others)}"
+            yield f"{judge} had the system fingerprint {_names(before)} in the audit and has {_names(others)} here"
     silent = [judge for judge, models in judged.models.items() if None in models or not receipt.models.get(judge)]
     if silent:
         yield f"model not reported{f' by {listed(silent)}' if len(judged.models) > 1 else ''}"
@@ -316,7 +316,12 @@ def all_of(scorer: str, folder: Path) -> tuple[Sequence[Receipt], Sequence[str]]
 
 def path_of(receipt: Receipt, folder: Path) -> Path:
     """Return where a receipt is kept."""
-    return folder / _file_name(receipt.scorer, receipt.fingerprint, receipt.key)
+    return folder / file_name(receipt)
+
+
+def file_name(receipt: Receipt) -> str:
+    """Return what the file of a receipt is called."""
+    return f"{_letters(receipt.scorer)}-{receipt.fingerprint}-{receipt.key}.json"
 
 
 def _read(path: Path) -> Receipt:
@@ -334,7 +339,7 @@ def _read(path: Path) -> Receipt:
         raise StoreError(f"{path}: no receipt that can be read: {explain(error)}; {_ADVICE}") from error
     except OSError as error:
         raise StoreError(f"{path}: the receipt cannot be read: {error}") from error
-    if path.name != _file_name(receipt.scorer, receipt.fingerprint, receipt.key):
+    if path.name != file_name(receipt):
         whose = f"{receipt.scorer!r} with the fingerprint {receipt.fingerprint}"
         raise StoreError(f"{path}: its name says another judge or run than it is of, {whose}; {_ADVICE}")
     return receipt
@@ -342,7 +347,3 @@ def _read(path: Path) -> Receipt:
 
 def _letters(scorer: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", scorer)[:_NAME_KEPT]
-
-
-def _file_name(scorer: str, fingerprint: str, key: str) -> str:
-    return f"{_letters(scorer)}-{fingerprint}-{key}.json"

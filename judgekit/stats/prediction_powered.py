@@ -119,15 +119,18 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     ratio = _ratio(strata)
     if ratio is None:
         return None
+    _, applying = ratio
     kinds = [_Kind.of(one, *ratio, bounded=bounded) for one in strata]
     codes = _codes(strata, kinds)
     counts = [len(np.unique(one)) for one in codes]
     labelled = np.concatenate(codes[::2])
     n, units = len(labelled), len(np.unique(labelled))
-    if min(counts[::2]) < 2 or units <= len(kinds):
+    freedom = len(np.unique(labelled[np.concatenate([kind.applies for kind in kinds]) > 0])) - len(kinds)
+    if min(counts[::2]) < 2 or freedom < 1:
         return None
 
-    added = float(ndtri((1 + level) / 2)) ** 2 if bounded else 0.0
+    # The question applies to each label that is added: among these it is one of 1 / applying, and 1 / applying away.
+    added = float(ndtri((1 + level) / 2)) ** 2 / applying if bounded else 0.0
     value = fsum(kind.share * kind.mean for kind in kinds)
     people = fsum(kind.share * float(kind.labels.mean()) for kind in kinds)
     moves: list[NDArray[np.float64]] = []  # how far each sample moves the value
@@ -141,8 +144,9 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         moves += [kind.share * errors + of_share, kind.share * judged + of_share]
         alone.append(sqrt(kind.share / (n * len(kind.labels))) * (kind.labels - people))
         unforeseen += kind.share**2 * _squares(float(kind.labels.mean()), kind.share * added) / (count * less)
-    variance = _over_groups(moves, codes) + unforeseen
-    of_labels = (units * _over_groups(alone, codes[::2]) + _squares(people, added) / units) / (units - 1 + added)
+    variance = _over_groups(moves, codes) + unforeseen / applying
+    of_added = _squares(people, added) / applying / units
+    of_labels = (units * _over_groups(alone, codes[::2]) + of_added) / (units - 1 + added)
     if (error := sqrt(variance)) <= _ROUNDING:
         return None
 
@@ -152,7 +156,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         method += f", {len(kinds)} strata"
     if units < n:
         method += f", {units:,} groups"
-    t = float(stdtrit(units - len(kinds), (1 + level) / 2))
+    t = float(stdtrit(freedom, (1 + level) / 2))
     if not bounded:
         interval = Interval(value - t * error, value + t * error, method)
     else:
@@ -168,6 +172,7 @@ class _Kind(NamedTuple):
     labels: NDArray[np.float64]
     judged: NDArray[np.float64]
     unlabelled: NDArray[np.float64]
+    applies: NDArray[np.float64]
     share: float
     weight: float
 
@@ -182,13 +187,14 @@ class _Kind(NamedTuple):
         found = np.concatenate([labels, every])
         if bounded and len(outside := found[(found < 0) | (found > 1)]):
             raise ValueError(f"expected values in [0, 1], found {outside[0]!s}")
-        if stratum.applies is not None:
-            labels = mean + np.asarray(stratum.applies, np.float64) * (labels - mean) / applying
+        applies = _applies(stratum)
+        if applying < 1:
+            labels = mean + applies * (labels - mean) / applying
         weight = 0.0
         if len(labels) > 1 and len(others) > 1 and np.ptp(every) > _ROUNDING:  # the spread of one group is unknown
             covariance = float((labels - labels.mean()) @ judged) / len(labels)
             weight = covariance / float(every.var(ddof=1)) / (1 + len(labels) / len(others.values))
-        return cls(labels, judged, others.values, float(stratum.share), min(1.0, max(0.0, weight)))
+        return cls(labels, judged, others.values, applies, float(stratum.share), min(1.0, max(0.0, weight)))
 
     @property
     def mean(self) -> float:
@@ -202,14 +208,20 @@ def _ratio(strata: Sequence[Stratum]) -> tuple[float, float] | None:
     """Return the mean of labels where the question applies, and how often it applies; ``None`` where it never does."""
     total = applying = 0.0
     for one in strata:
-        labels = np.asarray(one.labels, np.float64)
-        applies = np.ones(len(labels)) if one.applies is None else np.asarray(one.applies, np.float64)
-        if applies.shape != labels.shape or not ((applies >= 0) & (applies <= 1)).all():
-            raise ValueError(f"expected a share in [0, 1] for each of {len(labels):,} labels, found {applies!r}")
+        labels, applies = np.asarray(one.labels, np.float64), _applies(one)
         if len(labels):
             total += one.share * float((applies * labels).mean())
             applying += one.share * float(applies.mean())
     return (total / applying, applying) if applying else None
+
+
+def _applies(stratum: Stratum) -> NDArray[np.float64]:
+    """Return the share of people who say that the question applies to each label."""
+    n = len(np.asarray(stratum.labels))
+    applies = np.ones(n) if stratum.applies is None else np.asarray(stratum.applies, np.float64)
+    if applies.shape != (n,) or not ((applies >= 0) & (applies <= 1)).all():
+        raise ValueError(f"expected a share in [0, 1] for each of {n:,} labels, found {applies!r}")
+    return applies
 
 
 def _codes(strata: Sequence[Stratum], kinds: Sequence[_Kind]) -> list[NDArray[np.intp]]:

@@ -8,10 +8,12 @@ from scipy.special import betaincinv
 from sklearn.metrics import cohen_kappa_score
 
 from judgekit.audits.audit import audit
+from judgekit.audits.correction import corrected
 from judgekit.audits.drawing import draw
 from judgekit.audits.labels import HumanLabel
 from judgekit.audits.people import EPSILONS
 from judgekit.errors import ConfigError
+from judgekit.reports.audit import parts
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.score import JudgeCall, Score
@@ -341,7 +343,11 @@ def test_labels_that_say_the_question_does_not_apply_count_in_agreement_and_leav
     kappa = cohen_kappa_score(said_by_people, ["pass" if one else "fail" for one in verdicts])
     assert found.agreement["kappa"].value == pytest.approx(kappa)
     assert found.confusion["not_applicable"] == {"lacking": 0, "fitting": 4, "not_applicable": 0}
-    assert any("does not apply to 20% of the labelled samples" in note for note in found.notes)
+    assert (
+        "people say that the question does not apply to 4 of the 20 labelled samples that the judge scored"
+        in found.notes
+    )
+    assert "the corrected mean is of the samples to which the question applies, as people say" in found.notes
     assert {one.index for one in found.disagreements} == {*range(8, 12)}
 
 
@@ -399,7 +405,11 @@ def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
     assert found.raw.value == 0.75
     assert found.correction.corrected.low < 150 / 250 < found.correction.corrected.high < 0.75
     assert found.confusion["lacking"]["not_applicable"] > 5
-    assert any("the judge says, were labelled too" in note for note in found.notes)
+    assert "the raw mean is of the samples that the judge scored: 200 of 350." in found.notes
+    assert any(
+        note.endswith("applies, as people say, among the 300 of 350 that the judge scored or skipped")
+        for note in found.notes
+    )
 
 
 def test_labels_that_were_picked_by_hand_correct_no_mean(judged, said):
@@ -650,8 +660,127 @@ def test_labels_of_which_nobody_says_who_gave_them_give_no_receipt(judged, said,
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     found = tone(audit(run, said(dict(enumerate(truth)), source="unknown")))
     assert found.correction.corrected is not None
-    assert found.correction.assumes == "the labels are not verdicts of a judge, which nobody says"
+    assert found.correction.assumes == "no label is the verdict of a judge, which nobody says"
     assert any("nobody says who gave 40 labels: a person, a benchmark, or a judge" in note for note in found.notes)
     assert run.audited == {"tone": "not audited"}
     audit(run, said(dict(enumerate(truth)), source="benchmark"))
     assert run.audited["tone"].startswith("audited: kappa")
+
+
+def test_labels_picked_by_hand_promise_nothing_and_their_audit_says_what_they_are(judged, said):
+    run = judged([Score.scored("tone", 1.0, confidence=0.9)] * 200)
+    found = tone(audit(run, said(dict.fromkeys(range(150), 1), drawn="convenience"), guarantee=0.1))
+    assert found.guarantee.refused == ("the labelled samples were picked by hand (drawn is convenience)")
+    assert any(note.endswith("those of the labelled samples, which were picked by hand") for note in found.notes)
+    assert parts(found)[0].told == (
+        "150 labels, 150 samples on which people and the judge both decide; picked by hand",
+    )
+
+
+def test_an_audit_of_the_judge_as_it_answers_now_replaces_a_receipt_that_is_void_whatever_its_labels(
+    judged, said, tmp_path
+):
+    truth, verdicts = imperfect(60)
+
+    def answered_by(model):
+        call = JudgeCall(judge="openai/m", prompt="tone@1", model=model)
+        scores = [Score.scored("tone", one, calls=[call]) for one in verdicts]
+        run = judged(scores, store=tmp_path / "runs.sqlite")
+        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified=0),)
+        return Run(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
+
+    audit(answered_by("m-2025-04"), said(dict(enumerate(truth))))
+    later = answered_by("m-2025-07")
+    assert "answered as 'm-2025-04' in the audit and as 'm-2025-07' here" in later.audited["tone"]
+    audit(later, said(dict(enumerate(truth[:40])), drawn="random"))
+    assert (later.receipts["tone"].receipt.n, later.receipts["tone"].void) == (40, "")
+
+
+def test_a_sample_that_one_person_left_blank_and_another_labelled_is_not_lost(judged):
+    truth, verdicts = imperfect(400)
+    run = judged(verdicts, messages=lambda index: 1 + index % 40)
+    drawn = drawn_from(run, truth, 80, annotator="ann")
+    blank = [one.model_copy(update={"annotator": "bob", "value": None}) for one in drawn]
+    found = tone(audit(run, [*drawn, *blank]))
+    assert found.left_out == {"drawn and left blank": 80}
+    assert (found.correction.refused, found.correction.assumes) == ("", "")
+
+
+def test_labels_of_few_samples_to_which_the_question_applies_are_refused(judged, said):
+    truth, verdicts = imperfect(200)
+    run = judged(verdicts)
+    human = {at: truth[at] if at < 9 else "n/a" for at in range(60)}
+    correction = tone(audit(run, said(human, drawn="random"))).correction
+    assert correction.refused == ("labels of 9 samples to which the question applies are too few; it takes 10 or more")
+
+
+def test_a_verdict_without_a_label_is_named_by_its_value(judged, said):
+    run = judged([Score.scored("tone", value) for value in [1.0] * 50 + [0.0] * 50])
+    found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), drawn="stratified")))
+    assert found.correction.refused.startswith("people labelled 1 of the samples with the verdict 0.0;")
+
+
+def test_labels_of_another_run_may_be_of_verdicts_that_this_run_has_none_of(judged, said, tmp_path):
+    scores = [Score.scored("tone", value, label=f"{value}") for value in [0.0, 0.25, 0.5, 1.0] * 5]
+    path = tmp_path / "runs.sqlite"
+    judged(scores, scale={}, store=path)
+    later = judged([scores[0], scores[2], scores[3]] * 5, scale={}, store=path)
+    found = tone(audit(later, said(dict.fromkeys(range(20), 0.5), run=1)))
+    assert (found.kind, found.n) == ("ordinal", 20)
+    assert "0.25" in found.confusion
+
+
+SKIPPED = Score.skipped("tone", "not applicable", calls=[CALL])
+
+
+@pytest.mark.parametrize("scale", [NOT_APPLICABLE, {}])
+def test_labels_only_of_samples_that_the_judge_skipped_are_not_like_the_others(scale, judged, said):
+    run = judged([at / 100 if not scale else float(at % 2) for at in range(60)] + [SKIPPED] * 60, scale=scale)
+    found = tone(audit(run, said({at: at % 2 for at in range(60, 100)})))
+    assert "verdicts of the judge ('s" in found.correction.refused
+
+
+def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sample_together(judged):
+    run = judged([1.0] * 100 + [0.0] * 50 + [SKIPPED] * 150, scale=NOT_APPLICABLE)
+    drawn = {one.id: one for one in (*draw(run, "tone", 90, include_skipped=True), *draw(run, "tone", 60, seed=1))}
+    labels = [
+        HumanLabel(sample=one.id, scorer="tone", value=1, drawn=one.drawn, probability=one.probability)
+        for one in drawn.values()
+    ]
+    found = tone(audit(run, labels))
+    assert found.drawn == "unknown"
+    assert "several sheets were joined, of which some may leave out what the judge skipped" in found.notes
+    assert "verdicts of the judge ('skipped'" in found.correction.refused
+
+
+def test_errors_are_of_samples_that_the_judge_scored_even_if_skipped_ones_were_labelled(judged, said, tmp_path):
+    truth, verdicts = imperfect(150)
+    scores = [*verdicts, *[SKIPPED] * 150]
+    path = tmp_path / "runs.sqlite"
+    first, later = (
+        judged(scores, scale=NOT_APPLICABLE, store=path, messages=lambda at: 3 + at % 3 if at < 150 else 20)
+        for _ in range(2)
+    )
+    audit(first, said({at: truth[at] if at < 150 else "n/a" for at in range(300)}))
+    assert first.receipts["tone"].receipt.labelled.samples == 150
+    assert later.audited["tone"].startswith("audited on run 1: ")
+    assert corrected(later, "tone").method == "Rogan-Gladen"
+
+
+def test_people_who_differ_on_whether_ordinal_labels_apply_disagree(judged, said):
+    scale = {"bad": 0.0, "fair": 0.5, "good": 1.0, "none": "skipped"}
+    run = judged([0.0, 0.5] * 10, scale=scale)
+    one = said({at: ("bad", "fair")[at % 2] for at in range(20)}, annotator="ann")
+    other = said({at: "none" if at < 5 else ("bad", "fair")[at % 2] for at in range(20)}, annotator="bob")
+    people = tone(audit(run, [*one, *other])).people
+    assert people.agreement["two people"].value == 0.75
+    assert people.agreement["judge with one person"].value == 0.875
+    assert people.agreement["alpha"].value == 1
+
+
+def test_what_a_corrected_mean_assumes_begins_with_who_gave_the_labels(judged, said):
+    truth, verdicts = imperfect(200)
+    assumes = tone(audit(judged(verdicts), said(dict(enumerate(truth[:60])), source="unknown"))).correction.assumes
+    assert assumes.startswith(
+        "no label is the verdict of a judge, which nobody says, and the labelled samples of each verdict are"
+    )

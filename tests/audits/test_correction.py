@@ -12,7 +12,7 @@ from judgekit.audits.correction import Errors, corrected, independence, rogan_gl
 from judgekit.audits.drawing import draw
 from judgekit.audits.labels import HumanLabel
 from judgekit.reports.gates import check_gates
-from judgekit.runs.population import differences, population_of
+from judgekit.runs.population import Population, differences, population_of, unlike
 from judgekit.runs.receipts import Counts
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
@@ -132,7 +132,7 @@ def test_other_domains_are_another_population(judged, said, tmp_path):
     audit(first, said(dict(enumerate(truth))))
     run = judged(verdicts, store=first.store.path, domains=["air"] * 60 + ["retail"] * 140)
     assert (
-        "another kind than the labelled samples of run 1: domains ('air' 30% and 100%)"
+        "err at other rates here than on the labelled samples of run 1: domains ('air' 30% and 100%)"
         in corrected(run, "tone").refused
     )
 
@@ -174,15 +174,37 @@ def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
     found = corrected(run, "tone")
     assert found.corrected is None
     assert "another agent: 'agent-2' here, 'agent-1' there" in found.refused
-    assert found.refused.endswith("label a sample of it")
+    assert found.refused.endswith("label a sample of this run")
     badge = run.audited["tone"]
     assert badge.startswith(
-        "audited on run 1, not on samples like these (another agent: 'agent-2' here, 'agent-1' there): kappa "
+        "audited on run 1, which may not be like this one (another agent: 'agent-2' here, 'agent-1' there): kappa "
     )
     unknown = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
     assert "the agent is not recorded here" in corrected(unknown, "tone").refused
     assert "the agent is not recorded here" in unknown.audited["tone"]
     assert corrected(judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path), "tone").corrected is not None
+
+
+def test_every_agent_that_tried_a_task_is_of_the_population(judged):
+    agents = ["agent-1", "agent-2"] * 20
+    run = judged([1.0] * 40, agent=agents, groups=[f"task {at // 4}" for at in range(40)])
+    population = run.population("tone")
+    assert population.agents == {"agent-1": 10, "agent-2": 10}
+    alone = population.model_copy(update={"agents": {"agent-1": 10}})
+    assert unlike(population, alone)[0] == "another agent: 'agent-2' here, 'agent-1' there"
+
+
+@pytest.mark.parametrize(
+    ("agents", "why"),
+    [
+        ({"not recorded": 5}, "the agent is not recorded here"),
+        ({"not recorded": 1, "a": 4}, "the agent of some samples is not recorded here"),
+        ({}, "the agents are not kept, being 50 or more, here"),
+    ],
+)
+def test_where_not_all_agents_are_known_it_is_said_why(agents, why):
+    known = Population(samples=5, agents={"a": 5})
+    assert unlike(Population(samples=5, agents=agents), known) == [why]
 
 
 def test_a_run_of_the_same_kind_says_on_which_run_its_judge_was_audited(audited, judged):
@@ -223,11 +245,11 @@ def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_a_receip
     audit(first, said(dict(enumerate(truth))))
     second = judged(answered(verdicts_of(80, 0.6, seed=1)[1], "a-2"), store=first.store.path)
     assert second.audited["tone"].startswith(
-        "not audited (the receipt of run 1 is void: openai/a answered as 'a-1', and now"
+        "not audited (the receipt of run 1 is void: openai/a answered as 'a-1' in the audit"
     )
     assert corrected(second, "tone").corrected is None
     (carried,) = audit(second, said(dict(enumerate(truth)), run=1)).scorers
-    assert carried.left_out == {"of run 1, whose judge is another: openai/a answered as 'a-1', and now as 'a-2'": 100}
+    assert carried.left_out == {"of run 1, whose judge is another: openai/a answered as 'a-1' in the audit and as 'a-2' here": 100}
     audit(second, said(dict.fromkeys(range(40), 1)))
     assert second.audited["tone"].startswith("audited: kappa ")
     again = judged(answered(verdicts, "a-2"), store=first.store.path)
@@ -311,7 +333,7 @@ def test_trials_of_one_task_count_once_in_a_population_and_as_their_spread_says_
 def of_each_model(shared_data):
     """What experts and GPT-4 say of each model of MT-Bench: whether it beats another, without ties, by question."""
     with gzip.open(shared_data / "judges" / "mtbench_votes.jsonl.gz", "rt") as lines:
-        votes = [json.loads(line) for line in lines]
+        votes = [vote for vote in map(json.loads, lines) if vote["turn"] == 1]
     experts, judged = defaultdict(list), {}
     for vote in votes:
         for model in (vote["model_a"], vote["model_b"]):

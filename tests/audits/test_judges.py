@@ -162,3 +162,10 @@ def test_a_scorer_that_the_run_has_not_is_named():
     made = run([Sample.of([AIMessage("Hi")], id="0")], [Says("tone", (1,))])
     with pytest.raises(ConfigError, match="no scorer of the run is called 'ton', did you mean 'tone'"):
         compare_judges(made, {"a": "ton", "b": "tone"})
+
+
+def test_samples_that_people_labelled_as_not_applicable_are_among_those_that_the_agreement_is_of():
+    found = compared([1, 0] * 6, [1, 1] * 6, people=[1, "n/a"] * 6)
+    assert [side.labelled for side in found.sides] == [12, 12]
+    assert found.sides[0].people["agreement"].value == 0.5
+    assert found.pairs[0].closer.n == 6

@@ -5,7 +5,7 @@ from statistics import fmean, median
 
 import pytest
 
-from judgekit.runs.conduct import Conduct, Efforts, Figure
+from judgekit.runs.conduct import Conduct, Efforts, Figure, agent_of
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
@@ -87,3 +87,11 @@ def test_conversations_that_were_read_with_warnings_are_counted():
     noted = Trace(messages=[HumanMessage("Hi")], warnings=[TraceWarning("a"), TraceWarning("b")])
     found = efforts(noted, Trace(messages=[HumanMessage("Hi")]), noted)
     assert str(found).endswith("calls repeated in 0, read with warnings 2 (judgekit inspect says which)")
+
+
+def test_versions_of_an_agent_are_agents_of_their_own_also_where_they_are_numbers():
+    first, second = (
+        Sample.of([AIMessage("Hi")], metadata={"agent": {"name": "bot", "version": version, "note": ""}})
+        for version in (2, 3)
+    )
+    assert (agent_of(first), agent_of(second)) == ("bot 2", "bot 3")

@@ -147,16 +147,18 @@ def test_another_reported_model_voids_a_receipt(tmp_path):
     assert other.receipt is None
     assert (
         str(other)
-        == "not audited (the receipt of run 1 is void: openai/a answered as 'a-2025-04', and now as 'a-2025-07')"
+        == "not audited (the receipt of run 1 is void: openai/a answered as 'a-2025-04' in the audit and as 'a-2025-07' here)"
     )
     fallback = load(scorer(models={"openai/a": {"a-2025-04": 7}, "local": {"b": 1}}), tmp_path)
-    assert "local answered here, and not in the audit" in fallback.void
+    assert "local answered here and did not in the audit" in fallback.void
 
 
 def test_a_new_system_fingerprint_and_a_model_that_is_not_reported_are_said_beside_the_audit(tmp_path):
     keep(receipt(models=MODEL, system_fingerprints={"openai/a": ["fp_1"]}), tmp_path)
     judged = scorer(models={"openai/a": {"a-2025-04": 7}}, system_fingerprints={"openai/a": {"fp_2": 7}})
-    assert load(judged, tmp_path).notes == ("openai/a had the system fingerprint 'fp_1', and now has 'fp_2'",)
+    assert load(judged, tmp_path).notes == (
+        "openai/a had the system fingerprint 'fp_1' in the audit and has 'fp_2' here",
+    )
     silent = load(scorer(models={"openai/a": {None: 7}}), tmp_path)
     assert str(silent) == "audited: kappa .71 [.58, .82], n=120; model not reported"
 

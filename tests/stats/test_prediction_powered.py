@@ -283,3 +283,27 @@ def test_it_covers_what_all_experts_say_by_the_labels_of_some_where_gpt_4_alone_
     width = np.mean([one.interval.high - one.interval.low for one in found])
     assert np.mean([one.value for one in found]) == pytest.approx(truth, abs=0.1 * width)
     assert np.mean([one.worth for one in found]) > 1.1 * n
+
+
+@pytest.mark.parametrize(("applying", "n", "mean"), [(0.2, 60, 0.9), (0.2, 60, 0.5), (0.5, 20, 0.97), (0.8, 60, 0.9)])
+def test_a_mean_over_samples_to_which_the_question_applies_is_covered_however_few_these_are(applying, n, mean):
+    random = np.random.default_rng(1)
+    covered = given = 0
+    for _ in range(300):
+        applies = (random.random(300) < applying).astype(float)
+        said = (random.random(300) < mean).astype(float)
+        judged = np.where(random.random(300) < np.where(said, 0.9, 0.8), said, 1 - said)
+        found = stratified_ppi_mean([Stratum(said[:n], judged[:n], judged[n:], 1, applies=applies[:n])])
+        if found is not None:
+            given += 1
+            covered += found.interval.low <= mean <= found.interval.high
+    assert given > 280
+    assert covered / given >= 0.93
+
+
+def test_labels_that_the_question_does_not_apply_to_tell_as_little_as_if_they_were_not_there():
+    said, judged = np.ones(60), np.ones(60)
+    applies = np.arange(60) < 15
+    ratio = stratified_ppi_mean([Stratum(said, judged, [1.0] * 60, 1, applies=applies)])
+    alone = stratified_ppi_mean([Stratum(said[:15], judged[:15], [1.0] * 60, 1)])
+    assert ratio.interval.low == pytest.approx(alone.interval.low, abs=0.03)
