@@ -149,6 +149,8 @@ def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged)
     assert found.correction.refused.startswith("the labelled samples are not like the others: ")
     assert said in found.correction.refused
     assert "judgekit label 1 draws them" in found.correction.refused
+    blank = HumanLabel(sample="s1", scorer="tone")
+    assert tone(audit(run, [*labels, blank])).correction.refused.endswith("judgekit label 1 draws them")
     assert found.guarantee.refused == found.correction.refused
     assert any("those of the labelled samples, which are not like the others" in note for note in found.notes)
 
