@@ -194,6 +194,12 @@ def test_every_agent_that_tried_a_task_is_of_the_population(judged):
     assert unlike(population, alone)[0] == "another agent: 'agent-2' here, 'agent-1' there"
 
 
+@pytest.mark.parametrize(("count", "kept"), [(49, 49), (50, 0)])
+def test_names_of_very_many_agents_are_not_kept(count, kept, judged):
+    run = judged([1.0] * count, agent=[f"agent-{at}" for at in range(count)])
+    assert len(run.population("tone").agents) == kept
+
+
 @pytest.mark.parametrize(
     ("agents", "why"),
     [
