@@ -325,7 +325,7 @@ class _Auditing:
                 method="stratified PPI++" if len(parts) > 1 else "PPI++" if found.weight else "labels alone",
                 corrected=Figure.of(found.value, found.interval),
                 assumes=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
-                worth=found.worth if drawn != "all" and (found.weight or len(parts) > 1) else None,
+                worth=found.worth if found.weight or len(parts) > 1 else None,
             )
         for part in ways[-1]:
             if (those := sum(row.index in labelled for row in part)) < 2:

@@ -386,6 +386,13 @@ def test_where_values_are_continuous_applicability_is_a_figure_of_its_own(judged
     assert found.correction.corrected.value == pytest.approx(sum(at / 20 for at in range(5, 20)) / 15)
 
 
+def test_that_people_say_one_thing_only_is_said_of_the_samples_to_which_the_question_applies(judged, said):
+    found = tone(audit(judged([1.0, 0.0] * 20), said({at: "n/a" if at < 20 else 0 for at in range(40)})))
+    assert any("people say 0 of all labelled samples to which the question applies:" in note for note in found.notes)
+    ordinal = tone(audit(judged([0.5, 1.0] * 20, scale={"fair": 0.5, "good": 1.0}), said(dict.fromkeys(range(40), 1))))
+    assert not any("people say" in note for note in ordinal.notes)
+
+
 CALL = JudgeCall(judge="openai/m-1", prompt="tone@1")
 
 
