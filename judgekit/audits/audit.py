@@ -330,7 +330,7 @@ class _Auditing:
                 method="stratified PPI++" if len(parts) > 1 else "PPI++" if found.weight else "labels alone",
                 corrected=Figure.of(found.value, found.interval),
                 assumes=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
-                worth=found.worth if drawn != "all" and (found.weight or len(parts) > 1) else None,
+                worth=found.worth if found.weight or len(parts) > 1 else None,
             )
         for part in ways[-1]:
             if (those := sum(row.index in labelled for row in part)) < 2:
@@ -374,36 +374,38 @@ class _Auditing:
                 f"agreement is that on samples of run {number}; judgekit audit {number} shows where judge and people "
                 "differ, and keeps a receipt"
             )
-        if better is not None:
-            n = len(self.pairs.samples)
-            why = "gives no corrected mean" if n >= better.n else f"is of {number_of(n, 'labelled sample')}"
-            notes.append(
-                f"the receipt of run {better.run}, n={better.n:,}, stays, because this audit {why}; to replace it, delete "
-                f"{file_name(better)}"
-            )
-        if tried := self._tried():
-            runs = listed(f"run {number}" for number in sorted({one.run for one in tried}))
-            notes.append(
-                f"{number_of(len(tried), 'other version')} of this scorer {'was' if len(tried) == 1 else 'were'} audited on "
-                f"these recordings too ({runs}). The best of several versions looks better than it is: audit the one that "
-                "you keep on samples that none of them was audited on"
-            )
         silent = [judge for judge, models in self.run.judged(self.record).models.items() if None in models]
         if silent:
             notes.append(
                 f"the provider reports no model for answers of {listed(silent)}: another model behind the same name would "
                 "not show"
             )
+        notes += self._of_receipts(better)
+        return notes
+
+    def _of_receipts(self, better: Receipt | None) -> Iterator[str]:
+        """Yield what is to be known of the receipt of this audit, and of receipts of the same recordings."""
+        if better is not None:
+            n = len(self.pairs.samples)
+            why = "gives no corrected mean" if n >= better.n else f"is of {number_of(n, 'labelled sample')}"
+            yield (
+                f"the receipt of run {better.run}, n={better.n:,}, stays, because this audit {why}; to replace it, delete "
+                f"{file_name(better)}"
+            )
+        if tried := self._tried():
+            runs = listed(f"run {number}" for number in sorted({one.run for one in tried}))
+            yield (
+                f"{number_of(len(tried), 'other version')} of this scorer {'was' if len(tried) == 1 else 'were'} audited on "
+                f"these recordings too ({runs}). The best of several versions looks better than it is: audit the one that "
+                "you keep on samples that none of them was audited on"
+            )
         if self.unknown:
-            notes.append(
+            yield (
                 f"nobody says who gave {number_of(self.unknown, 'label')}: a person, a benchmark, or a judge, perhaps this "
                 "very one. So this audit leaves no receipt; labels in a file (--labels) are taken for those of people"
             )
         if self.record.signature is None:
-            notes.append(
-                f"there is no receipt, as nobody could tell whether the judge is the same: {self.record.identity}"
-            )
-        return notes
+            yield f"there is no receipt, as nobody could tell whether the judge is the same: {self.record.identity}"
 
     def _of_which(self, correction: Correction) -> Iterator[str]:
         """Yield of which samples the means are, where that is not plainly all of the run."""

@@ -256,7 +256,7 @@ class Pairs:
 
         They are fewer where samples share their group, or were drawn by the judge's verdict, which also shifts the shares.
         """
-        if self.kind != "binary" or not self.samples or self.is_disputed:
+        if self.kind != "binary" or not self.both or self.is_disputed:
             return None
         pairs = self.only(self.both)
         (tp, fn), (fp, tn) = (pairs._independent(human) for human in (1.0, 0.0))  # noqa: SLF001 - its own

@@ -150,7 +150,7 @@ def _apart(name: str, a: Mapping[str, int], b: Mapping[str, int]) -> str:
     """The kind whose shares lie furthest apart."""
     shares = {kind: (a.get(kind, 0) / sum(a.values()), b.get(kind, 0) / sum(b.values())) for kind in {*a, *b}}
     kind, (here, there) = max(sorted(shares.items()), key=lambda one: abs(one[1][0] - one[1][1]))
-    return f"{name} ({shortened(kind)} {here:.0%} and {there:.0%})"
+    return f"{name} ({shortened(kind)} {here * 100:.3g}% and {there * 100:.3g}%)"
 
 
 def _spaced(values: Sequence[float]) -> Sequence[float]:

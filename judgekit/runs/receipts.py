@@ -290,9 +290,12 @@ def _notes(receipt: Receipt, judged: Judged) -> Iterator[str]:
         others = named(fingerprints).difference(before)
         if before and others:
             yield f"{judge} had the system fingerprint {_names(before)} in the audit and has {_names(others)} here"
-    silent = [judge for judge, models in judged.models.items() if None in models or not receipt.models.get(judge)]
-    if silent:
-        yield f"model not reported{f' by {listed(silent)}' if len(judged.models) > 1 else ''}"
+    for judge, models in judged.models.items():
+        by = f" by {judge}" if len(judged.models) > 1 else ""
+        if None in models:
+            yield f"model not reported{by}"
+        elif not receipt.models.get(judge):
+            yield f"model not reported{by} in the audit"
 
 
 def _names(models: Iterable[str]) -> str:

@@ -91,7 +91,9 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     Where the question does not apply to some samples, the mean is that of the others, a ratio: the sum of applies * labels
     over the sum of applies, both estimated from the labels. With r the ratio among labels alone and A the mean of
     applies, each label is replaced by its linearized value r + applies * (label - r) / A (Woodruff 1971,
-    https://doi.org/10.1080/01621459.1971.10482279), whose mean is r and whose variance is that of the ratio.
+    https://doi.org/10.1080/01621459.1971.10482279), whose mean is r and whose variance is that of the ratio. To the labels
+    that are added it applies, and degrees of freedom are those of the labelled groups to which it applies. In simulations
+    of 20 and 60 labels, of which it applied to 20 to 100 %, 95 % intervals covered the mean .948 of the time or more.
 
     Without bounds nothing is added, and the interval is value +- t * standard error.
 
@@ -104,9 +106,8 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         bounded: All values are in [0, 1].
 
     Returns:
-        ``None`` where a stratum has fewer than two labels, or labels of fewer than two groups, where all strata have no
-        more groups than there are strata, and where the question applies to no labelled sample; without bounds also
-        where nothing varies.
+        ``None`` where a stratum has fewer than two labels, or labels of fewer than two groups, and where the question
+        applies to labels of no more groups than there are strata; without bounds also where nothing varies.
 
     Raises:
         ValueError: Shares are below 0 or do not come to 1, there is not one judged value for each label, or a value is

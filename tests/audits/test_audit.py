@@ -149,6 +149,8 @@ def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged)
     assert found.correction.refused.startswith("the labelled samples are not like the others: ")
     assert said in found.correction.refused
     assert "judgekit label 1 draws them" in found.correction.refused
+    blank = HumanLabel(sample="s1", scorer="tone")
+    assert tone(audit(run, [*labels, blank])).correction.refused.endswith("judgekit label 1 draws them")
     assert found.guarantee.refused == found.correction.refused
     assert any("those of the labelled samples, which are not like the others" in note for note in found.notes)
 
@@ -382,6 +384,13 @@ def test_where_values_are_continuous_applicability_is_a_figure_of_its_own(judged
     assert found.agreement["alpha"].value == pytest.approx(1)
     assert found.agreement["agreement on whether it applies"].value == 0.75
     assert found.correction.corrected.value == pytest.approx(sum(at / 20 for at in range(5, 20)) / 15)
+
+
+def test_that_people_say_one_thing_only_is_said_of_the_samples_to_which_the_question_applies(judged, said):
+    found = tone(audit(judged([1.0, 0.0] * 20), said({at: "n/a" if at < 20 else 0 for at in range(40)})))
+    assert any("people say 0 of all labelled samples to which the question applies:" in note for note in found.notes)
+    ordinal = tone(audit(judged([0.5, 1.0] * 20, scale={"fair": 0.5, "good": 1.0}), said(dict.fromkeys(range(40), 1))))
+    assert not any("people say" in note for note in ordinal.notes)
 
 
 CALL = JudgeCall(judge="openai/m-1", prompt="tone@1")

@@ -13,7 +13,7 @@ from judgekit.audits.drawing import draw
 from judgekit.audits.labels import HumanLabel
 from judgekit.reports.gates import check_gates
 from judgekit.runs.population import Population, differences, population_of, unlike
-from judgekit.runs.receipts import Counts
+from judgekit.runs.receipts import Counts, file_name
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.score import JudgeCall, Score
@@ -194,6 +194,12 @@ def test_every_agent_that_tried_a_task_is_of_the_population(judged):
     assert unlike(population, alone)[0] == "another agent: 'agent-2' here, 'agent-1' there"
 
 
+@pytest.mark.parametrize(("count", "kept"), [(49, 49), (50, 0)])
+def test_names_of_very_many_agents_are_not_kept(count, kept, judged):
+    run = judged([1.0] * count, agent=[f"agent-{at}" for at in range(count)])
+    assert len(run.population("tone").agents) == kept
+
+
 @pytest.mark.parametrize(
     ("agents", "why"),
     [
@@ -265,6 +271,36 @@ def test_labels_that_dispute_whether_the_question_applies_are_not_carried_over(j
     assert "differ on whether the question applies" in corrected(later, "tone").refused
 
 
+def test_where_the_question_applies_to_no_labelled_sample_nothing_is_carried_over(judged, said, tmp_path):
+    skipped = Score.skipped("tone", "not applicable", calls=[JudgeCall(judge="m", prompt="tone@1")])
+    run = judged([skipped] * 40, store=tmp_path / "runs.sqlite")
+    audit(run, said(dict.fromkeys(range(40), "n/a")))
+    later = judged([1.0, 0.0] * 20, store=run.store.path)
+    assert "the labelled samples of run 1 are not judged as yes or no, 0 or 1" in corrected(later, "tone").refused
+
+
+def test_an_audit_that_corrects_nothing_does_not_replace_the_receipt_of_one_that_does(judged, said, tmp_path):
+    truth, verdicts = verdicts_of(200, 0.6)
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    audit(run, [one.model_copy(update={"value": truth[one.number]}) for one in labels_drawn(run, 60)])
+    before = run.receipts["tone"].receipt
+    (found,) = audit(run, said(dict(enumerate(truth[:100])), drawn="convenience")).scorers
+    assert run.receipts["tone"].receipt == before
+    assert any(
+        f"n=60, stays, because this audit gives no corrected mean; to replace it, delete {file_name(before)}" in note
+        for note in found.notes
+    )
+    (unknown,) = audit(run, said(dict(enumerate(truth[:30])), source="unknown")).scorers
+    assert not any("stays, because" in note for note in unknown.notes)
+
+
+def labels_drawn(run, n):
+    return [
+        HumanLabel(sample=one.id, scorer="tone", number=one.number, drawn=one.drawn, probability=one.probability)
+        for one in draw(run, "tone", n)
+    ]
+
+
 def test_values_that_are_no_verdicts_of_yes_or_no_are_refused(judged, said, tmp_path):
     first = judged([0.2, 0.8] * 20, store=tmp_path / "runs.sqlite", scale={})
     audit(first, said(dict.fromkeys(range(40), 0.5)))
@@ -278,6 +314,19 @@ def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said
     audit(first, said({index: truth[index] for index in range(400) if not verdicts[index] or index % 12 == 0}))
     run = judged(verdicts[:300], store=first.store.path)
     assert "the labelled samples are not like the others" in corrected(run, "tone").refused
+
+
+def test_shares_that_hardly_differ_are_told_apart_where_they_are_said_to_differ():
+    many, others = (
+        Population(samples=100_000, domains=of) for of in ({"a": 12_100, "b": 87_900}, {"a": 12_700, "b": 87_300})
+    )
+    assert differences(many, others) == ["domains ('a' 12.1% and 12.7%)"]
+
+
+@pytest.mark.parametrize(("of_ten", "told"), [(5, []), (3, ["domains ('a' 100% and 30%)"])])  # p is .033 and .003
+def test_samples_are_held_to_differ_where_chance_would_have_it_once_in_a_hundred(of_ten, told):
+    one, other = (Population(samples=10, domains=of) for of in ({"a": 10}, {"a": of_ten, "b": 10 - of_ten}))
+    assert differences(one, other) == told
 
 
 def test_trials_of_one_task_are_worth_fewer_verdicts():

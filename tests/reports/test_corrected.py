@@ -137,6 +137,13 @@ def test_without_an_audit_the_raw_mean_stands_alone(run_of):
         assert "Good enough" not in text
 
 
+def test_a_judge_that_was_not_audited_has_neither_a_corrected_mean_nor_a_refusal(audited_run):
+    run, _ = audited_run
+    for path in run.receipts_folder.glob("*.json"):
+        path.unlink()
+    assert corrections(run) == {}
+
+
 def test_what_refuses_a_correction_is_said_beside_the_raw_mean(judged):
     run = judged("kappa")
     assert "a 1.000 0.207 to 1.000 1 of 1" in words(run)  # Wilson of 1 in 1

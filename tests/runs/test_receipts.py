@@ -161,6 +161,8 @@ def test_a_new_system_fingerprint_and_a_model_that_is_not_reported_are_said_besi
     )
     silent = load(scorer(models={"openai/a": {None: 7}}), tmp_path)
     assert str(silent) == "audited: kappa .71 [.58, .82], n=120; model not reported"
+    keep(receipt(models={"openai/a": []}), tmp_path)
+    assert load(judged, tmp_path).notes == ("model not reported in the audit",)
 
 
 def test_of_several_receipts_that_of_the_same_recordings_is_taken_then_one_of_samples_like_these(tmp_path):
