@@ -255,7 +255,9 @@ def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_a_receip
     )
     assert corrected(second, "tone").corrected is None
     (carried,) = audit(second, said(dict(enumerate(truth)), run=1)).scorers
-    assert carried.left_out == {"of run 1, whose judge is another: openai/a answered as 'a-1' in the audit and as 'a-2' here": 100}
+    assert carried.left_out == {
+        "of run 1, whose judge is another: openai/a answered as 'a-1' in the audit and as 'a-2' here": 100
+    }
     audit(second, said(dict.fromkeys(range(40), 1)))
     assert second.audited["tone"].startswith("audited: kappa ")
     again = judged(answered(verdicts, "a-2"), store=first.store.path)
