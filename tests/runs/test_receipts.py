@@ -176,3 +176,9 @@ def test_of_several_receipts_that_of_the_same_recordings_is_taken_then_one_of_sa
     unlike = scorer(run=9, recordings="sha256:9", population=lambda: Population(samples=50, agents={"new": 50}))
     assert load(unlike, tmp_path).receipt.n == 120
     assert "another agent: 'new' here, 'agent-0' there" in str(load(unlike, tmp_path))
+
+
+def test_a_run_of_another_file_that_has_the_same_number_is_another_run(tmp_path):
+    keep(receipt(), tmp_path)
+    assert load(scorer(), tmp_path).where == ""
+    assert load(scorer(began=AT + timedelta(1)), tmp_path).where.startswith(" on run 1")
