@@ -793,3 +793,26 @@ def test_what_a_corrected_mean_assumes_begins_with_who_gave_the_labels(judged, s
     assert assumes.startswith(
         "no label is the verdict of a judge, which nobody says, and the labelled samples of each verdict are"
     )
+
+
+@pytest.mark.parametrize(("model", "is_said"), [(None, True), ("m-2025-04", False)])
+def test_a_provider_that_reports_no_model_is_named(model, is_said, judged):
+    call = JudgeCall(judge="openai/m", prompt="tone@1", model=model)
+    found = tone(audit(judged([Score.scored("tone", 1.0, calls=[call])] * 3)))
+    told = any("reports no model for answers of openai/m:" in note for note in found.notes)
+    assert told == is_said
+
+
+def test_of_samples_that_were_drawn_by_verdict_there_is_no_alternative_annotator_test(judged):
+    truth, verdicts = imperfect(200)
+    run = judged(verdicts)
+    labels = {
+        by_verdict: [
+            one
+            for name in ("ann", "bob", "eve")
+            for one in drawn_from(run, truth, 80, by_verdict=by_verdict, annotator=name)
+        ]
+        for by_verdict in (False, True)
+    }
+    assert tone(audit(run, labels[False])).people.passed is True
+    assert tone(audit(run, labels[True])).people.passed is None

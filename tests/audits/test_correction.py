@@ -78,6 +78,13 @@ def test_a_run_that_went_on_since_its_audit_is_to_be_audited_again(audited, judg
     assert "run 1 has other scores than run 1 had when it was audited" in corrected(later, "tone").refused
 
 
+def test_a_run_with_fewer_scores_of_the_same_mean_is_to_be_audited_again(judged, said, tmp_path):
+    run = judged([1.0] * 40, store=tmp_path / "runs.sqlite")
+    audit(run, said(dict.fromkeys(range(40), 1)))
+    run.store._db.execute("DELETE FROM scores WHERE sample = 7")
+    assert "audit it anew" in corrected(Run(run.store, run.record), "tone").refused
+
+
 def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores_are_the_same(judged, said, tmp_path):
     def recorded(run):
         inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified=0),)
@@ -294,6 +301,14 @@ def test_an_audit_that_corrects_nothing_does_not_replace_the_receipt_of_one_that
     )
     (unknown,) = audit(run, said(dict(enumerate(truth[:30])), source="unknown")).scorers
     assert not any("stays, because" in note for note in unknown.notes)
+
+
+def test_errors_on_samples_that_were_picked_by_hand_are_not_carried_over(judged, said, tmp_path):
+    truth, verdicts = verdicts_of(200, 0.6)
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    audit(run, said(dict(enumerate(truth[:100])), drawn="convenience"))
+    later = judged(verdicts_of(200, 0.6, seed=1)[1], store=run.store.path)
+    assert corrected(later, "tone").refused == "the labelled samples of run 1 were picked by hand"
 
 
 def labels_drawn(run, n):

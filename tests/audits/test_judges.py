@@ -169,3 +169,15 @@ def test_samples_that_people_labelled_as_not_applicable_are_among_those_that_the
     assert [side.labelled for side in found.sides] == [12, 12]
     assert found.sides[0].people["agreement"].value == 0.5
     assert found.pairs[0].closer.n == 6
+
+
+def test_where_people_differ_a_judge_is_as_close_to_them_as_to_each_on_average():
+    samples = [Sample.of([AIMessage("Hi")], id=str(number)) for number in range(10)]
+    made = run(samples, [Says("a", (1,) * 10), Says("b", (0,) * 10)])
+    labels = [
+        HumanLabel(sample=str(number), scorer="a", value=value, annotator=name)
+        for number in range(10)
+        for name, value in (("ann", 1), ("bob", 1), ("eve", 0))
+    ]
+    closer = compare_judges(made, {"A": "a", "B": "b"}, labels).pairs[0].closer
+    assert (closer.n, closer.a, closer.b) == (10, pytest.approx(2 / 3), pytest.approx(1 / 3))

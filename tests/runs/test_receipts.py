@@ -190,3 +190,9 @@ def test_long_texts_are_told_apart_where_they_differ_and_named_once(tmp_path):
         "judges.b.temperature was 0 and is 1",
         f"prompt.question was '...{question[-20:]}' and is '...{question[-20:]}Be strict.'",
     ]
+
+
+def test_a_run_of_another_file_that_has_the_same_number_is_another_run(tmp_path):
+    keep(receipt(), tmp_path)
+    assert load(scorer(), tmp_path).where == ""
+    assert load(scorer(began=AT + timedelta(1)), tmp_path).where.startswith(" on run 1")
