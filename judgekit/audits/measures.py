@@ -278,9 +278,10 @@ class Pairs:
     def _worth(self, shares: Sequence[float]) -> float:
         """Return how many samples drawn at random would tell as much of how often the judge says 1 of some samples.
 
-        ``shares`` says by how much each sample is one of them. By the delta method on the odds of 1, whose two sides are sums over the verdicts that samples were drawn by. To each
-        verdict half a sample of either kind is added (Haldane 1956, https://doi.org/10.1111/j.1469-1809.1956.tb01285.x): of
-        a frequent verdict that is never seen to be wrong, a few wrong ones that were not drawn would be most of the errors.
+        ``shares`` says by how much each sample is one of them. It is found by the delta method on the odds of 1, whose two
+        sides are sums over the verdicts that samples were drawn by. To each verdict half a sample of either kind is added
+        (Haldane 1956, https://doi.org/10.1111/j.1469-1809.1956.tb01285.x): of a frequent verdict that is never seen to be
+        wrong, a few wrong ones that were not drawn would be most of the errors.
         """
         if not self.by_verdict or len({*self.judged}) < 2:
             return fsum(shares)

@@ -416,7 +416,7 @@ def of_each_model(shared_data):
 
 
 def test_the_errors_of_gpt4_on_five_models_give_no_corrected_number_for_the_sixth(shared_data, judged, tmp_path):
-    """Carried over all the same, they were given for 3 of the 6, and 1 of these intervals covered."""
+    """Carried over all the same, by votes of both turns with ties, 3 of the 6 were given, and 1 of these intervals covered."""
     models = of_each_model(shared_data)
     assert len(models) == 6
     for model, verdicts in models.items():
