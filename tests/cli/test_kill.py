@@ -24,11 +24,10 @@ AT_ONCE = 16
 
 
 def without_spending(row: Row) -> Row:
-    """A row without what the calls for it cost, how long they took, and whether they were cached."""
-    calls = [
-        call.model_copy(update={"cached": False, "cost_usd": None, "seconds": 0.0, "usage": None, "judge": ""})
-        for call in row.score.calls
-    ]
+    """A row without who answered its calls, what they cost, how long they took, and whether they were cached."""
+    nobody = {"judge": "", "model": None, "system_fingerprint": None}
+    free = {"cached": False, "cost_usd": None, "seconds": 0.0, "usage": None}
+    calls = [call.model_copy(update={**nobody, **free}) for call in row.score.calls]
     return row.model_copy(update={"score": row.score.model_copy(update={"calls": tuple(calls)})})
 
 

@@ -205,12 +205,15 @@ def test_a_number_is_given_where_there_are_no_labels(numbers, opened, tmp_path):
         heading(page, 2, 3)
         page.fill("#number", "1.2")
         press(page, "Enter")
-        expect(page.locator("#said")).to_have_text("Give a number from 0 to 1, such as 0.5.")
+        told = "Give a number from 0 to 1, such as 0.5, or n/a if the question does not apply."
+        expect(page.locator("#said")).to_have_text(told)
         heading(page, 2, 3)
         page.fill("#number", "1")
         press(page, "Enter u j")
         heading(page, 3, 3)
-        assert [one.value for one in downloaded(page, tmp_path)] == ["0.5", None, None]
+        page.fill("#number", "n/a")
+        press(page, "Enter")
+        assert [one.value for one in downloaded(page, tmp_path)] == ["0.5", None, "n/a"]
 
 
 def test_labels_of_two_tabs_are_one_set(labels, opened):
