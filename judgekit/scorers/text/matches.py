@@ -36,8 +36,9 @@ _SECONDS = 1.0
 class ExactMatch(Blocking):
     """1 if the response is one of the references, else 0. White space around them does not count.
 
-    With ``normalize=True`` neither do case, width, runs of white space, punctuation that ends a sentence, and quotation
-    marks around the whole: ``judgekit.scorers.text.normal.normalized`` says which. An empty response scores 0.
+    With ``normalize=True`` neither do case, width, runs of white space, spaces in Chinese and the like, punctuation that
+    ends a sentence, and quotation marks around the whole: ``judgekit.scorers.text.normal.normalized`` says which. An
+    empty response scores 0.
 
     Skipped without a response or a reference. No judge. Details: ``reference``, the one that it is, or null. Source: exact
     match of SQuAD (Rajpurkar et al. 2016, https://aclanthology.org/D16-1264), which also leaves out articles and all
