@@ -37,7 +37,7 @@ def normalized(text: str) -> str:
         whole = _spaces()("", whole)
     start, end = 0, len(whole)
     first, last, quotation = _edges()
-    while (opening := first.search(whole, start, end)) and (closing := last.search(whole, start, end)):
+    while (opening := first.search(whole, start, end)) and (closing := last.search(whole, opening.start(), end)):
         start, end = opening.start(), closing.end()
         if not (quotation.match(whole, start) and quotation.match(whole, end - 1)):
             return whole[start:end]
