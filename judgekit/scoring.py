@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -81,6 +81,18 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
                 loop.call_soon_threadsafe(stop)
             raise
     return found[0]
+
+
+async def all_done(work: Iterable[Coroutine[object, object, Score]]) -> list[Score]:
+    """The scores of work that goes on at once. What is under way may finish, also where some of it stops the run."""
+    import asyncio  # noqa: PLC0415 - as above
+
+    scores: list[Score] = []
+    for done in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(done, BaseException):
+            raise done
+        scores.append(done)
+    return scores
 
 
 async def attempt(scorer: Scorer, sample: Sample) -> Score:

@@ -259,24 +259,28 @@ def test_the_first_snippet_on_tool_calls_prints_what_stands_below_it(capsys):
     assert capsys.readouterr().out == snippets(TOOL_CALLS, "text")[0]
 
 
-def test_the_other_snippets_on_tool_calls_make_scorers():
-    _, fuzzy, rules = snippets(TOOL_CALLS, "python")
-    call, other = ToolCall("f", {"city": "Paris", "request_id": 1}), ToolCall("f", {"city": "Pari", "request_id": 2})
-    sample = Sample.of([AIMessage(tool_calls=[call])], reference_tool_calls=[other])
-    assert execute(fuzzy)["fuzzy"].score(sample).details["pairs"][0]["score"] == pytest.approx(0.96, abs=0.01)
+def test_the_snippet_on_texts_within_arguments_prints_what_stands_below_it(capsys):
+    execute(snippets(TOOL_CALLS, "python")[1])
+    assert capsys.readouterr().out == snippets(TOOL_CALLS, "text")[1]
+
+
+def test_the_snippet_on_rules_for_tool_calls_makes_a_scorer():
+    rules = snippets(TOOL_CALLS, "python")[2]
+    sample = Sample.of([AIMessage(tool_calls=[ToolCall("f")])])
     assert execute(rules)["rules"].score(sample).details["broken"] == 1  # find_order is not called
 
 
 def test_the_config_on_tool_calls_loads_as_written(tmp_path):
     (tmp_path / "judgekit.toml").write_text(snippets(TOOL_CALLS, "toml")[0], encoding="utf-8")
     config = Config(tmp_path / "judgekit.toml", None, {})
-    match, f1, constraints = map(config.build, config.scorers)
+    match, f1, accuracy, constraints = map(config.build, config.scorers)
     assert (match.name, match.match.order, match.match.tools["search*"].mode) == (
         "refunds_in_order",
         "in_order",
         "ignore",
     )
     assert (f1.args.text, f1.args.ignore) == ("casefold", ("request_id",))
+    assert accuracy == ToolCallAccuracy(args=ROUGE("rouge1"))
     assert [one.type for one in constraints.constraints] == ["before", "forbid"]
 
 
