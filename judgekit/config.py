@@ -339,7 +339,7 @@ class Config:
 
     def _arg_rules(self, rules: object) -> object:
         """Return rules for arguments, with the scorer that compares texts in the place of its table or text."""
-        if "name" in _table(rules) or _begins_with_scorer(rules):
+        if "name" in _table(rules) or isinstance(rules, str):
             return self.build(_member("args", rules))
         text = _table(rules).get("text")
         if _table(text) or _begins_with_scorer(text):
