@@ -16,6 +16,7 @@ from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import STOPS_RUN, ConfigError
 from judgekit.score import Score, ledger
+from judgekit.traces.given import must_be_sample
 from judgekit.traces.sample import Sample
 
 Result = TypeVar("Result")
@@ -43,7 +44,12 @@ class Blocking:
     """Gives a scorer ``score``, the sync twin of ``ascore``."""
 
     def score(self: Scorer, sample: Sample, /) -> Score:
-        """The score of one sample. Under a running event loop, as in a notebook, it uses a thread of its own."""
+        """The score of one sample. Under a running event loop, as in a notebook, it uses a thread of its own.
+
+        Raises:
+            ConfigError: It is something else than a sample.
+        """
+        must_be_sample(sample, "what is scored")
         return wait_for(lambda: self.ascore(sample))
 
 
