@@ -388,6 +388,10 @@ def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
 
 def _scorer_class(name: str) -> _ScorerClass:
     if name not in _SCORERS:
+        if name.partition(":")[0] in _SCORERS:
+            raise ConfigError(
+                f'no scorer is called {name!r}: in a table an option stands apart, as in name = "prompt", prompt = "tone"'
+            )
         prompt = nearest(name, (one.name for one in shipped_prompts() if one.scale))
         raise ConfigError.unknown("scorer", name, _SCORERS, guess=prompt and f"prompt:{prompt}")
     module, _, kind = _SCORERS[name].partition(":")

@@ -251,6 +251,10 @@ BAD_FILES = {
         '[judges.price]\nmodel = "openai/a"\ntimeuot = 5',
         "mine.toml: no key of [judges.price] is called 'timeuot', did you mean 'timeout'? Known: model",
     ),
+    "a prompt behind a colon": (
+        '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "prompt:tone"',
+        "no scorer is called 'prompt:tone': in a table an option stands apart, as in name = \"prompt\", prompt = \"tone\"",
+    ),
     "an unknown prompt": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "prompt"\nprompt = "ton"',
         "no prompt is called 'ton', did you mean 'tone'? Known: ",

@@ -308,6 +308,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
     except FileNotFoundError:
         there = [f"{name}.md" for name in _names_in(path.parent)]
-        raise PromptError(f"{path}: {unknown('prompt file', path.name, there)}") from None
+        meant = path.stem if path.stem in _names_in(shipped("prompts")) else ""
+        raise PromptError(f"{path}: {unknown('prompt file', path.name, there, guess=meant)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(f"{path}: cannot be read: {error}") from error

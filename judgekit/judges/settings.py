@@ -88,7 +88,7 @@ class JudgeSettings(Record):
             try:
                 super().__init__(*args, **settings)
             except ValidationError as error:
-                raise _misfit(error) from None  # which would show the value, perhaps a key
+                raise _misfit(error, settings) from None  # which would show the value, perhaps a key
 
         __init__.__pydantic_base_init__ = True  # as in Record
 
@@ -168,11 +168,12 @@ def unknown_setting(kind: str, table: str, name: str, params: str) -> ConfigErro
         return ConfigError(
             f"no {kind} is called {name!r}: keys come from the environment, and api_key_env names the variable"
         )
-    found = ConfigError.unknown(kind, name, JudgeSettings.model_fields, guess=params)
+    guess = "base_url" if name == "api_base" else "" if name in _OURS else params
+    found = ConfigError.unknown(kind, name, JudgeSettings.model_fields, guess=guess)
     return ConfigError(f"{found}; parameters of the provider's API stand in params")
 
 
-def _misfit(error: ValidationError) -> ConfigError:
+def _misfit(error: ValidationError, settings: Mapping[str, object]) -> ConfigError:
     """Return in the words of Python what is wrong with the settings of a judge."""
     for problem in error.errors():
         if problem["type"] == "extra_forbidden":
@@ -181,7 +182,7 @@ def _misfit(error: ValidationError) -> ConfigError:
             shown = repr(value) if isinstance(value, int | float) else "..."
             kind = f"setting of a judge's {table}" if table else "setting of a judge"
             return unknown_setting(kind, table, name, f'params={{"{name}": {shown}}}')
-    return ConfigError(f"a judge's settings: {explain(error)}")
+    return ConfigError(f"a judge's settings: {explain(error, settings)}")
 
 
 def _must_be_known(kind: str, names: Iterable[str], choices: Iterable[str]) -> None:

@@ -1,6 +1,7 @@
 """Checks of what Python code gives as samples: an error says what was found, and what to write."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from io import IOBase
 from typing import cast
 
 from judgekit.errors import ConfigError, shortened
@@ -48,6 +49,8 @@ def _no_sample(found: object, called: str) -> ConfigError:
         advice = f"make a sample of what it holds, {_MADE}, or write such rows to a .jsonl file and give its path"
     elif isinstance(found, list | tuple):
         advice = "if it holds the messages of a conversation, make a sample of them, Sample.of(messages)"
+    elif isinstance(found, IOBase):
+        advice = "give the path of the file"
     elif _is_table(found):
         advice = "write it to a .csv or .parquet file and give its path"
     elif hasattr(found, "ascore"):
@@ -61,7 +64,7 @@ def _no_sample(found: object, called: str) -> ConfigError:
 
 def _is_one(found: object) -> bool:
     """Return whether it can be iterated over, and is no collection of samples all the same."""
-    return isinstance(found, (Trace, Mapping, *_MESSAGES)) or _is_table(found)
+    return isinstance(found, (Trace, Mapping, IOBase, *_MESSAGES)) or _is_table(found)
 
 
 def _is_table(found: object) -> bool:

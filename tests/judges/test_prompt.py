@@ -440,6 +440,8 @@ def test_what_is_no_name_of_a_prompt_is_one_that_is_not_there(name):
 def test_a_file_that_is_not_there_is_an_error_that_lists_its_neighbours(tmp_path):
     with pytest.raises(PromptError, match=r"own\.md: no prompt file is called 'own\.md'\. Known: none"):
         load_prompt(tmp_path / "own.md")
+    with pytest.raises(PromptError, match=r"'tone\.md', did you mean 'tone'\? Known: none"):
+        load_prompt(tmp_path / "tone.md")
     (tmp_path / "other.md").write_text(file())
     with pytest.raises(PromptError, match=r"'own\.md'\. Known: other\.md"):
         load_prompt(tmp_path / "own.md")

@@ -139,6 +139,9 @@ def test_settings_that_make_no_sense_are_refused_by_name(settings):
         ({"logprobs": True}, "no setting of a judge is called 'logprobs', did you mean 'params={\"logprobs\": True}'?"),
         ({"modle": "m"}, "no setting of a judge is called 'modle', did you mean 'model'?"),
         ({"concurency": 2}, "no setting of a judge is called 'concurency', did you mean 'concurrency'?"),
+        ({"api_base": "http://x"}, "no setting of a judge is called 'api_base', did you mean 'base_url'?"),
+        ({"stream": True}, "no setting of a judge is called 'stream'. Known: "),
+        ({"redact": "email"}, "a judge's settings: redact: Input should be callable, found 'email'; redact: "),
         (
             {"budget": {"request": 1}},
             "no setting of a judge's budget is called 'request', did you mean 'requests'? Known: usd, requests, tokens",

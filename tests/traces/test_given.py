@@ -1,6 +1,7 @@
 """What Python code gives as samples."""
 
 from collections.abc import Iterator
+from io import StringIO
 
 import pandas as pd
 import polars as pl
@@ -24,6 +25,7 @@ OTHERS = {
     ),
     "a table of pandas": (pd.DataFrame({"input": ["Hi"]}), "a DataFrame: write it to a .csv or .parquet file and give"),
     "a table of polars": (pl.DataFrame({"input": ["Hi"]}), "a DataFrame: write it to a .csv or .parquet file and give"),
+    "an open file": (StringIO("{}"), "a StringIO: give the path of the file"),
     "nothing": (None, f"None: samples are read from a file, or made with {CONVERSATION}"),
     "a number": (5, "5: samples are read from a file"),
 }
