@@ -10,6 +10,7 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 _MESSAGES = (SystemMessage, HumanMessage, AIMessage, ToolMessage)
+_VOWELS = tuple("AEIOaeio")
 _MADE = "Sample.of([HumanMessage(...), AIMessage(...)])"
 
 
@@ -40,7 +41,8 @@ def must_be_sample(found: object, called: str) -> Sample:
 
 
 def _no_sample(found: object, called: str) -> ConfigError:
-    kind = f"a {type(found).__name__}"
+    name = type(found).__name__
+    kind = f"an {name}" if name.startswith(_VOWELS) else f"a {name}"
     if isinstance(found, Trace):
         advice = 'make a sample of it, Sample(id="...", trace=trace)'
     elif isinstance(found, _MESSAGES):

@@ -19,6 +19,7 @@ CONVERSATION = "Sample.of([HumanMessage(...), AIMessage(...)])"
 OTHERS = {
     "a trace": (SAMPLE.trace, 'a Trace: make a sample of it, Sample(id="...", trace=trace)'),
     "a message": (MESSAGES[0], f"a HumanMessage: a sample holds a whole conversation, {CONVERSATION}"),
+    "an answer": (MESSAGES[1], "an AIMessage: a sample holds a whole conversation"),
     "a row": (
         {"input": "Hi"},
         f"a dict: make a sample of what it holds, {CONVERSATION}, or write such rows to a .jsonl file and give its path",
