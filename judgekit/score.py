@@ -21,7 +21,6 @@ from judgekit.errors import (
     RejectedError,
     number_of,
 )
-from judgekit.notebook import details_html, fragment, line
 from judgekit.traces.message import Many, Record, Usage
 
 Status: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
@@ -226,6 +225,8 @@ class Score(_Explained):
         return None if None in paid else math.fsum(filter(None, paid))
 
     def _repr_html_(self) -> str:
+        from judgekit.notebook import details_html, fragment, line  # noqa: PLC0415 - of no use elsewhere
+
         value = self.status if self.value is None else f"{self.value:.3f}"
         head = value if self.label is None else f"{value} ({self.label})"
         lines = filter(None, (self.reason, *self._notes()))
