@@ -15,10 +15,10 @@ from pydantic_core import from_json
 from judgekit.errors import ConfigError, explain
 from judgekit.scorers.text.normal import folded
 from judgekit.scorers.tool_calls.assignment import evenest_pairs
-from judgekit.scorers.tool_calls.comparers import TextComparer, must_be_made, text_comparer
+from judgekit.scorers.tool_calls.comparers import TextComparer, text_comparer
 from judgekit.scorers.tool_calls.matchers import holds_matcher, matcher_in
 from judgekit.scorers.tool_calls.schemas import schema_problems
-from judgekit.scoring import Scorer
+from judgekit.scoring import Scorer, must_be_scorer
 from judgekit.traces.equality import canonical_json, same_json
 from judgekit.traces.message import JsonObject, Many, Record, ToolCall, parse_arguments
 from judgekit.traces.rendering import compact_json
@@ -122,8 +122,10 @@ def arg_rules(option: object) -> ArgRules:
 
     Raises:
         ValueError: There is no such rule.
+        ConfigError: It is a class.
     """
-    must_be_made(option)
+    if isinstance(option, type):  # it could be called like a function
+        must_be_scorer(option, "args")
     if isinstance(option, Scorer):
         option = {"text": option}
     elif callable(option):

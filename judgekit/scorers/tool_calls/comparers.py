@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, cast, get_args
 from judgekit.errors import shortened
 from judgekit.score import Score
 from judgekit.scorers.text.given import TextScorer
-from judgekit.scoring import FunctionScorer, Scorer, all_done
+from judgekit.scoring import FunctionScorer, Scorer, all_done, must_be_scorer
 from judgekit.traces.message import AIMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -23,8 +23,10 @@ def text_comparer(option: object) -> TextComparer:
 
     Raises:
         ValueError: It is no rule, no function and no scorer, or a scorer of more than two texts.
+        ConfigError: It is a class.
     """
-    must_be_made(option)
+    if isinstance(option, type):  # it could be called like a function
+        must_be_scorer(option, "text")
     if isinstance(option, Scorer):
         is_ours = type(option).__module__.partition(".")[0] == __name__.partition(".")[0]
         if is_ours and not isinstance(option, TextScorer | FunctionScorer):
@@ -36,16 +38,6 @@ def text_comparer(option: object) -> TextComparer:
         rules = " or ".join(map(repr, get_args(TextRule)))
         raise ValueError(f"expected {rules}, a function of two texts, or a scorer of texts, found {shortened(option)}")
     return cast("TextComparer", option)
-
-
-def must_be_made(option: object) -> None:
-    """Checks that an option is no class, which could be called like a function.
-
-    Raises:
-        ValueError: It is one.
-    """
-    if isinstance(option, type):
-        raise ValueError(f"{option.__name__} is a class; give one of it, such as {option.__name__}()")
 
 
 async def compared(asked: Mapping[Asked, Scorer]) -> tuple[Mapping[Asked, float], Collection[str]]:

@@ -226,9 +226,14 @@ def test_a_scorer_of_anything_else_is_refused_by_name_with_what_fits(unfit, name
 
 
 def test_a_class_is_refused_since_it_is_no_scorer_yet():
-    for made in (lambda: ToolCallF1(args=ROUGE), lambda: ToolCallMatch({"args": {"text": ROUGE}})):
-        with pytest.raises(ConfigError, match=r"ROUGE is a class; give one of it, such as ROUGE\(\)"):
-            made()
+    made = {
+        "args": (lambda: ToolCallF1(args=ROUGE), lambda: ToolMatch(args=ROUGE), lambda: ToolMatch(tools={"f": ROUGE})),
+        "text": (lambda: ArgMatch(text=ROUGE), lambda: ToolCallMatch({"args": {"text": ROUGE}})),
+    }
+    for option, makers in made.items():
+        for make in makers:
+            with pytest.raises(ConfigError, match=rf"^{option} is the class ROUGE: call it, ROUGE\(\)$"):
+                make()
 
 
 def test_the_comparer_is_part_of_the_signature():
