@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from judgekit.errors import listed
+from judgekit.errors import ConfigError, listed
 from judgekit.runs.answers import Answers, Reported, named, quoted, shares
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord, differences
 
 if TYPE_CHECKING:
-    from judgekit.reports.paired import Pairs
+    from judgekit.reports.paired import Numbers, Pairs
 
 _NAMED = 3
 
@@ -20,7 +20,23 @@ def warnings_of(a: Run, b: Run, scorers: Collection[str], pairs: "Pairs") -> Ite
     yield from _of_scorers(a, b, scorers)
     yield from _of_answers(pairs.answers_a, pairs.answers_b)
     yield from _of_inputs(a, b)
+    yield from _of_number(pairs)
+    yield from _of_changes(a, pairs)
     yield from _of_pairs(pairs)
+
+
+def must_share_references(a: Run, b: Run, pairs: "Pairs") -> None:
+    """Checks that both runs hold the samples of each pair against the same references and the same task.
+
+    Raises:
+        ConfigError: They do not.
+    """
+    if len(pairs.changed.references):
+        raise ConfigError(
+            f"references or tasks differ in {_counted(a, pairs, pairs.changed.references, f' of runs {a.number} (A) and {b.number} (B)')}: "
+            "the difference would be theirs as well as the agent's. Score both recordings with the same references, or "
+            "compare them as they are with --allow-changed-references (in Python allow_changed_references=True)"
+        )
 
 
 def _of_runs(a: Run, b: Run) -> Iterator[str]:
@@ -94,6 +110,44 @@ def _of_inputs(a: Run, b: Run) -> Iterator[str]:
             for side, here in (("A", before), ("B", after))
         )
         yield f"the recordings are not the same, which is as it should be after a change of the agent: {', '.join(read)}"
+
+
+def _of_number(pairs: "Pairs") -> Iterator[str]:
+    if 2 * len(pairs) < max(pairs.samples_a, pairs.samples_b):
+        yield (
+            f"only {len(pairs):,} of {pairs.samples_a:,} samples of A and {len(pairs):,} of {pairs.samples_b:,} of B are "
+            "paired: the comparison is of these alone"
+        )
+
+
+def _of_changes(a: Run, pairs: "Pairs") -> Iterator[str]:
+    changed = pairs.changed
+    if len(changed.references):
+        yield f"references or tasks differ in {_counted(a, pairs, changed.references)}: they may make the difference"
+    if pairs.unknown:
+        yield (
+            f"it cannot be told whether the references of {pairs.unknown:,} of {len(pairs):,} pairs changed: an older "
+            "version of judgekit, which did not record that, made one of the runs"
+        )
+    if len(changed.material):
+        yield (
+            f"documents or fields differ in {_counted(a, pairs, changed.material)}: as they should if the agent made them; "
+            "if they are references, the runs are not scored alike"
+        )
+    if len(changed.first_messages):
+        yield (
+            f"the user's first message differs in {_counted(a, pairs, changed.first_messages)}: as it does where the user "
+            "is simulated; else these may not be the same task"
+        )
+
+
+def _counted(a: Run, pairs: "Pairs", numbers: "Numbers", where: str = "") -> str:
+    """Return how many pairs these are, with the ids of some."""
+    shown = numbers[:_NAMED].tolist()
+    ids = {row.index: row.sample_id for row in a.rows(numbers=shown)}
+    more = ", ..." if len(numbers) > len(shown) else ""
+    examples = ", ".join(dict.fromkeys(repr(ids[number]) for number in shown))
+    return f"{len(numbers):,} of {len(pairs):,} pairs{where} ({examples}{more})"
 
 
 def _of_pairs(pairs: "Pairs") -> Iterator[str]:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judgekit.errors import ConfigError, listed
-from judgekit.reports.comparability import warnings_of
+from judgekit.reports.comparability import must_share_references, warnings_of
 from judgekit.reports.difference import Difference, Paired, difference_of
 from judgekit.reports.terminal import Unpadded, printable, table
 from judgekit.runs.results import Run
@@ -148,7 +148,7 @@ class Comparison:
         }
 
 
-def compare(a: Run, b: Run) -> Comparison:
+def compare(a: Run, b: Run, *, allow_changed_references: bool = False) -> Comparison:
     """Compares run B with run A, the baseline.
 
     Samples are paired by id, and scorers by name. Samples that share their id are paired in their order if each names its
@@ -173,6 +173,8 @@ def compare(a: Run, b: Run) -> Comparison:
         raise ConfigError(
             f"runs {a.number} (A) and {b.number} (B) have no sample in common, by id: {'; '.join(left) or 'they are empty'}"
         )
+    if not allow_changed_references:
+        must_share_references(a, b, pairs)
     compared = {name: difference_of(name, pairs.scored(name)) for name in names}
     adjusted = holm([difference.p for difference, _, _ in compared.values()])
     return Comparison(
