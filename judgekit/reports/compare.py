@@ -16,6 +16,8 @@ from rich.text import Text
 from judgekit.errors import ConfigError, listed
 from judgekit.reports.comparability import must_share_references, warnings_of
 from judgekit.reports.difference import Difference, Paired, difference_of
+from judgekit.reports.difference_gates import FIELDS, gate_result
+from judgekit.reports.gates import Gate, GateResults
 from judgekit.reports.terminal import Unpadded, printable, table
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
@@ -42,6 +44,7 @@ class Comparison:
         a: The baseline.
         b: What is compared with it.
         scorers: The scorers of both runs, paired by name.
+        gates: Whether the gates are met.
         pairs: Samples of both runs, paired by id.
         paired: Which they are, by their numbers.
         unpaired_a: The other samples of A.
@@ -52,6 +55,7 @@ class Comparison:
     a: Run
     b: Run
     scorers: tuple[Difference, ...]
+    gates: GateResults
     pairs: int
     paired: Paired = field(repr=False)
     unpaired_a: "Unpaired"
@@ -137,6 +141,7 @@ class Comparison:
             "b": _run_json(self.b, self.unpaired_b),
             "pairs": self.pairs,
             "warnings": list(self.warnings),
+            "gates": [gate._asdict() for gate in self.gates.gates],
             "scorers": [
                 {
                     **one.as_json(),
@@ -148,14 +153,21 @@ class Comparison:
         }
 
 
-def compare(a: Run, b: Run, *, allow_changed_references: bool = False) -> Comparison:
+def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_references: bool = False) -> Comparison:
     """Compares run B with run A, the baseline.
 
     Samples are paired by id, and scorers by name. Samples that share their id are paired in their order if each names its
     group: what is said of the mean depends on the sum of a group alone.
 
+    Args:
+        a: The baseline.
+        b: The run to compare with it.
+        gates: What the difference must come to, such as ``tool_call_f1.difference.lower >= -0.02``.
+        allow_changed_references: Whether to compare pairs that are scored against different references or tasks, and warn.
+
     Raises:
-        ConfigError: They have no scorer or no sample in common.
+        ConfigError: They have no scorer or no sample in common, a gate cannot be read or names what is not there, or
+            references or tasks changed.
     """
     from judgekit.reports.paired import Pairs  # noqa: PLC0415 - it loads numpy, as does all that is loaded below
     from judgekit.stats.comparison import holm  # noqa: PLC0415
@@ -167,6 +179,7 @@ def compare(a: Run, b: Run, *, allow_changed_references: bool = False) -> Compar
             for side, run in (("A", a), ("B", b))
         )
         raise ConfigError(f"runs {a.number} (A) and {b.number} (B) have no scorer in common: {'; '.join(known)}")
+    parsed = [Gate.parse(text, names, FIELDS) for text in gates]
     pairs = Pairs.of(a, b, names)
     if not len(pairs):
         left = (*_unpaired("A", pairs.unpaired_a), *_unpaired("B", pairs.unpaired_b))
@@ -177,10 +190,13 @@ def compare(a: Run, b: Run, *, allow_changed_references: bool = False) -> Compar
         must_share_references(a, b, pairs)
     compared = {name: difference_of(name, pairs.scored(name)) for name in names}
     adjusted = holm([difference.p for difference, _, _ in compared.values()])
+    differences = {name: replace(compared[name][0], p_holm=p) for name, p in zip(names, adjusted, strict=True)}
+    samples = max(pairs.samples_a, pairs.samples_b)
     return Comparison(
         a,
         b,
-        tuple(replace(one, p_holm=p) for (one, _, _), p in zip(compared.values(), adjusted, strict=True)),
+        tuple(differences.values()),
+        GateResults([gate_result(gate, differences[gate.scorer or ""], samples) for gate in parsed]),
         len(pairs),
         Paired(*pairs.numbers),
         pairs.unpaired_a,

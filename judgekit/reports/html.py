@@ -221,7 +221,10 @@ def _comparison(comparison: Comparison) -> JsonValue:
     return {
         "head": comparison.head,
         "warnings": list(comparison.warnings),
-        "told": [line for line in comparison.told() if line.removeprefix("warning: ") not in comparison.warnings],
+        "told": [
+            *(f"gate {gate}" for gate in comparison.gates.gates),
+            *(line for line in comparison.told() if line.removeprefix("warning: ") not in comparison.warnings),
+        ],
         "scorers": [_difference(one) for one in comparison],
     }
 
