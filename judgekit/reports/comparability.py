@@ -26,16 +26,16 @@ def warnings_of(a: Run, b: Run, scorers: Collection[str], pairs: "Pairs") -> Ite
 
 
 def must_share_references(a: Run, b: Run, pairs: "Pairs") -> None:
-    """Checks that both runs hold the samples of each pair against the same references and the same task.
+    """Check that the references and the task of each pair are the same in both runs.
 
     Raises:
-        ConfigError: They do not.
+        ConfigError: They differ.
     """
     if len(pairs.changed.references):
         raise ConfigError(
-            f"references or tasks differ in {_counted(a, pairs, pairs.changed.references, f' of runs {a.number} (A) and {b.number} (B)')}: "
-            "the difference would be theirs as well as the agent's. Score both recordings with the same references, or "
-            "compare them as they are with --allow-changed-references (in Python allow_changed_references=True)"
+            f"runs {a.number} (A) and {b.number} (B): references or tasks differ in "
+            f"{_counted(a, pairs, pairs.changed.references)}, so the difference may come from them. Score both recordings with the same references, or add "
+            "--allow-changed-references to compare them anyway (in Python, allow_changed_references=True)"
         )
 
 
@@ -116,38 +116,38 @@ def _of_number(pairs: "Pairs") -> Iterator[str]:
     if 2 * len(pairs) < max(pairs.samples_a, pairs.samples_b):
         yield (
             f"only {len(pairs):,} of {pairs.samples_a:,} samples of A and {len(pairs):,} of {pairs.samples_b:,} of B are "
-            "paired: the comparison is of these alone"
+            "paired, and the comparison is of these alone"
         )
 
 
 def _of_changes(a: Run, pairs: "Pairs") -> Iterator[str]:
     changed = pairs.changed
     if len(changed.references):
-        yield f"references or tasks differ in {_counted(a, pairs, changed.references)}: they may make the difference"
+        yield f"references or tasks differ in {_counted(a, pairs, changed.references)}, so the difference may come from them"
     if pairs.unknown:
         yield (
-            f"it cannot be told whether the references of {pairs.unknown:,} of {len(pairs):,} pairs changed: an older "
-            "version of judgekit, which did not record that, made one of the runs"
+            f"it is unknown whether the references of {pairs.unknown:,} of {len(pairs):,} pairs changed, because a run "
+            "holds no hash of them, like all runs of older versions of judgekit"
         )
     if len(changed.material):
         yield (
-            f"documents or fields differ in {_counted(a, pairs, changed.material)}: as they should if the agent made them; "
-            "if they are references, the runs are not scored alike"
+            f"documents or fields differ in {_counted(a, pairs, changed.material)}, which is expected if the agent "
+            "produced them; if they are references, the runs are not scored alike"
         )
     if len(changed.first_messages):
         yield (
-            f"the user's first message differs in {_counted(a, pairs, changed.first_messages)}: as it does where the user "
-            "is simulated; else these may not be the same task"
+            f"the user's first message differs in {_counted(a, pairs, changed.first_messages)}, which is expected if "
+            "the user is simulated; otherwise these pairs may not be the same task"
         )
 
 
-def _counted(a: Run, pairs: "Pairs", numbers: "Numbers", where: str = "") -> str:
+def _counted(a: Run, pairs: "Pairs", numbers: "Numbers") -> str:
     """Return how many pairs these are, with the ids of some."""
     shown = numbers[:_NAMED].tolist()
     ids = {row.index: row.sample_id for row in a.rows(numbers=shown)}
     more = ", ..." if len(numbers) > len(shown) else ""
     examples = ", ".join(dict.fromkeys(repr(ids[number]) for number in shown))
-    return f"{len(numbers):,} of {len(pairs):,} pairs{where} ({examples}{more})"
+    return f"{len(numbers):,} of {len(pairs):,} pairs ({examples}{more})"
 
 
 def _of_pairs(pairs: "Pairs") -> Iterator[str]:
