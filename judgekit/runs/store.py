@@ -17,6 +17,7 @@ from pydantic_core import from_json, to_json
 from judgekit.database import BARRED, code, connect, make_folder, schema_version, share
 from judgekit.errors import StoreError
 from judgekit.runs.conduct import Conduct, Efforts
+from judgekit.runs.hashes import Hashes
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.score import Exchange, JudgeCall, Score, Status
 from judgekit.traces.message import JsonObject
@@ -64,6 +65,11 @@ _MIGRATIONS = (
     ),
     ("ALTER TABLE scores ADD COLUMN confidence REAL",),
     ("ALTER TABLE samples ADD COLUMN label_sources TEXT",),
+    (
+        "ALTER TABLE samples ADD COLUMN references_hash INTEGER",
+        "ALTER TABLE samples ADD COLUMN material_hash INTEGER",
+        "ALTER TABLE samples ADD COLUMN first_message_hash INTEGER",
+    ),
 )
 """Each takes a file from one version of the schema to the next, statement by statement. They are added to, and never changed."""
 
@@ -385,6 +391,12 @@ class Store:
         """Ids that more than one sample has."""
         for (found,) in self._select("SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1", run):
             yield found
+
+    def hashes(self, run: int) -> Iterator[tuple[int, Hashes]]:
+        """The hashes of all samples, with their numbers, in order."""
+        sql = "SELECT number, references_hash, material_hash, first_message_hash FROM samples WHERE run = ? ORDER BY number"
+        for number, *hashes in self._select(sql, run):
+            yield number, Hashes(*hashes)
 
     def conducts(self, run: int) -> Iterator[tuple[int, Conduct]]:
         """What each conversation took that has a score, with the sample's number."""

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
+from judgekit.runs.hashes import Hashes
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord, differences
@@ -268,6 +269,7 @@ def test_without_text_no_word_of_a_conversation_is_in_the_file(run_of):
     recorder.row(Row(index=0, sample_id="a", score=score))
     recorder.flush()
     assert not any(b"SECRET" in file.read_bytes() for file in RUNS.parent.iterdir())
+    assert [hashes[1:] for _, hashes in store.hashes(1)] == [(None, None)]
     (row,) = Run.stored(path=RUNS)
     assert (row.score.value, row.score.label, row.score.details) == (0.5, "tie", {"n": 1, "said": ""})
     assert list(Run.stored(path=RUNS).conversations()) == list(Run.stored(path=RUNS).exchanges()) == []
@@ -440,7 +442,7 @@ def test_the_file_is_made_to_outlive_a_fall_of_power():
             db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "application_id")
         ]
     assert found == ["wal", 2, int.from_bytes(b"jrun")]
-    assert ask(RUNS, "PRAGMA user_version") == [(3,)]
+    assert ask(RUNS, "PRAGMA user_version") == [(4,)]
 
 
 def test_a_folder_of_our_own_is_not_for_committing_and_one_of_the_user_s_is_theirs():
@@ -495,7 +497,9 @@ def test_a_file_of_the_first_version_is_read_and_gone_on_with():
         labels={"label": True},
     )
     assert "seconds 2.5" in str(found.efforts)
-    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == ([(3,)], 8)
+    assert list(found.store.hashes(7)) == [(4, Hashes())]
+    assert list(found.store.hashes(8)) == [(0, Hashes.of(samples(1)[0], keeps_text=True))]
+    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == ([(4,)], 8)
 
 
 def schema(path: Path) -> list[tuple]:
