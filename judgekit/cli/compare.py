@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.app import app
-from judgekit.cli.kept import Kept, Report, numbered, writable
+from judgekit.cli.kept import Kept, Report, numbered, writable, wrote
 from judgekit.reports.compare import Comparison, show_changes
 from judgekit.reports.compare import compare as compared
 from judgekit.reports.export import write_text
@@ -38,6 +38,7 @@ def compare(
         show_changes(comparison, show, screen.out)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](comparison, show), path)
+        wrote(path)
 
 
 def _json(comparison: Comparison, show: int) -> Iterable[str]:

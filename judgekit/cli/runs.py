@@ -11,7 +11,7 @@ from rich.console import Console
 
 from judgekit.cli.app import app
 from judgekit.cli.asked import Asked
-from judgekit.cli.kept import Kept, Output, Show, numbered, writable
+from judgekit.cli.kept import Kept, Output, Show, numbered, writable, wrote
 from judgekit.errors import ConfigError, listed
 from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
@@ -61,6 +61,7 @@ def runs(
             _show(found, show, seed if bootstrap else None, screen.out)
         for path in outputs:
             report(found, path, _gates(found))
+            wrote(path)
     else:
         _list(Store(store, read_only=True), console())
 

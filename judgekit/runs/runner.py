@@ -2,21 +2,25 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 from judgekit.errors import BudgetError, ConfigError
+from judgekit.runs.counting import Source, acount_samples, count_samples
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Row, RunRecord, ScorerRecord, questions_of
+from judgekit.runs.rows import Row, RunRecord, SampleCount, ScorerRecord, questions_of
 from judgekit.runs.store import Store, now
 from judgekit.scoring import Scorer, attempt, wait_for
 from judgekit.traces.sample import Sample
 
 _LONGEST_WITHOUT_REST = 0.02
 """Seconds."""
+_COUNTING = 10.0
+"""Seconds for counting the samples that are left when a run stops: a generator may have no end."""
 
 
 class Task(NamedTuple):
@@ -40,7 +44,8 @@ async def arun(
     An error in one score makes it a failed score, and the rest goes on.
 
     Args:
-        samples: Taken one by one as there is room, so that a file is read while it is scored.
+        samples: Taken one by one as there is room, so that a file is read while it is scored. When the run stops early,
+            those that are left are taken too, for ten seconds at most, and counted; those of a list need not be.
         scorers: Each with a name of its own.
         concurrency: Samples that are scored at once.
         store: A SQLite file to keep the run in; in memory if not given.
@@ -49,47 +54,72 @@ async def arun(
         ConfigError: There is no scorer, or two have one name, or no sample may be scored.
         StoreError: The file cannot be used.
         JudgekitError: No further sample could be scored: a key is refused, a model unknown, a disk full. A budget that
-            is spent is no error: the run ends when what is under way is done, and says so in ``stopped``.
+            is spent after something was scored is no error: the run ends when what is under way is done, and says so in
+            ``stopped``. Where an error comes before the first score, no run is kept.
     """
-    kept, record = _begun(scorers, store)
-    stopped = ""
-    try:
-        await score_into(kept, record, tasks(samples, scorers), concurrency=concurrency)
-    except BudgetError as error:
-        stopped = str(error)
-    return _ended(kept, record, stopped)
+    source, stopped = Source(tasks(samples, scorers)), None
+    with _starting(samples, scorers, store) as (kept, begun):
+        try:
+            await score_into(kept, begun, source, concurrency=concurrency)
+        except BudgetError as error:
+            stopped = error
+        record = _ended(kept, begun, stopped)
+    if record.samples_known != "exactly":
+        count = await acount_samples(kept, record.number, source, seconds=_COUNTING)
+        record = kept.change(record.model_copy(update=count._asdict()))
+    return Run(kept, record)
 
 
 def run(
     samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16, store: Path | str | None = None
 ) -> Run:
-    """The sync twin of `arun`. Ctrl-C stops it and keeps what is done.
+    """The sync twin of `arun`. Ctrl-C stops it and keeps what is done; before anything is scored, it is raised.
 
     Under a running event loop, as in a notebook, it uses a thread of its own.
     """
-    kept, record = _begun(scorers, store)
-    stopped = ""
-    try:
-        wait_for(lambda: score_into(kept, record, tasks(samples, scorers), concurrency=concurrency))
-    except KeyboardInterrupt:
-        stopped = "interrupted"
-    except BudgetError as error:
-        stopped = str(error)
-    return _ended(kept, record, stopped)
+    source, stopped = Source(tasks(samples, scorers)), None
+    with _starting(samples, scorers, store) as (kept, begun):
+        try:
+            wait_for(lambda: score_into(kept, begun, source, concurrency=concurrency))
+        except (KeyboardInterrupt, BudgetError) as error:
+            stopped = error
+        record = _ended(kept, begun, stopped)
+    if record.samples_known != "exactly":
+        count = count_samples(kept, record.number, source, seconds=_COUNTING)
+        record = kept.change(record.model_copy(update=count._asdict()))
+    return Run(kept, record)
 
 
-def _begun(scorers: Sequence[Scorer], path: Path | str | None) -> tuple[Store, RunRecord]:
+@contextmanager
+def _starting(
+    samples: Iterable[Sample], scorers: Sequence[Scorer], path: Path | str | None
+) -> Generator[tuple[Store, RunRecord]]:
     must_differ([scorer.name for scorer in scorers])
     store = Store(path)
-    known = [ScorerRecord.of(scorer) for scorer in scorers]
-    return store, store.begin(RunRecord(started_at=now(), scorers=known, version=version("judgekit")))
-
-
-def _ended(store: Store, record: RunRecord, stopped: str) -> Run:
-    return Run(
-        store,
-        store.change(record.model_copy(update={"ended_at": now(), "stopped": stopped, "read_to_end": not stopped})),
+    record = RunRecord(
+        started_at=now(),
+        scorers=[ScorerRecord.of(scorer) for scorer in scorers],
+        samples=len(samples) if isinstance(samples, Sized) else 0,
+        samples_known="exactly" if isinstance(samples, Sized) else "at least",
+        version=version("judgekit"),
     )
+    with store.starting(record) as record:
+        yield store, record
+
+
+def _ended(store: Store, record: RunRecord, stopped: BaseException | None) -> RunRecord:
+    """Write that a run has ended.
+
+    Raises:
+        BaseException: What stopped it, if nothing came of it.
+    """
+    if stopped is not None and store.is_empty(record.number):
+        raise stopped
+    why = "interrupted" if isinstance(stopped, KeyboardInterrupt) else str(stopped or "")
+    ended = {"ended_at": now(), "stopped": why, "read_to_end": stopped is None}
+    if stopped is None:
+        ended |= SampleCount(store.counts(record.number).samples, "exactly")._asdict()
+    return store.change(record.model_copy(update=ended))
 
 
 async def score_into(
