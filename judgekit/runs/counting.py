@@ -14,7 +14,7 @@ from judgekit.runs.store import Store
 
 _SILENT = 1.0
 """Seconds."""
-_TAKES_A_WHILE = "counting the samples that are left, so that all of them are known; Ctrl-C ends the counting\n"
+_NOTICE = "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
 
 
 class Numbered(Protocol):
@@ -92,7 +92,7 @@ def _counts(store: Store, run: int, left: Source[Item], seconds: float) -> Gener
 
 @contextmanager
 def _said_if_slow() -> Generator[None]:
-    timer = Timer(_SILENT, sys.stderr.write, [_TAKES_A_WHILE])  # reading may wait for another program
+    timer = Timer(_SILENT, sys.stderr.write, [_NOTICE])  # reading may wait for another program
     timer.daemon = True
     timer.start()
     try:

@@ -102,10 +102,9 @@ class Run:
         summary = Summary({one.name: Line(one.name) for one in self.scorers})
         for row in self:
             summary.add(row)
-        samples, known = self.samples
         for line in summary:
-            line.missing = samples - line.total
-            line.about = "" if known == "exactly" else f"{known} "
+            line.missing = self.samples.samples - line.total
+            line.about = self.samples.about
         return summary
 
     @cached_property

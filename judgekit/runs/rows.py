@@ -30,6 +30,14 @@ class SampleCount(NamedTuple):
     samples: int = 0
     samples_known: Known = "at least"
 
+    @property
+    def about(self) -> str:
+        """What stands before the number if it is not known exactly: ``about ``, or ``at least ``."""
+        return "" if self.samples_known == "exactly" else f"{self.samples_known} "
+
+    def __str__(self) -> str:
+        return f"{self.about}{self.samples:,}"
+
 
 class Row(Record):
     """One score in a run.
