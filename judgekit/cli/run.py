@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import version
@@ -14,21 +14,22 @@ import typer
 
 import judgekit
 from judgekit.cli.app import app
-from judgekit.cli.asked import Asked, Problems
+from judgekit.cli.asked import Asked
 from judgekit.cli.interrupts import Interrupts
 from judgekit.cli.kept import Kept, Number, Output, Show, numbered, show_kept, writable
 from judgekit.cli.outcome import conclude, show_problems, show_run
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.work import Errand, Processes
 from judgekit.config import JUDGE_VARIABLE, Config, ScorerSpec
-from judgekit.errors import BudgetError, ConfigError, JudgekitError, TraceError, listed, number_of
+from judgekit.errors import BudgetError, ConfigError, JudgekitError, listed
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.reports.gates import Gate
 from judgekit.reports.glossary import Screen, explained
-from judgekit.reports.progress import Tally, progress
 from judgekit.reports.terminal import console, show_plan
 from judgekit.runs.counting import Source, count_samples
+from judgekit.runs.problems import Problems
+from judgekit.runs.progress import Tally, progress
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, differences
 from judgekit.runs.runner import Task, must_differ, score_each, score_into, tasks
@@ -42,6 +43,9 @@ from judgekit.traces.reading import read
 
 _DIFFERENCES_SHOWN = 5
 
+JudgeName: TypeAlias = Annotated[
+    str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
+]
 Gates: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--gate", help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9'; may be repeated."),
@@ -118,9 +122,7 @@ def run(
         list[str] | None,
         typer.Option(help="A scorer, as NAME or NAME:option=value,...; may be repeated. See judgekit scorers."),
     ] = None,
-    judge: Annotated[
-        str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
-    ] = None,
+    judge: JudgeName = None,
     format: Format = None,
     column: Column = None,
     encoding: Encoding = None,
@@ -155,7 +157,7 @@ def run(
         strict=strict,
         offline=offline,
     )
-    settings = asked.settings(dict(os.environ), dry_run=dry_run)
+    settings = asked.settings(dry_run=dry_run)
     said = {
         "scorers": tuple(asked.scorers or settings.scorers),
         "gates": (*settings.gates, *asked.gates),
@@ -196,12 +198,12 @@ def resume(
     kept = Store(store)
     record = kept.record(numbered(run))
     asked = Asked.of(record)
-    settings = asked.settings(dict(os.environ))
+    settings = asked.settings()
     scorers = built(settings, asked.scorers)
     _must_be_as_before(record, scorers)
     again: tuple[Status, ...] = ("failed",) if retry_failed else ()
     from_store = _has_its_samples(kept, record, asked)
-    expected = {} if record.samples_known == "exactly" else _expected(asked)._asdict()
+    expected = {} if record.samples_known == "exactly" else SampleCount.expected(asked.expected())._asdict()
     record = kept.change(record.model_copy(update={"ended_at": None, "stopped": "", **expected}))
     errand = Errand(store, record, range(len(scorers)), again, from_store)
     raise _score(kept, errand, scorers, settings, workers).exit(show, outputs)
@@ -211,20 +213,25 @@ def resume(
 def score(
     run: Number,
     scorer: Annotated[list[str], typer.Option(help="A scorer; may be repeated. See judgekit scorers.")],
+    judge: JudgeName = None,
     output: Output = None,
     show: Show = 0,
     workers: Workers = 1,
     store: Kept = RUNS,
 ) -> None:
-    """Add scorers to a finished run. What was scored before stays as it is."""
+    """Add scorers to a finished run. What was scored before stays as it is.
+
+    The scorers ask the judge of the run unless another is named.
+    """
     outputs = writable(output)
     kept = Store(store)
     record = kept.record(numbered(run))
     asked = Asked.of(record)
     if not record.read_to_end:
         raise ConfigError(f"run {record.number} is not finished; judgekit resume {record.number} goes on with it")
-    settings = asked.settings(dict(os.environ))
-    specs = [ScorerSpec.parse(text) for text in scorer]
+    settings = asked.settings()
+    judge = judge or asked.judge or os.environ.get(JUDGE_VARIABLE) or None
+    specs = [ScorerSpec.parse(text).asking(judge) for text in scorer]
     scorers = built(settings, specs)
     must_differ([*(one.name for one in record.scorers), *(one.name for one in scorers)])
     from_store = _has_its_samples(kept, record, asked)
@@ -293,7 +300,7 @@ def plan(asked: Asked, scorers: Sequence[Scorer]) -> None:
 
 def score_anew(asked: Asked, settings: Config, scorers: Sequence[Scorer], store: Path, workers: int = 1) -> Ended:
     """Begin a run, and score. If nothing comes of it, it is forgotten."""
-    expected = _expected(asked)
+    expected = SampleCount.expected(asked.expected())
     record = RunRecord(
         started_at=now(),
         inputs=asked.inputs(),
@@ -307,11 +314,6 @@ def score_anew(asked: Asked, settings: Config, scorers: Sequence[Scorer], store:
     kept = Store(store)
     with kept.starting(record) as record:
         return _score(kept, Errand(store, record, range(len(scorers))), scorers, settings, workers)
-
-
-def _expected(asked: Asked) -> SampleCount:
-    number = asked.expected()
-    return SampleCount() if number is None else SampleCount(number, "about")
 
 
 def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Config, workers: int) -> Ended:
@@ -369,10 +371,7 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
             raise typer.Exit(128 + interrupts.signal)
         if spent is not None:
             raise spent
-        if problems.unread:
-            raise TraceError(
-                f"none of the {len(problems.unread)} records could be read; the first: {problems.unread[0]}"
-            )
+        problems.must_have_read_some(0)
     return _ended(store, errand, stopped, source, problems, interrupts)
 
 
@@ -389,17 +388,9 @@ def _ended(
             count = count_samples(store, record.number, source)
         problems.join(Problems())  # what other processes could not read either counts once
     known = {} if record.samples_known == "exactly" else count._asdict()
-    notes = record.notes if errand.kept else tuple(_notes(record, problems))
+    notes = record.notes if errand.kept else tuple(problems.notes(record.inputs))
     record = store.change(record.model_copy(update={**known, "notes": notes}))
     return Ended(Run(store, record), problems, interrupts.signal)
-
-
-def _notes(record: RunRecord, problems: Problems) -> Iterator[str]:
-    if problems.unread:
-        yield f"{number_of(len(problems.unread), 'record')} could not be read"
-    if problems.failed:
-        yield "files, or columns of them, could not be read"
-    yield from (f"{one.path} was written while it was read" for one in record.inputs if one.is_changed)
 
 
 def _tally(store: Store, errand: Errand) -> Tally:

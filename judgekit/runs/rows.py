@@ -30,6 +30,11 @@ class SampleCount(NamedTuple):
     samples: int = 0
     samples_known: Known = "at least"
 
+    @classmethod
+    def expected(cls, number: int | None) -> "SampleCount":
+        """Return what is known before anything is read, by the number that is expected, if there is one."""
+        return cls() if number is None else cls(number, "about")
+
     @property
     def about(self) -> str:
         """What stands before the number if it is not known exactly: ``about ``, or ``at least ``."""

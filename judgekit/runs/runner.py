@@ -1,15 +1,18 @@
 """Runs scorers over samples."""
 
 import asyncio
+import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 from judgekit.errors import BudgetError, ConfigError
 from judgekit.runs.counting import Source, acount_samples, count_samples
+from judgekit.runs.given import Given
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, SampleCount, ScorerRecord, questions_of
@@ -37,78 +40,99 @@ def tasks(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> Iterator[Task
 
 
 async def arun(
-    samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16, store: Path | str | None = None
+    samples: Iterable[Sample] | Path | str,
+    scorers: Sequence[Scorer],
+    *,
+    concurrency: int = 16,
+    store: Path | str | None = None,
+    progress: bool = False,
 ) -> Run:
     """Scores every sample with every scorer.
 
     An error in one score makes it a failed score, and the rest goes on.
 
     Args:
-        samples: Taken one by one as there is room, so that a file is read while it is scored. When the run stops early,
-            those that are left are taken too, for ten seconds at most, and counted; those of a list need not be.
+        samples: Samples, or the path of recordings, as `read` takes it. They are taken one by one as there is room, so
+            that a file is read while it is scored. Of records that cannot be read the run has a note, and Python warns
+            in the end. When the run stops early, what is left of a file is read to count its samples, and of other
+            samples without a length those that come within ten seconds are taken and counted.
         scorers: Each with a name of its own.
         concurrency: Samples that are scored at once.
         store: A SQLite file to keep the run in; in memory if not given.
+        progress: Shows how far the run is, on a terminal, in a notebook, or as a line now and then.
 
     Raises:
-        ConfigError: There is no scorer, or two have one name, or no sample may be scored.
+        ConfigError: Something else is given, two scorers have one name, or no sample may be scored.
+        TraceError: The recordings, or all records in them, cannot be read.
         StoreError: The file cannot be used.
         JudgekitError: No further sample could be scored: a key is refused, a model unknown, a disk full. A budget that
             is spent after something was scored is no error: the run ends when what is under way is done, and says so in
             ``stopped``. Where an error comes before the first score, no run is kept.
     """
-    source, stopped = Source(tasks(samples, scorers)), None
-    with _starting(samples, scorers, store) as (kept, begun):
+    given, stopped = await asyncio.to_thread(Given.of, samples, scorers), None
+    source = Source(Task(number, sample, given.scorers) for number, sample in given.samples)
+    with _starting(given, store) as (kept, begun):
         try:
-            await score_into(kept, begun, source, concurrency=concurrency)
+            await _score_given(given, kept, begun, source, concurrency, progress=progress)
         except BudgetError as error:
             stopped = error
-        record = _ended(kept, begun, stopped)
-    if record.samples_known != "exactly":
-        count = await acount_samples(kept, record.number, source, seconds=_COUNTING)
-        record = kept.change(record.model_copy(update=count._asdict()))
-    return Run(kept, record)
+        record, count = _ended(kept, begun, stopped)
+    if count.samples_known != "exactly":
+        count = await acount_samples(kept, record.number, source, seconds=inf if given.inputs else _COUNTING)
+    return _counted(given, kept, record, count)
 
 
 def run(
-    samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16, store: Path | str | None = None
+    samples: Iterable[Sample] | Path | str,
+    scorers: Sequence[Scorer],
+    *,
+    concurrency: int = 16,
+    store: Path | str | None = None,
+    progress: bool = False,
 ) -> Run:
     """The sync twin of `arun`. Ctrl-C stops it and keeps what is done; before anything is scored, it is raised.
 
     Under a running event loop, as in a notebook, it uses a thread of its own.
     """
-    source, stopped = Source(tasks(samples, scorers)), None
-    with _starting(samples, scorers, store) as (kept, begun):
+    given, stopped = Given.of(samples, scorers), None
+    source = Source(Task(number, sample, given.scorers) for number, sample in given.samples)
+    with _starting(given, store) as (kept, begun):
         try:
-            wait_for(lambda: score_into(kept, begun, source, concurrency=concurrency))
+            wait_for(lambda: _score_given(given, kept, begun, source, concurrency, progress=progress))
         except (KeyboardInterrupt, BudgetError) as error:
             stopped = error
-        record = _ended(kept, begun, stopped)
-    if record.samples_known != "exactly":
-        count = count_samples(kept, record.number, source, seconds=_COUNTING)
-        record = kept.change(record.model_copy(update=count._asdict()))
-    return Run(kept, record)
+        record, count = _ended(kept, begun, stopped)
+    if count.samples_known != "exactly":
+        count = count_samples(kept, record.number, source, seconds=inf if given.inputs else _COUNTING)
+    return _counted(given, kept, record, count)
 
 
 @contextmanager
-def _starting(
-    samples: Iterable[Sample], scorers: Sequence[Scorer], path: Path | str | None
-) -> Generator[tuple[Store, RunRecord]]:
-    must_differ([scorer.name for scorer in scorers])
+def _starting(given: Given, path: Path | str | None) -> Generator[tuple[Store, RunRecord]]:
+    must_differ([scorer.name for scorer in given.scorers])
     store = Store(path)
     record = RunRecord(
         started_at=now(),
-        scorers=[ScorerRecord.of(scorer) for scorer in scorers],
-        samples=len(samples) if isinstance(samples, Sized) else 0,
-        samples_known="exactly" if isinstance(samples, Sized) else "at least",
+        inputs=given.inputs,
+        scorers=[ScorerRecord.of(scorer) for scorer in given.scorers],
+        samples=given.count.samples,
+        samples_known=given.count.samples_known,
         version=version("judgekit"),
     )
     with store.starting(record) as record:
         yield store, record
 
 
-def _ended(store: Store, record: RunRecord, stopped: BaseException | None) -> RunRecord:
-    """Write that a run has ended.
+async def _score_given(
+    given: Given, store: Store, record: RunRecord, source: Source[Task], concurrency: int, *, progress: bool
+) -> None:
+    with given.shown() if progress else nullcontext() as emit:
+        await score_into(store, record, source, concurrency=concurrency, emit=emit)
+    given.problems.must_have_read_some(store.count(record.number))
+
+
+def _ended(store: Store, record: RunRecord, stopped: BaseException | None) -> tuple[RunRecord, SampleCount]:
+    """Write that a run has ended, and return of how many samples, as far as that is known.
 
     Raises:
         BaseException: What stopped it, if nothing came of it.
@@ -117,9 +141,19 @@ def _ended(store: Store, record: RunRecord, stopped: BaseException | None) -> Ru
         raise stopped
     why = "interrupted" if isinstance(stopped, KeyboardInterrupt) else str(stopped or "")
     ended = {"ended_at": now(), "stopped": why, "read_to_end": stopped is None}
+    record = store.change(record.model_copy(update=ended))
     if stopped is None:
-        ended |= SampleCount(store.counts(record.number).samples, "exactly")._asdict()
-    return store.change(record.model_copy(update=ended))
+        return record, SampleCount(store.counts(record.number).samples, "exactly")
+    return record, SampleCount(record.samples, record.samples_known)
+
+
+def _counted(given: Given, store: Store, record: RunRecord, count: SampleCount) -> Run:
+    """Return the run, after writing how many samples it has, and warning of those that could not be read."""
+    notes = given.problems.notes(given.inputs)
+    run = Run(store, store.change(record.model_copy(update={**count._asdict(), "notes": tuple(notes)})))
+    if notes or given.problems:
+        warnings.warn(": ".join(filter(None, ("; ".join(notes), str(given.problems)))), stacklevel=3)
+    return run
 
 
 async def score_into(
@@ -128,7 +162,7 @@ async def score_into(
     tasks: Iterable[Task],
     *,
     concurrency: int,
-    emit: Callable[[Row], object] = lambda _: None,
+    emit: Callable[[Row], object] | None = None,
 ) -> None:
     """Scores, and writes samples and scores into a run that was begun. See `score_each`."""
     recorder = Recorder(store, record)
@@ -140,7 +174,8 @@ async def score_into(
 
     def keep(row: Row) -> None:
         recorder.row(row)
-        emit(row)
+        if emit is not None:
+            emit(row)
 
     async with recorder.writing():
         await score_each(known(), keep, concurrency=concurrency)

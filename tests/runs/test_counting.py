@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,11 @@ NUMBER = 50
 
 def generated(number: int = NUMBER) -> Iterator[Sample]:
     return (Sample(id=str(index)) for index in range(number))
+
+
+def written() -> str:
+    Path("samples.jsonl").write_text("".join(f"{sample.model_dump_json()}\n" for sample in generated()))
+    return "samples.jsonl"
 
 
 def spent_after(number: int):
@@ -50,9 +56,10 @@ RAN = [run, lambda *given, **named: asyncio.run(arun(*given, **named))]
 
 
 @pytest.mark.parametrize("ran", RAN, ids=["run", "arun"])
-@pytest.mark.parametrize("make", [generated, lambda: list(generated())], ids=["generator", "list"])
+@pytest.mark.parametrize("make", [generated, lambda: list(generated()), written], ids=["generator", "list", "file"])
 @pytest.mark.parametrize("concurrency", [1, 4, 32])
-def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(ran, make, concurrency):
+def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(ran, make, concurrency, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     found = ran(make(), [spent_after(5)], concurrency=concurrency)
     assert str(found).splitlines()[0] == "judged  1.00 (n=5 of 50; 45 missing)"
     assert found.samples == SampleCount(NUMBER, "exactly")
@@ -83,6 +90,15 @@ def test_samples_are_counted_once_though_some_are_held_already():
     store._db.execute("INSERT INTO samples (run, number, id) VALUES (1, 0, 'a'), (1, 7, 'h')")
     left = Source(Task(number, Sample(id="x"), ()) for number in range(4, 10))
     assert count_samples(store, record.number, left) == SampleCount(7, "exactly")
+
+
+def test_records_that_cannot_be_read_are_told_though_the_run_did_not_reach_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = Path(written())
+    path.write_text(path.read_text() + "no JSON\n")
+    with pytest.warns(UserWarning, match="^1 record could not be read: samples.jsonl, record 50"):
+        found = run(path, [spent_after(5)], concurrency=1)
+    assert (found.samples, found.record.notes) == (SampleCount(50, "exactly"), ("1 record could not be read",))
 
 
 def test_items_that_broke_off_have_no_known_number():
