@@ -14,6 +14,7 @@ from rich.console import Console, RenderableType
 
 from judgekit.cli.app import app
 from judgekit.cli.interrupts import Interrupts
+from judgekit.cli.kept import wrote
 from judgekit.config import Config
 from judgekit.errors import BudgetError, ConfigError
 from judgekit.judges.judge import Judge
@@ -73,6 +74,7 @@ def probe(
     _say(f"\n{spent}", console())
     if output is not None:
         _write(output, asked, found)
+        wrote(output)
     if stopped:
         goes_on = (
             "" if asked.cache_mode == "off" else "\nthe same command goes on from here, since all answers are cached"

@@ -3,23 +3,27 @@
 import asyncio
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from judgekit.errors import BudgetError, ConfigError, TraceError
+from judgekit.errors import BudgetError, ConfigError
+from judgekit.runs.counting import Source, acount_samples, count_samples
 from judgekit.runs.given import Given
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Row, RunRecord, ScorerRecord, questions_of
+from judgekit.runs.rows import Row, RunRecord, SampleCount, ScorerRecord, questions_of
 from judgekit.runs.store import Store, now
 from judgekit.scoring import Scorer, attempt, wait_for
 from judgekit.traces.sample import Sample
 
 _LONGEST_WITHOUT_REST = 0.02
 """Seconds."""
+_COUNTING = 10.0
+"""Seconds for counting the samples that are left when a run stops: a generator may have no end."""
 
 
 class Task(NamedTuple):
@@ -50,7 +54,8 @@ async def arun(
     Args:
         samples: Samples, or the path of recordings, as `read` takes it. They are taken one by one as there is room, so
             that a file is read while it is scored. Of records that cannot be read the run has a note, and Python warns
-            in the end.
+            in the end. When the run stops early, what is left of a file is read to count its samples, and of other
+            samples without a length those that come within ten seconds are taken and counted.
         scorers: Each with a name of its own.
         concurrency: Samples that are scored at once.
         store: A SQLite file to keep the run in; in memory if not given.
@@ -61,16 +66,20 @@ async def arun(
         TraceError: The recordings, or all records in them, cannot be read.
         StoreError: The file cannot be used.
         JudgekitError: No further sample could be scored: a key is refused, a model unknown, a disk full. A budget that
-            is spent is no error: the run ends when what is under way is done, and says so in ``stopped``.
+            is spent after something was scored is no error: the run ends when what is under way is done, and says so in
+            ``stopped``. Where an error comes before the first score, no run is kept.
     """
-    given = await asyncio.to_thread(Given.of, samples, scorers)
-    kept, record = _begun(given, store)
-    stopped = ""
-    try:
-        await _score_given(given, kept, record, concurrency, progress=progress)
-    except BudgetError as error:
-        stopped = str(error)
-    return _ended(given, kept, record, stopped)
+    given, stopped = await asyncio.to_thread(Given.of, samples, scorers), None
+    source = Source(Task(number, sample, given.scorers) for number, sample in given.samples)
+    with _starting(given, store) as (kept, begun):
+        try:
+            await _score_given(given, kept, begun, source, concurrency, progress=progress)
+        except BudgetError as error:
+            stopped = error
+        record, count = _ended(kept, begun, stopped)
+    if count.samples_known != "exactly":
+        count = await acount_samples(kept, record.number, source, seconds=inf if given.inputs else _COUNTING)
+    return _counted(given, kept, record, count)
 
 
 def run(
@@ -81,47 +90,67 @@ def run(
     store: Path | str | None = None,
     progress: bool = False,
 ) -> Run:
-    """The sync twin of `arun`. Ctrl-C stops it and keeps what is done.
+    """The sync twin of `arun`. Ctrl-C stops it and keeps what is done; before anything is scored, it is raised.
 
     Under a running event loop, as in a notebook, it uses a thread of its own.
     """
-    given = Given.of(samples, scorers)
-    kept, record = _begun(given, store)
-    stopped = ""
-    try:
-        wait_for(lambda: _score_given(given, kept, record, concurrency, progress=progress))
-    except KeyboardInterrupt:
-        stopped = "interrupted"
-    except BudgetError as error:
-        stopped = str(error)
-    return _ended(given, kept, record, stopped)
+    given, stopped = Given.of(samples, scorers), None
+    source = Source(Task(number, sample, given.scorers) for number, sample in given.samples)
+    with _starting(given, store) as (kept, begun):
+        try:
+            wait_for(lambda: _score_given(given, kept, begun, source, concurrency, progress=progress))
+        except (KeyboardInterrupt, BudgetError) as error:
+            stopped = error
+        record, count = _ended(kept, begun, stopped)
+    if count.samples_known != "exactly":
+        count = count_samples(kept, record.number, source, seconds=inf if given.inputs else _COUNTING)
+    return _counted(given, kept, record, count)
 
 
-def _begun(given: Given, path: Path | str | None) -> tuple[Store, RunRecord]:
+@contextmanager
+def _starting(given: Given, path: Path | str | None) -> Generator[tuple[Store, RunRecord]]:
     must_differ([scorer.name for scorer in given.scorers])
     store = Store(path)
-    known = [ScorerRecord.of(scorer) for scorer in given.scorers]
-    begun = RunRecord(started_at=now(), inputs=given.inputs, scorers=known, version=version("judgekit"))
-    return store, store.begin(begun)
+    record = RunRecord(
+        started_at=now(),
+        inputs=given.inputs,
+        scorers=[ScorerRecord.of(scorer) for scorer in given.scorers],
+        samples=given.count.samples,
+        samples_known=given.count.samples_known,
+        version=version("judgekit"),
+    )
+    with store.starting(record) as record:
+        yield store, record
 
 
-async def _score_given(given: Given, store: Store, record: RunRecord, concurrency: int, *, progress: bool) -> None:
-    """Scores what a run in Python is given. A run that could read nothing is forgotten."""
-    todo = (Task(number, sample, given.scorers) for number, sample in given.samples)
-    try:
-        with given.shown() if progress else nullcontext() as emit:
-            await score_into(store, record, todo, concurrency=concurrency, emit=emit)
-        given.problems.must_have_read_some(store.count(record.number))
-    except (ConfigError, TraceError):
-        if not store.counts(record.number).samples:
-            store.forget(record.number)
-        raise
+async def _score_given(
+    given: Given, store: Store, record: RunRecord, source: Source[Task], concurrency: int, *, progress: bool
+) -> None:
+    with given.shown() if progress else nullcontext() as emit:
+        await score_into(store, record, source, concurrency=concurrency, emit=emit)
+    given.problems.must_have_read_some(store.count(record.number))
 
 
-def _ended(given: Given, store: Store, record: RunRecord, stopped: str) -> Run:
+def _ended(store: Store, record: RunRecord, stopped: BaseException | None) -> tuple[RunRecord, SampleCount]:
+    """Write that a run has ended, and return of how many samples, as far as that is known.
+
+    Raises:
+        BaseException: What stopped it, if nothing came of it.
+    """
+    if stopped is not None and store.is_empty(record.number):
+        raise stopped
+    why = "interrupted" if isinstance(stopped, KeyboardInterrupt) else str(stopped or "")
+    ended = {"ended_at": now(), "stopped": why, "read_to_end": stopped is None}
+    record = store.change(record.model_copy(update=ended))
+    if stopped is None:
+        return record, SampleCount(store.counts(record.number).samples, "exactly")
+    return record, SampleCount(record.samples, record.samples_known)
+
+
+def _counted(given: Given, store: Store, record: RunRecord, count: SampleCount) -> Run:
+    """Return the run, after writing how many samples it has, and warning of those that could not be read."""
     notes = given.problems.notes(given.inputs)
-    ended = {"ended_at": now(), "stopped": stopped, "read_to_end": not stopped, "notes": tuple(notes)}
-    run = Run(store, store.change(record.model_copy(update=ended)))
+    run = Run(store, store.change(record.model_copy(update={**count._asdict(), "notes": tuple(notes)})))
     if notes or given.problems:
         warnings.warn(": ".join(filter(None, ("; ".join(notes), str(given.problems)))), stacklevel=3)
     return run

@@ -5,7 +5,7 @@ import sqlite3
 import weakref
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -73,6 +73,8 @@ _MIGRATIONS = (
 )
 """Each takes a file from one version of the schema to the next, statement by statement. They are added to, and never changed."""
 
+_PARTS = ("scorers", "samples", "conversations", "scores", "exchanges")
+"""Tables of what belongs to a run."""
 _READ_AT_ONCE = 64
 """Conversations."""
 _ADVICE = {
@@ -208,6 +210,17 @@ class Store:
             record = record.model_copy(update={"number": number})
             self._put_record(db, record)
         return record
+
+    @contextmanager
+    def starting(self, record: RunRecord) -> Generator[RunRecord]:
+        """Begin a run. If an error ends it before anything is scored, it is forgotten."""
+        record = self.begin(record)
+        try:
+            yield record
+        except BaseException:
+            with suppress(StoreError):  # the first error says why there is no run
+                self.forget(record.number)
+            raise
 
     def change(self, record: RunRecord) -> RunRecord:
         """Writes what is known of a run anew: it ended, or goes on, perhaps with more scorers.
@@ -360,11 +373,22 @@ class Store:
         """
         return Counts(*map(int, next(self._select(sql, run))))
 
+    def has_sample(self, run: int, number: int) -> bool:
+        """Return whether a run holds the sample of this number."""
+        return any(self._select("SELECT 1 FROM samples WHERE run = ? AND number = ?", run, number))
+
+    def is_empty(self, run: int) -> bool:
+        """Return whether nothing came of a run: it has no scores."""
+        return not any(self._select("SELECT 1 FROM scores WHERE run = ? LIMIT 1", run))
+
     def forget(self, run: int) -> None:
-        """Takes back a run that was begun and holds nothing; another one gets another number."""
+        """Delete a run if nothing came of it. The next run gets its number, unless another run has begun since."""
         with self.transaction() as db:
-            db.execute("DELETE FROM runs WHERE number = ?", (run,))
-            db.execute("DELETE FROM scorers WHERE run = ?", (run,))
+            if self.is_empty(run):
+                db.execute("DELETE FROM runs WHERE number = ?", (run,))
+                for table in _PARTS:
+                    db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608 - our own names
+                db.execute("UPDATE sqlite_sequence SET seq = ?1 - 1 WHERE name = 'runs' AND seq = ?1", (run,))
 
     def remove(self, runs: Collection[int]) -> None:
         """Deletes all that is kept of runs for good, and gives its space back.
@@ -376,7 +400,7 @@ class Store:
         """
         with self.transaction() as db:
             db.executemany("DELETE FROM runs WHERE number = ?", [(run,) for run in runs])
-            for table in ("scorers", "samples", "conversations", "scores", "exchanges"):
+            for table in _PARTS:
                 db.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT number FROM runs)")  # noqa: S608 - our own names
         with self._explained():
             self._db.execute("VACUUM")

@@ -27,6 +27,7 @@ from judgekit.errors import (
     TraceError,
 )
 from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.runs import runner
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import arun, run, score_each, tasks
@@ -441,6 +442,10 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
     try:
         assert process.stdout.readline() == "under way\n"
         process.send_signal(signal.SIGINT)
+        assert (
+            process.stderr.readline() == "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
+        )
+        process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     finally:
         process.kill()
@@ -456,7 +461,7 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
     )
     assert all((name, value) in {("slow", 1.0), ("quick", 0.5)} for _, _, name, value in found["rows"])
     assert found["str"].splitlines()[-1] == "stopped early (interrupted): only what was scored until then is counted"
-    assert all(f"n={len(those)} of " in found["str"] for those in done.values())
+    assert all(f"n={len(those)} of at least " in found["str"] for those in done.values())
 
 
 def test_rows_are_made_for_endless_samples_as_long_as_somebody_takes_them():
@@ -490,13 +495,16 @@ def spent_after(number: int, error: type[Exception] = BudgetError):
 
 
 @pytest.mark.parametrize("error", [BudgetError, QuotaError])
-def test_a_spent_budget_ends_a_run_when_what_is_under_way_is_done(error):
+def test_a_spent_budget_ends_a_run_when_what_is_under_way_is_done(error, monkeypatch):
+    """Of samples without an end, too: they are counted for some time."""
+    monkeypatch.setattr(runner, "_COUNTING", 0.1)
     judged, seen = spent_after(5, error)
     found = run((Sample(id=str(index)) for index in count()), [fine, judged], concurrency=4)
     assert found.stopped == "the budget of 5 requests is spent"
     assert keys(found.rows(scorer="judged")) == in_order(5, "judged")
     assert len(seen) <= 8  # the five, and those that were under way beside them
     assert keys(found.rows(scorer="fine")) == in_order(len(seen), "fine")  # what could be scored of those is kept
+    assert "n=5 of at least " in str(found)
     assert str(found).splitlines()[-1] == (
         "stopped early (the budget of 5 requests is spent): only what was scored until then is counted"
     )
