@@ -21,7 +21,7 @@ from judgekit.cli.outcome import conclude, show_problems, show_run
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.work import Errand, Processes
 from judgekit.config import JUDGE_VARIABLE, Config, ScorerSpec
-from judgekit.errors import BudgetError, ConfigError, TraceError, listed, number_of
+from judgekit.errors import BudgetError, ConfigError, JudgeDownError, TraceError, listed, number_of
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.reports.gates import Gate
@@ -284,7 +284,7 @@ def plan(asked: Asked, scorers: Sequence[Scorer]) -> None:
     """Says what a run would ask for."""
     summary, problems = Summary(), Problems()
     samples = (sample for _, sample in asked.samples(problems))
-    asyncio.run(score_each(tasks(samples, scorers), summary.add, concurrency=1))
+    asyncio.run(score_each(tasks(samples, scorers), scorers, summary.add, concurrency=1))
     show_plan(summary, console())
     show_problems(problems, (), console(stderr=True))
 
@@ -328,10 +328,11 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
         async def here() -> None:
             nonlocal stopped
             mine = replace(errand, places=[place for place, _ in own])
-            todo = interrupts.until(mine.tasks(store, [one for _, one in own], problems)) if own else ()
+            own_scorers = [one for _, one in own]
+            todo = interrupts.until(mine.tasks(store, own_scorers, problems)) if own else ()
             try:
-                await score_into(store, record, todo, concurrency=concurrency, emit=tally.add)
-            except BudgetError as error:
+                await score_into(store, record, todo, own_scorers, concurrency=concurrency, emit=tally.add)
+            except (BudgetError, JudgeDownError) as error:
                 stopped = f"stopped: {error}"
 
         async def work() -> None:
