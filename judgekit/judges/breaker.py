@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from judgekit.errors import JudgeDownError, JudgeError, UnreachableError
+from judgekit.errors import JudgeDownError, JudgeError, LostError, UnreachableError
 from judgekit.judges.client import Client, Reply, Request
 from judgekit.judges.completion import LONGEST_WAIT
 from judgekit.score import known_outages
@@ -17,11 +17,11 @@ class Circuit:
     """What is known of the connection to a server, shared by all judges of an account.
 
     Attributes:
-        reached: How many attempts reached the server.
+        answers: How many attempts the server answered, errors included.
         probe: Done when the request that tries to reconnect is. Its result says why the server is down, or is ``None``.
     """
 
-    reached: int = 0
+    answers: int = 0
     probe: asyncio.Future[str | None] | None = None
 
 
@@ -29,9 +29,9 @@ class Circuit:
 class Breaker:
     """Sends requests while the server can be reached.
 
-    Where a request cannot connect, it alone tries again, up to ``attempts`` times in all, and all others wait for what
-    it finds. If no attempt reached the server meanwhile, these too, the server is down: all that wait get an error, as
-    does every further request of this run (see `judgekit.score.remembering_outages`).
+    Where a request cannot connect, it alone tries again until it made ``attempts``, and all others wait for what it
+    finds. If the server answered nobody meanwhile, on older connections neither, it is down: all that wait get an
+    error, as does every further request of this run (see `judgekit.score.remembering_outages`).
     """
 
     inner: Client
@@ -47,12 +47,12 @@ class Breaker:
         attempts = 0
         while True:
             await self._must_be_up()
-            attempts, reached = attempts + 1, self.circuit.reached
+            attempts, answers = attempts + 1, self.circuit.answers
             try:
                 return await self._send(request)
             except UnreachableError as error:
                 if self.circuit.probe is None:
-                    return await self._reconnect(request, error, reached)
+                    return await self._reconnect(request, error, answers)
                 if attempts == self.attempts:
                     await self._must_be_up()
                     raise
@@ -65,7 +65,7 @@ class Breaker:
         if (found := known_outages().get(self.circuit)) is not None:
             raise JudgeDownError(found)
 
-    async def _reconnect(self, request: Request, error: UnreachableError, reached: int) -> Reply:
+    async def _reconnect(self, request: Request, error: UnreachableError, answers: int) -> Reply:
         loop = asyncio.get_running_loop()
         probe = self.circuit.probe = loop.create_future()
         found, started, wait = None, loop.time(), _FIRST_WAIT
@@ -77,7 +77,7 @@ class Breaker:
                     return await self._send(request)
                 except UnreachableError as again:
                     error = again
-            if self.circuit.reached > reached:
+            if self.circuit.answers > answers:
                 raise error
             tried = "once" if self.attempts == 1 else f"{self.attempts} times in {loop.time() - started:.1f} s"
             found = f"{error}; tried {tried}. The judge is down: start its server, or check its base_url"
@@ -90,12 +90,12 @@ class Breaker:
     async def _send(self, request: Request) -> Reply:
         try:
             reply = await self.inner.complete(request)
-        except UnreachableError:
+        except (UnreachableError, LostError):
             raise
         except JudgeError:
-            self.circuit.reached += 1
+            self.circuit.answers += 1
             raise
-        self.circuit.reached += 1
+        self.circuit.answers += 1
         return reply
 
     async def aclose(self) -> None:

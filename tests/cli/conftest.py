@@ -120,6 +120,7 @@ class Judging:
         self.port = 0
         self.dies_at: int | None = None
         """The request at which it dies, without an answer to any that it has."""
+        self.died = threading.Event()
         self.live()
         self.url = f"http://127.0.0.1:{self.port}/v1"
 
@@ -132,6 +133,7 @@ class Judging:
         self._server.close()
         for writer in self._writers:
             writer.transport.abort()
+        self.died.set()
 
     @staticmethod
     def number(conversation: str) -> int:

@@ -15,6 +15,7 @@ from judgekit.judges.client import Reply
 from judgekit.judges.concurrency import Concurrency
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import Account, RateLimit
+from judgekit.judges.retry import Retry
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.runner import arun, run
 from judgekit.score import Score, ledger, remembering_outages
@@ -94,7 +95,7 @@ def test_a_server_that_comes_back_in_time_answers_all(question, failures):
     assert len(server.times) == number + failures + number - 1
 
 
-@pytest.mark.parametrize("end", [REPLY, OverloadError("busy"), LostError("gone"), RefusalError("no")], ids=str)
+@pytest.mark.parametrize("end", [REPLY, OverloadError("busy"), RefusalError("no")], ids=str)
 def test_while_others_get_through_a_request_that_does_not_fails_alone(question, end):
     """Some connections are refused, and the server answers on others."""
     circuit = Circuit()
@@ -110,6 +111,30 @@ def test_while_others_get_through_a_request_that_does_not_fails_alone(question, 
             return found, type(info.value), again
 
     assert asyncio.run(ask()) == ([end], UnreachableError, REPLY)
+
+
+def test_a_reply_that_is_lost_while_a_server_dies_is_no_sign_of_life(question):
+    circuit = Circuit()
+
+    async def ask():
+        lost = Breaker(Server([LostError("gone")], seconds=0.015), circuit, 4)
+        refused = Breaker(Server([GONE]), circuit, 4)
+        return await asyncio.gather(lost.complete(question()), refused.complete(question()), return_exceptions=True)
+
+    assert [type(end) for end in asyncio.run(ask())] == [LostError, JudgeDownError]
+
+
+def test_a_server_that_stops_listening_and_answers_what_it_has_fails_no_score(question):
+    """The request that was refused first is tried again, since the answer to another was a sign of life."""
+    circuit = Circuit()
+    slow, refused = Server([REPLY], seconds=0.015), Server([GONE])
+
+    async def ask():
+        asking = (Retry(Breaker(one, circuit, 4), 4).complete(question()) for one in (slow, refused))
+        return await asyncio.gather(*asking, return_exceptions=True)
+
+    assert [type(end) for end in asyncio.run(ask())] == [Reply, JudgeDownError]
+    assert len(refused.times) == 8
 
 
 def test_nothing_is_sent_any_more_in_this_run_and_the_next_run_tries_again(question):
@@ -171,7 +196,7 @@ def test_whatever_a_server_does_all_requests_end_and_nobody_waits_for_ever(quest
         found = at_once(question, number, breaker)
     assert {type(end) for end in found} <= {Reply, OverloadError, UnreachableError, JudgeDownError}
     assert circuit.probe is None
-    assert len(server.times) <= number * attempts
+    assert len(server.times) <= number * (2 * attempts - 1)  # its own, and then a series for all
     if GONE not in ends:
         assert JudgeDownError not in {type(end) for end in found}
         assert len(server.times) == number
