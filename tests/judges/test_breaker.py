@@ -202,12 +202,15 @@ def test_whatever_a_server_does_all_requests_end_and_nobody_waits_for_ever(quest
         assert len(server.times) == number
 
 
-def test_those_that_wait_for_a_place_send_nothing_while_a_server_cannot_be_reached(question):
+@pytest.mark.parametrize(("requests", "tokens"), [(None, None), (6, None), (None, 60)])
+def test_those_that_wait_for_a_place_send_nothing_while_a_server_cannot_be_reached(question, requests, tokens):
     server, account = Server([GONE], seconds=0.005), Account(Concurrency(100))
-    account.bears(100, 60, None)  # one a second, of which those are none that never reach the server
+    account.bears(100, requests, tokens)
+    started = time.monotonic()
     ends = at_once(question, 200, Breaker(RateLimit(server, account), account.circuit, 4))
     assert {type(end) for end in ends} == {JudgeDownError}
     assert len(server.times) <= 8 + 3  # as many as may be under way at first
+    assert time.monotonic() - started < 1  # what never reaches the server is given back to the minute
 
 
 # With real sockets.
