@@ -313,7 +313,7 @@ def test_a_refused_connection_was_not_sent_and_says_why(complete, free_port, mon
     monkeypatch.setattr("litellm.disable_aiohttp_transport", without_aiohttp)
     url = f"http://127.0.0.1:{free_port}/v1"
     with pytest.raises(UnreachableError, match=f"^litellm/{model} at {url}: ConnectionRefusedError: "):
-        complete(url, model)
+        complete(url, model, params={})
 
 
 @needs_litellm
