@@ -26,11 +26,11 @@ from typing import Any, ClassVar, Protocol, cast
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from judgekit.errors import ConfigError, explain
-from judgekit.judges.budget import Limits
+from judgekit.errors import ConfigError, explain, nearest
 from judgekit.judges.judge import Judge
-from judgekit.judges.price import Price
 from judgekit.judges.prompt import shipped_prompts
+from judgekit.judges.providers import likely_model
+from judgekit.judges.settings import unknown_setting
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
 from judgekit.scoring import Scorer
@@ -201,8 +201,6 @@ class _File(Record):
     scorers: Many[JsonObject] = ()
 
 
-_TABLES: dict[str, type[Record]] = {"price": Price, "budget": Limits}
-"""The tables within the table of a judge."""
 _Fallbacks = TypeAdapter(dict[str, list[str]])
 
 
@@ -249,7 +247,7 @@ class Config:
         if "/" in asked and asked not in self.judges:
             self.judges[asked] = Judge.model_validate({"model": asked, **self._switches})
         if asked not in self.judges:
-            raise ConfigError.unknown("judge", asked, [*self.judges, "provider/model"])
+            raise _no_judge(asked, self.judges)
         return self.judges[asked]
 
     def _link(self, judges: Mapping[str, Judge], fallbacks: Mapping[str, Sequence[str]]) -> None:
@@ -259,7 +257,7 @@ class Config:
             if name in above:
                 raise ConfigError(f"judges fall back in a circle: {' > '.join((*above, name))}")
             if name not in judges and "/" not in name:
-                raise ConfigError.unknown("judge", name, [*judges, "provider/model"])
+                raise _no_judge(name, judges)
             if name in judges and name not in self.judges:
                 others = tuple(linked(other, (*above, name)) for other in fallbacks.get(name, ()))
                 self.judges[name] = judges[name].model_copy(update={"fallback": others, **self._switches})
@@ -354,6 +352,10 @@ class Config:
         return found
 
 
+def _no_judge(asked: str, judges: Iterable[str]) -> ConfigError:
+    return ConfigError.unknown("judge", asked, [*judges, "provider/model"], guess=likely_model(asked))
+
+
 def _members(name: str, tables: object) -> Iterable[ScorerSpec]:
     """The scorers within a scorer: their tables, or on the command line their texts."""
     if not isinstance(tables, list):
@@ -401,7 +403,12 @@ def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
 
 def _scorer_class(name: str) -> _ScorerClass:
     if name not in _SCORERS:
-        raise ConfigError.unknown("scorer", name, _SCORERS)
+        if name.partition(":")[0] in _SCORERS:
+            raise ConfigError(
+                f'no scorer is called {name!r}: in a table an option stands apart, as in name = "prompt", prompt = "tone"'
+            )
+        prompt = nearest(name, (one.name for one in shipped_prompts() if one.scale))
+        raise ConfigError.unknown("scorer", name, _SCORERS, guess=prompt and f"prompt:{prompt}")
     module, _, kind = _SCORERS[name].partition(":")
     return cast("_ScorerClass", getattr(import_module(module), kind))
 
@@ -422,8 +429,17 @@ def _load(path: Path) -> tuple[_File, Mapping[str, Sequence[str]]]:
     except ValidationError as error:
         for problem in error.errors():
             if problem["type"] == "extra_forbidden":
-                *table, key = problem["loc"]
-                known = _TABLES.get(str(table[-1]), Judge).model_fields if table else _File.model_fields
-                where = f"key of [{'.'.join(map(str, table))}]" if table else "table"
-                raise ConfigError(f"{path}: {ConfigError.unknown(where, str(key), known)}") from error
+                raise ConfigError(
+                    f"{path}: {_unknown_key(*map(str, problem['loc']), value=problem['input'])}"
+                ) from error
         raise ConfigError(f"{path}: {explain(error)}") from error
+
+
+def _unknown_key(*path: str, value: object) -> ConfigError:
+    """Return the error of a table that config files do not have, or of a key that tables of judges do not have."""
+    *tables, key = path
+    if not tables:
+        return ConfigError.unknown("table", key, _File.model_fields)
+    shown = json.dumps(value) if isinstance(value, int | float) else "..."
+    _, _, *within = tables  # judges, the judge's name, and perhaps a table of its own
+    return unknown_setting(f"key of [{'.'.join(tables)}]", "".join(within), key, f"params = {{{key} = {shown}}}")

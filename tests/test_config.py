@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.config import Config, ScorerSpec, scorer_descriptions
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, PromptError
 from judgekit.judges.budget import Limits
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
@@ -127,7 +127,7 @@ def built(text: str, judge: str | None = None, environment: dict[str, str] | Non
 
 
 def problem(text: str) -> str:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises((ConfigError, PromptError)) as caught:
         built(text)
     return str(caught.value)
 
@@ -237,7 +237,27 @@ BAD_FILES = {
     "a judge without a model": ('[judges.local]\nbase_url = "x"', "mine.toml: judges.local.model: Field required"),
     "a model without a provider": (
         '[judges.local]\nmodel = "gpt-4"',
-        "mine.toml: a judge is named provider/model, as in openai/gpt-4.1-mini, found 'gpt-4'",
+        "mine.toml: a judge is named provider/model, as in openai/gpt-4.1-mini, found 'gpt-4', did you mean 'openai/gpt-4'?",
+    ),
+    "a parameter of the API among the settings": (
+        '[judges.local]\nmodel = "openai/a"\ntemperature = 0',
+        "mine.toml: no key of [judges.local] is called 'temperature', did you mean 'params = {temperature = 0}'? Known: model",
+    ),
+    "a key": (
+        '[judges.local]\nmodel = "openai/a"\napi_key = "sk"',
+        "mine.toml: no key of [judges.local] is called 'api_key': keys come from the environment, and api_key_env names",
+    ),
+    "an unknown key of a judge called price": (
+        '[judges.price]\nmodel = "openai/a"\ntimeuot = 5',
+        "mine.toml: no key of [judges.price] is called 'timeuot', did you mean 'timeout'? Known: model",
+    ),
+    "a prompt behind a colon": (
+        '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "prompt:tone"',
+        "no scorer is called 'prompt:tone': in a table an option stands apart, as in name = \"prompt\", prompt = \"tone\"",
+    ),
+    "an unknown prompt": (
+        '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "prompt"\nprompt = "ton"',
+        "no prompt is called 'ton', did you mean 'tone'? Known: ",
     ),
     "an unknown provider": (
         '[judges.local]\nmodel = "openia/a"',

@@ -122,7 +122,7 @@ def test_the_first_snippet_of_the_design_runs_as_written(design, capsys):
 
 def test_the_other_python_snippets_of_the_readme_run_as_written():
     first, counted, goodbye = snippets(README, "python")
-    assert "read(" in first
+    assert "TopicAdherence(" in first
     execute(counted)
     scorer = execute(goodbye)["says_goodbye"]
     score = scorer.score(Sample.of([AIMessage("Good bye!")]))

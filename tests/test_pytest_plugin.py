@@ -103,6 +103,24 @@ def test_a_score_that_is_high_enough_passes_and_is_given_back(suite):
     done.assert_outcomes(passed=2)
 
 
+def test_what_is_no_scorer_or_no_sample_says_what_to_write(suite):
+    done = suite(
+        """
+        import pytest
+        from judgekit import AIMessage, ExactMatch, JudgekitError, Sample
+
+        sample = Sample.of([AIMessage("Hi")], reference="Hi")
+
+        def test(judgekit):
+            with pytest.raises(JudgekitError, match="scorer is the class ExactMatch: call it"):
+                judgekit.assert_score(sample, ExactMatch, at_least=1)
+            with pytest.raises(JudgekitError, match="sample is an ExactMatch: the scorers stand behind the samples"):
+                judgekit.assert_score(ExactMatch(), ExactMatch(), at_least=1)
+    """
+    )
+    done.assert_outcomes(passed=1)
+
+
 def test_a_score_that_is_too_low_or_none_fails_and_says_which(suite):
     done = suite(
         """

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from judgekit.cli.asked import Problems
 from judgekit.errors import number_of
 from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
@@ -14,6 +13,7 @@ from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.glossary import Screen
 from judgekit.reports.markdown import append_summary
 from judgekit.reports.terminal import Highlights, printable, printable_lines, show_summary
+from judgekit.runs.problems import Problems
 from judgekit.runs.results import Run
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"

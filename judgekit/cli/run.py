@@ -14,20 +14,21 @@ import typer
 
 import judgekit
 from judgekit.cli.app import app
-from judgekit.cli.asked import Asked, Problems
+from judgekit.cli.asked import Asked
 from judgekit.cli.interrupts import Interrupts
 from judgekit.cli.kept import Kept, Number, Output, Show, numbered, writable
 from judgekit.cli.outcome import conclude, show_problems, show_run
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.work import Errand, Processes
 from judgekit.config import JUDGE_VARIABLE, Config, ScorerSpec
-from judgekit.errors import BudgetError, ConfigError, JudgeDownError, TraceError, listed, number_of
+from judgekit.errors import BudgetError, ConfigError, JudgeDownError, TraceError, listed
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.reports.gates import Gate
 from judgekit.reports.glossary import Screen, explained
-from judgekit.reports.progress import Tally, progress
 from judgekit.reports.terminal import console, show_plan
+from judgekit.runs.problems import Problems
+from judgekit.runs.progress import Tally, progress
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, ScorerRecord, differences
 from judgekit.runs.runner import must_differ, score_each, score_into, tasks
@@ -357,17 +358,13 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
             interrupts.signal = signal.SIGINT
     if interrupts.signal is not None:
         stopped = "interrupted"
-    if problems.unread and not store.count(record.number) and not stopped:
-        raise TraceError(f"none of the {len(problems.unread)} records could be read; the first: {problems.unread[0]}")
-    changed = [one.path for one in record.inputs if one.is_changed] if not errand.kept else []
-    notes = [f"{number_of(len(problems.unread), 'record')} could not be read"] if problems.unread else []
-    notes += ["files, or columns of them, could not be read"] if problems.failed else []
-    notes += [f"{path} was written while it was read" for path in changed]
+    if not stopped:
+        problems.must_have_read_some(store.count(record.number))
     ended = {
         "ended_at": now(),
         "stopped": stopped,
         "read_to_end": record.read_to_end or not stopped,
-        "notes": record.notes if errand.kept else tuple(notes),
+        "notes": record.notes if errand.kept else tuple(problems.notes(record.inputs)),
     }
     return Ended(Run(store, store.change(record.model_copy(update=ended))), problems, interrupts.signal)
 

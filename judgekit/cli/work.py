@@ -14,8 +14,9 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Self
 
-from judgekit.cli.asked import Asked, Problems
+from judgekit.cli.asked import Asked
 from judgekit.errors import JudgekitError, StoreError
+from judgekit.runs.problems import Problems
 from judgekit.runs.rows import Row, RunRecord
 from judgekit.runs.runner import Task, score_into
 from judgekit.runs.store import Store

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from judgekit.audits.findings import Audit, ScorerAudit
 from judgekit.audits.judges import JudgeComparison
-from judgekit.reports.audit import agreed, headline, left_out, parts
+from judgekit.audits.words import agreed, headline, left_out, parts
 from judgekit.reports.compare import Comparison, Difference
 from judgekit.reports.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
 from judgekit.reports.detail import detail

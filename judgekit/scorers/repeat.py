@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from judgekit.errors import ConfigError, PlannedError
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Grade, Score, Status, drawing
-from judgekit.scoring import Blocking, Scorer, attempt
+from judgekit.scoring import Blocking, Scorer, attempt, must_be_scorer
 from judgekit.traces.sample import Sample
 
 By: TypeAlias = Literal["majority", "mean"]
@@ -58,6 +58,7 @@ class Repeat(Blocking):
     name: str = ""
 
     def __post_init__(self) -> None:
+        must_be_scorer(self.scorer, "scorer")
         if self._most < 2:
             raise ConfigError(f"to repeat a scorer takes two draws or more, or 'auto', found draws={self.draws}")
         if self.by not in get_args(By):

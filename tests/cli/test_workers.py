@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from judgekit.cli import work
-from judgekit.cli.asked import Asked, Problems
+from judgekit.cli.asked import Asked
 from judgekit.cli.work import Errand, Share
+from judgekit.runs.problems import Problems
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, ScorerRecord
 from judgekit.runs.store import RUNS, Store, now

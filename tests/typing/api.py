@@ -1,6 +1,7 @@
 """The public API as type checkers see it. This file is checked by mypy and pyright, and never run."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import assert_type
 
 import pandas as pd
@@ -100,6 +101,10 @@ async def uses() -> None:
         AgentGoalAccuracyWithoutReference(ScriptedJudge([{"verdict": "achieved"}])),
         Repeat(TopicAdherence(limited), draws=3, by="mean"),
         PromptScorer("tone", judge, require_evidence=True),
+        PromptScorer("tone", "openai/gpt-4.1-mini"),
+        TopicAdherence("openai/gpt-4.1-mini"),
+        Pairwise("Which one is better?", "openai/gpt-4.1-mini"),
+        WeightedCriteria({"a": 1}, judge="openai/gpt-4.1-mini"),
         WeightedCriteria({"a": 0.5, "b": 0.5}, checks={"a": lambda sample: None, "b": "Is it so?"}, judge=judge),
         Pairwise("Which one is better?", judge),
         Panel([PromptScorer("tone", judge), PromptScorer("tone", limited)], rule="unanimous", escalate=True),
@@ -116,6 +121,8 @@ async def uses() -> None:
         MaxTokens(8_000),
     ]
     assert_type(await arun([sample], scorers), Run)
+    assert_type(await arun("x.csv", scorers, progress=True), Run)
+    assert_type(run(Path("x.csv"), scorers), Run)
     results = run(read("x.csv", on_error=print, columns={"question": "input"}), scorers, concurrency=2)
     assert_type(results, Run)
     assert_type(Run.stored(1, "runs.sqlite").summary["tool_call_f1"].value, float | None)
