@@ -297,6 +297,10 @@ class Config:
             ]
         if (inner := options.get("scorer")) is not None:
             options["scorer"] = self.build(_member(spec.name, inner).asking(spec.judge))
+        if "args" in options:
+            options["args"] = self._arg_rules(options["args"])
+        if "match" in options:
+            options["match"] = self._tool_match(options["match"])
         if spec.alias is not None:
             options["name"] = spec.alias
         _must_fit(spec.name, kind, options)
@@ -339,6 +343,22 @@ class Config:
         except ConfigError as error:
             raise ConfigError(f"{spec.name}: {error}") from error
 
+    def _tool_match(self, match: object) -> object:
+        """Return rules for tool calls, with the scorers that compare arguments in the place of their tables or texts."""
+        built = {name: self._arg_rules(rules) for name, rules in _table(match).items() if name == "args"}
+        if tools := _table(_table(match).get("tools")):
+            built["tools"] = {tool: self._arg_rules(rules) for tool, rules in tools.items()}
+        return {**_table(match), **built} if built else match
+
+    def _arg_rules(self, rules: object) -> object:
+        """Return rules for arguments, with the scorer that compares texts in the place of its table or text."""
+        if "name" in _table(rules) or isinstance(rules, str):
+            return self.build(_member("args", rules))
+        text = _table(rules).get("text")
+        if _table(text) or _begins_with_scorer(text):
+            return {**_table(rules), "text": self.build(_member("text", text))}
+        return rules
+
     def _judge_for(self, spec: ScorerSpec) -> Judge:
         asked = spec.options.get("judge") or spec.judge or self._judge or "default"
         if not isinstance(asked, str):
@@ -372,6 +392,14 @@ def _member(name: str, table: object) -> ScorerSpec:
     if isinstance(table, dict):
         return ScorerSpec.of(cast("JsonObject", table))
     raise ConfigError(f"{name}: a scorer is a table or a text, found {table!r}")
+
+
+def _table(option: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", option) if isinstance(option, dict) else {}
+
+
+def _begins_with_scorer(option: object) -> bool:
+    return isinstance(option, str) and option.partition(":")[0] in _SCORERS
 
 
 def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> None:

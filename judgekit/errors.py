@@ -44,6 +44,10 @@ _KNOWN_SHOWN = 10
 class JudgekitError(Exception):
     """The root: catch it to catch everything that judgekit raises on purpose."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exception's own calls the class with args, which hold the message and not what __init__ made it of.
+        return self.__new__, (type(self), *self.args), self.__dict__
+
 
 @final
 class TraceError(JudgekitError):

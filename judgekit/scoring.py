@@ -90,6 +90,18 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
     return found[0]
 
 
+async def all_done(work: Iterable[Coroutine[object, object, Score]]) -> list[Score]:
+    """The scores of work that goes on at once. What is under way may finish, also where some of it stops the run."""
+    import asyncio  # noqa: PLC0415 - as above
+
+    scores: list[Score] = []
+    for done in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(done, BaseException):
+            raise done
+        scores.append(done)
+    return scores
+
+
 async def attempt(scorer: Scorer, sample: Sample) -> Score:
     """The score of one sample: an error becomes a failed score with its reason and its cost.
 

@@ -15,8 +15,14 @@ from judgekit.judges.price import Price
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
+from judgekit.scorers.text.matches import ExactMatch, Similarity
 from judgekit.scorers.text.rouge import ROUGE
+from judgekit.scorers.text.translation import BLEU, CHRF
+from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
+from judgekit.scorers.tool_calls.arguments import ArgMatch
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.scorers.tool_calls.match import ToolCallMatch
+from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import Scorer, signature
 from judgekit.traces.message import Usage
@@ -429,6 +435,66 @@ def test_tables_and_lists_are_options_like_others():
     assert (loose.match.order, loose.match.extra, loose.name) == ("any", "allow", "loose")
     assert asked("tool_call_match:match=contains").match == loose.match
     assert [one.n for one in asked(f"tool_constraints:{NEEDED['tool_constraints']}").constraints] == [3]
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("tool_call_f1:args=rouge", ToolCallF1(args=ROUGE())),
+        ("tool_call_f1:args=rouge:rouge1", ToolCallF1(args=ROUGE("rouge1"))),
+        (
+            'tool_call_f1:args="rouge:rouge1,stemmer=true",as=a',
+            ToolCallF1(args=ROUGE("rouge1", stemmer=True), name="a"),
+        ),
+        ('tool_call_f1:args={"name":"similarity","measure":"indel"}', ToolCallF1(args=Similarity("indel"))),
+        (
+            'tool_call_accuracy:args={"text":"similarity","ignore":["id"]}',
+            ToolCallAccuracy(args=ArgMatch(text=Similarity(), ignore=["id"])),
+        ),
+        (
+            'tool_call_f1:args={"text":{"name":"exact_match","normalize":true}}',
+            ToolCallF1(args=ExactMatch(normalize=True)),
+        ),
+        ('tool_call_f1:args={"text":"casefold"}', ToolCallF1(args=ArgMatch(text="casefold"))),
+        (
+            'tool_call_match:match={"args":"chrf","tools":{"a*":{"text":"bleu"},"b":{"mode":"ignore"}}}',
+            ToolCallMatch(ToolMatch(args=CHRF(), tools={"a*": BLEU(), "b": ArgMatch(mode="ignore")})),
+        ),
+    ],
+)
+def test_what_compares_arguments_may_be_a_scorer(text, made):
+    assert asked(text) == made
+
+
+def test_it_may_be_a_table_in_a_file():
+    text = """
+        [[scorers]]
+        name = "tool_call_match"
+        [scorers.match]
+        order = "any"
+        args = {ignore = ["id"], text = {name = "rouge", type = "rouge1"}}
+        tools = {"search*" = {name = "similarity"}}
+    """
+    how = ToolMatch(order="any", args=ArgMatch(ignore=["id"], text=ROUGE("rouge1")), tools={"search*": Similarity()})
+    assert built(text) == [ToolCallMatch(how)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tool_call_f1:args=ndcg", "tool_call_f1: args: text: ndcg compares no two texts; BLEU, "),
+        ('tool_call_f1:args={"text":"fuzzy"}', "tool_call_f1: args: text: expected 'exact' or 'casefold' or 'normalized', a function of two texts, or a scorer of texts, found 'fuzzy'"),
+        ('tool_call_f1:args={"text":5}', "tool_call_f1: args: text: expected 'exact' or "),
+        ("tool_call_f1:args=rogue", "no scorer is called 'rogue', did you mean 'rouge'? Known: "),
+        ('tool_call_f1:args={"name":"rogue"}', "no scorer is called 'rogue', did you mean 'rouge'? Known: "),
+        ('tool_call_f1:args={"name":"rouge","measure":1}', "no option of rouge is called 'measure'. Known: "),
+        ('tool_call_match:match={"args":"ndcg"}', "tool_call_match: match: args: text: ndcg compares no two texts; BLEU, "),
+    ],
+)  # fmt: skip
+def test_a_comparer_that_cannot_be_is_an_error_that_says_where(text, message):
+    with pytest.raises(ConfigError) as caught:
+        asked(text)
+    assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from judgekit.errors import ConfigError, JudgeDownError, PlannedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Grade, Score
-from judgekit.scorers.repeat import Repeat, Vote, all_done, label_values_of, prompts_of, tally, votes_of, warnings_of
-from judgekit.scoring import Blocking, Scorer, attempt, scorers_in
+from judgekit.scorers.repeat import Repeat, Vote, label_values_of, prompts_of, tally, votes_of, warnings_of
+from judgekit.scoring import Blocking, Scorer, all_done, attempt, scorers_in
 from judgekit.traces.sample import Sample
 
 Rule: TypeAlias = Literal["majority", "unanimous", "mean", "median"]

@@ -94,6 +94,9 @@ async def uses() -> None:
         plain,
         explained,
         ToolCallF1(args=lambda expected, made: expected == made),
+        ToolCallF1(args=ROUGE()),
+        ToolCallF1(args=ArgMatch(text=Similarity())),
+        ToolCallMatch(ToolMatch(args=explained, tools={"f": ROUGE()})),
         ToolCallMatch("contains"),
         ToolCallMatch(ToolMatch(order="any", args=ArgMatch(only=["a"], text=lambda expected, made: 0.5))),
         ToolConstraints([Before("f", "g")]),
@@ -130,6 +133,9 @@ async def uses() -> None:
     assert_type(results.to_pandas(), pd.DataFrame)
     assert_type(results.to_polars(), pl.DataFrame)
     assert_type(compare(results, results), Comparison)
+    assert_type(
+        compare(results, results, gates=["tool_call_f1.p < 0.05"], allow_changed_references=True).gates.met, bool
+    )
     assert_type(check_gates(results, ["failed <= 1%"]).met, bool)
     report(results, "report.html")
     labels = [*read_labels("labels.csv"), HumanLabel(sample="s", scorer="tone", value=True)]

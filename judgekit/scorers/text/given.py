@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from judgekit.scoring import Blocking
 from judgekit.traces.rendering import encodable
 from judgekit.traces.sample import Sample
 
@@ -13,6 +14,10 @@ class Given(NamedTuple):
 
     response: str
     references: tuple[str, ...]
+
+
+class TextScorer(Blocking):
+    """A scorer that compares the response of a sample with its references, and reads nothing else of it."""
 
 
 def given(sample: Sample) -> Given | str:
