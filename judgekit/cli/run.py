@@ -21,7 +21,7 @@ from judgekit.cli.outcome import conclude, show_problems, show_run
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.work import Errand, Processes
 from judgekit.config import JUDGE_VARIABLE, Config, ScorerSpec
-from judgekit.errors import BudgetError, ConfigError, JudgekitError, listed
+from judgekit.errors import BudgetError, ConfigError, JudgeDownError, JudgekitError, listed
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.reports.gates import Gate
@@ -293,7 +293,7 @@ def plan(asked: Asked, scorers: Sequence[Scorer]) -> None:
     """Says what a run would ask for."""
     summary, problems = Summary(), Problems()
     samples = (sample for _, sample in asked.samples(problems))
-    asyncio.run(score_each(tasks(samples, scorers), summary.add, concurrency=1))
+    asyncio.run(score_each(tasks(samples, scorers), scorers, summary.add, concurrency=1))
     show_plan(summary, console())
     show_problems(problems, (), console(stderr=True))
 
@@ -320,26 +320,27 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
     """Score what is missing.
 
     Raises:
-        JudgekitError: Nothing more could be scored. A spent budget is raised if nothing came of the run at all.
+        JudgekitError: Nothing more could be scored. A spent budget, or a judge that is down, is raised if nothing came of the run at all.
         typer.Exit: It was interrupted before anything came of it.
     """
     record, interrupts, problems = errand.record, Interrupts(), Problems()
-    spent: BudgetError | None = None
+    stopped_by: BudgetError | JudgeDownError | None = None
     judged = [place for place in errand.places if record.scorers[place].judged]
     shared = [place for place in errand.places if workers > 1 and place not in judged]
     own = [(place, one) for place, one in zip(errand.places, scorers, strict=True) if place not in shared]
     concurrency = max((one.concurrency for one in settings.judges_used.values()), default=1)
     mine = replace(errand, places=[place for place, _ in own]) if own else errand
-    source = Source(mine.tasks(store, [one for _, one in own] or scorers, problems))
+    own_scorers = [one for _, one in own]
+    source = Source(mine.tasks(store, own_scorers or scorers, problems))
     tally = _tally(store, errand)
 
     async def here() -> None:
-        nonlocal spent
+        nonlocal stopped_by
         try:
             todo = interrupts.until(source) if own else ()
-            await score_into(store, record, todo, concurrency=concurrency, emit=tally.add)
-        except BudgetError as error:
-            spent = error
+            await score_into(store, record, todo, own_scorers, concurrency=concurrency, emit=tally.add)
+        except (BudgetError, JudgeDownError) as error:
+            stopped_by = error
 
     async def work(processes: Processes | None) -> None:
         others = processes.finish(lambda: interrupts.signal is not None) if processes else None
@@ -364,13 +365,13 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
         if not store.is_empty(record.number):
             show_kept(record, store)
         raise
-    stopped = "interrupted" if interrupts.signal is not None else f"stopped: {spent}" if spent is not None else ""
+    stopped = "interrupted" if interrupts.signal is not None else f"stopped: {stopped_by}" if stopped_by else ""
     if store.is_empty(record.number):
         if interrupts.signal is not None:
             console(stderr=True).print("interrupted before anything was scored")
             raise typer.Exit(128 + interrupts.signal)
-        if spent is not None:
-            raise spent
+        if stopped_by is not None:
+            raise stopped_by
         problems.must_have_read_some(0)
     return _ended(store, errand, stopped, source, problems, interrupts)
 

@@ -10,13 +10,14 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from judgekit.errors import BudgetError, ConfigError
+from judgekit.errors import BudgetError, ConfigError, JudgeDownError
 from judgekit.runs.counting import Source, acount_samples, count_samples
 from judgekit.runs.given import Given
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, SampleCount, ScorerRecord, questions_of
 from judgekit.runs.store import Store, now
+from judgekit.score import remembering_outages
 from judgekit.scoring import Scorer, attempt, wait_for
 from judgekit.traces.sample import Sample
 
@@ -67,14 +68,15 @@ async def arun(
         StoreError: The file cannot be used.
         JudgekitError: No further sample could be scored: a key is refused, a model unknown, a disk full. A budget that
             is spent after something was scored is no error: the run ends when what is under way is done, and says so in
-            ``stopped``. Where an error comes before the first score, no run is kept.
+            ``stopped``. A judge that is down is none either: its scorers stop, the others go on, and ``stopped`` says so.
+            Where an error comes before the first score, no run is kept.
     """
     given, stopped = await asyncio.to_thread(Given.of, samples, scorers), None
     source = Source(Task(number, sample, given.scorers) for number, sample in given.samples)
     with _starting(given, store) as (kept, begun):
         try:
             await _score_given(given, kept, begun, source, concurrency, progress=progress)
-        except BudgetError as error:
+        except (BudgetError, JudgeDownError) as error:
             stopped = error
         record, count = _ended(kept, begun, stopped)
     if count.samples_known != "exactly":
@@ -99,7 +101,7 @@ def run(
     with _starting(given, store) as (kept, begun):
         try:
             wait_for(lambda: _score_given(given, kept, begun, source, concurrency, progress=progress))
-        except (KeyboardInterrupt, BudgetError) as error:
+        except (KeyboardInterrupt, BudgetError, JudgeDownError) as error:
             stopped = error
         record, count = _ended(kept, begun, stopped)
     if count.samples_known != "exactly":
@@ -127,7 +129,7 @@ async def _score_given(
     given: Given, store: Store, record: RunRecord, source: Source[Task], concurrency: int, *, progress: bool
 ) -> None:
     with given.shown() if progress else nullcontext() as emit:
-        await score_into(store, record, source, concurrency=concurrency, emit=emit)
+        await score_into(store, record, source, given.scorers, concurrency=concurrency, emit=emit)
     given.problems.must_have_read_some(store.count(record.number))
 
 
@@ -160,6 +162,7 @@ async def score_into(
     store: Store,
     record: RunRecord,
     tasks: Iterable[Task],
+    scorers: Sequence[Scorer],
     *,
     concurrency: int,
     emit: Callable[[Row], object] | None = None,
@@ -178,43 +181,58 @@ async def score_into(
             emit(row)
 
     async with recorder.writing():
-        await score_each(known(), keep, concurrency=concurrency)
+        await score_each(known(), scorers, keep, concurrency=concurrency)
 
 
-async def score_each(tasks: Iterable[Task], emit: Callable[[Row], object], *, concurrency: int) -> None:
+async def score_each(
+    tasks: Iterable[Task], scorers: Sequence[Scorer], emit: Callable[[Row], object], *, concurrency: int
+) -> None:
     """Scores each sample with its scorers and hands on each row as soon as it is there, in any order.
 
-    Scorers that ask a judge, those with ``prompts``, and the others of one sample do not wait for each other.
+    Scorers that ask a judge, those with ``prompts``, and the others of one sample do not wait for each other. A scorer
+    whose judge is down scores no further sample.
+
+    Args:
+        tasks: The samples. No more of them are taken when nothing more may be spent, or the judges of all scorers are
+            down.
+        scorers: All that score any of the samples.
+        emit: Takes the rows.
+        concurrency: Samples that are scored at once.
 
     Raises:
         BudgetError: Nothing more may be spent. What was under way is done.
+        JudgeDownError: The judge of a scorer is down. What the others could score is done.
     """
     if concurrency < 1:
         raise ConfigError(f"concurrency is the number of samples at once, found {concurrency}")
-    source = _Source(tasks)
+    source = _Source(tasks, len(scorers))
     try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(concurrency):
-                group.create_task(_work(source, emit))
+        with remembering_outages():
+            async with asyncio.TaskGroup() as group:
+                for _ in range(concurrency):
+                    group.create_task(_work(source, emit))
     except ExceptionGroup as errors:  # scores fail on their own: this is no sample's own fault
         error = errors.exceptions[0]
         raise error from error.__cause__
-    if source.spent is not None:
-        raise source.spent
+    if stops := [*filter(None, [source.spent]), *source.down.values()]:
+        raise type(stops[0])("; ".join(dict.fromkeys(map(str, stops)))) from stops[0]
 
 
 class _Source:
-    """The tasks, until the budget is spent."""
+    """The tasks, until the budget is spent, or the judges of all scorers are down."""
 
-    def __init__(self, tasks: Iterable[Task]) -> None:
+    def __init__(self, tasks: Iterable[Task], scorers: int) -> None:
         self._tasks = iter(tasks)
+        self._scorers = scorers
         self.spent: BudgetError | None = None
+        self.down: dict[str, JudgeDownError] = {}
+        """By the names of the scorers."""
 
     def __iter__(self) -> Iterator[Task]:
         return self
 
     def __next__(self) -> Task:
-        if self.spent is not None:
+        if self.spent is not None or len(self.down) == self._scorers:
             raise StopIteration
         return next(self._tasks)
 
@@ -227,12 +245,12 @@ async def _work(source: _Source, emit: Callable[[Row], object]) -> None:
         others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
         try:
             if judged and others:
-                both = (_score(task, judged, emit), _score(task, others, emit))
+                both = (_score(task, judged, source, emit), _score(task, others, source, emit))
                 for problem in await asyncio.gather(*both, return_exceptions=True):
                     if problem is not None:
                         raise problem
             else:
-                await _score(task, judged or others, emit)
+                await _score(task, judged or others, source, emit)
         except BudgetError as error:
             source.spent = source.spent or error
             return
@@ -241,10 +259,17 @@ async def _work(source: _Source, emit: Callable[[Row], object]) -> None:
             rested = loop.time()
 
 
-async def _score(task: Task, scorers: Sequence[Scorer], emit: Callable[[Row], object]) -> None:
+async def _score(task: Task, scorers: Sequence[Scorer], source: _Source, emit: Callable[[Row], object]) -> None:
     # One question after another, while other samples run beside: a provider's prefix cache can then help.
     for scorer in scorers:
-        emit(Row.of(task.number, task.sample, await attempt(scorer, task.sample)))
+        if scorer.name in source.down:
+            continue
+        try:
+            score = await attempt(scorer, task.sample)
+        except JudgeDownError as error:
+            source.down.setdefault(scorer.name, error)
+        else:
+            emit(Row.of(task.number, task.sample, score))
 
 
 def must_differ(names: Sequence[str]) -> None:

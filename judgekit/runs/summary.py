@@ -125,7 +125,7 @@ class Line:
         if call.cached:
             self.cached += 1
             return
-        self.requests += 1
+        self.requests += call.is_request
         tokens, cost = call.tokens_paid, call.usd_paid
         self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
         self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost

@@ -1025,7 +1025,7 @@ def test_doctor_asks_each_judge_of_the_config_one_question(cli, server, free_por
     assert ended.table["default"][6:8] == ["1000 in, 100 out", "unknown"]
     assert "default: answered as m-1\n" in ended.out
     assert ended.table["nobody"] == ["openai/b", "none", "no", "no"]
-    assert f"nobody: OverloadError: openai/b at http://127.0.0.1:{free_port}/v1: " in ended.out
+    assert f"nobody: UnreachableError: openai/b at http://127.0.0.1:{free_port}/v1: " in ended.out
     assert list(cli("doctor", "--config", config, "--judge", "default").table) == ["default"]
 
 
