@@ -499,7 +499,10 @@ def test_a_file_of_the_first_version_is_read_and_gone_on_with():
     assert "seconds 2.5" in str(found.efforts)
     assert list(found.store.hashes(7)) == [(4, Hashes())]
     assert list(found.store.hashes(8)) == [(0, Hashes.of(samples(1)[0], keeps_text=True))]
-    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == ([(len(_MIGRATIONS),)], 8)
+    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == (
+        [(len(_MIGRATIONS),)],
+        8,
+    )
 
 
 def schema(path: Path) -> list[tuple]:
