@@ -13,7 +13,7 @@ from judgekit.reports.export import report
 from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.glossary import Screen
 from judgekit.reports.markdown import append_summary
-from judgekit.reports.terminal import Highlights, printable, printable_lines, show_summary
+from judgekit.reports.terminal import lowest_rows, printable, printable_lines, show_summary
 from judgekit.runs.results import Run
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -62,7 +62,7 @@ def show_run(run: Run, show: int, on: Console, gates: GateResults | None = None)
     if run.efforts.conversations:
         on.print(str(run.efforts), soft_wrap=True)
     thin = (gates or GateResults()).thin
-    show_summary(run.summary, Highlights.of(run, show), on, thin=thin, corrections=corrections(run))
+    show_summary(run.summary, on, lowest_rows(run, show), thin=thin, corrections=corrections(run))
 
 
 def show_problems(problems: Problems, repeated: Sequence[str], err: Console) -> None:

@@ -177,6 +177,7 @@ def _line(line: Line, correction: Correction | None) -> dict[str, JsonValue]:
         "tokens": line.tokens,
         "cost": line.cost_usd,
         "told": [*([how_corrected(correction)] if correction else []), *line.told()],
+        "unscored": [[*one] for one in line.unscored()],
         "audited": line.audited,
     }
 

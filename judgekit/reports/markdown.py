@@ -11,10 +11,10 @@ from judgekit.errors import ConfigError
 from judgekit.reports.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
 from judgekit.reports.gates import GateResults
 from judgekit.reports.glossary import HEADING, terms_in
-from judgekit.reports.terminal import Highlights, between, cut, printable, rounded
+from judgekit.reports.terminal import between, cut, printable, rounded
 from judgekit.runs.receipts import Figure
 from judgekit.runs.results import Run
-from judgekit.runs.summary import OTHERS, Line
+from judgekit.runs.summary import Line
 
 _LOWEST = 5
 _WORDS = ("scorer", "audit")
@@ -52,15 +52,14 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
         yield f"{run.efforts}\n\n"
     for note in run.record.notes:
         yield f"- {_code(note)}\n"
-    highlights = Highlights.of(run, _LOWEST)
     for line in run.summary:
         if (found := corrected.get(line.scorer)) is not None:
             said = good_enough(found, asked.get(line.scorer, Demand()))
             lines = (said, how_corrected(found)) if found.corrected else (said,)
             yield from (f"- {_code(line.scorer)}: {_code(one)}\n" for one in lines)
-        yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _told(line, gates, highlights))
+        yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _told(line, gates))
     for line in run.summary:
-        rows = [row for row in highlights.lowest(line.scorer) if row.score.value != 1]
+        rows = [row for row in run.lowest(line.scorer, _LOWEST) if row.score.value != 1]
         if rows:
             yield f"\n<details><summary>The lowest scores of <code>{_in_html(line.scorer)}</code></summary>\n\n"
             for row in rows:
@@ -112,14 +111,12 @@ def _cell(text: str) -> str:
     return _code(text.replace("|", "¦")) if text else ""  # a bar would end the cell, even in code
 
 
-def _told(line: Line, gates: GateResults, highlights: Highlights) -> Iterator[str]:
+def _told(line: Line, gates: GateResults) -> Iterator[str]:
     """What is to be said of a scorer beside its line."""
     if said := gates.thin.get(line.scorer):
         yield f"too few samples: {said}"
     yield from line.told()
-    for status in OTHERS:
-        for reason, times in highlights.reasons(line.scorer, status):
-            yield f"{times:,} {status}: {reason}"
+    yield from map(": ".join, line.unscored())
 
 
 def _row(cells: Sequence[str]) -> str:

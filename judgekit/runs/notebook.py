@@ -15,7 +15,9 @@ def summary_html(summary: Summary, notes: Iterable[str] = ()) -> str:
     lines = list(summary)
     heads, *rows = islice(summary.cells(), 1 + _SCORERS)
     more = [f"and {len(lines) - _SCORERS:,} more scorers"] if len(lines) > _SCORERS else []
-    told = [f"{line.scorer}: {one}" for line in lines[:_SCORERS] for one in line.told()]
+    told = [
+        f"{line.scorer}: {one}" for line in lines[:_SCORERS] for one in (*line.told(), *map(": ".join, line.unscored()))
+    ]
     body = "".join(_row("td", row) for row in rows)
     below = "".join(f"<div>{escape(one)}</div>" for one in (*more, *notes, *told))
     return f"<table><thead>{_row('th', heads)}</thead><tbody>{body}</tbody></table>{below}"

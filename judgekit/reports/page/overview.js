@@ -45,7 +45,10 @@ function lines(run) {
       line.requests + line.cached ? cell("cost", dollars(line.cost), line.requests ? el("small", {}, line.tokens === null ? "tokens unknown" : plural(line.tokens, "token")) : null) : null,
       cell("signature", el("code", {}, line.signature ?? "none")));
   });
-  const told = run.scorers.flatMap((line) => line.told.map((text) => el("li", {}, recorded(line.name, { class: "of" }), " ", recorded(text))));
+  const told = run.scorers.flatMap((line) => [
+    ...line.told.map((text) => el("li", {}, recorded(line.name, { class: "of" }), " ", recorded(text))),
+    ...line.unscored.map(([times, reason]) => el("li", {}, recorded(line.name, { class: "of" }), ` ${times}: `, recorded(reason, { class: "quoted" }))),
+  ]);
   return [
     el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": `Scores of run ${run.number}${own ? "" : ", the baseline"}` },
       el("table", { class: "lines" },
