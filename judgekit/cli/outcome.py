@@ -13,7 +13,7 @@ from judgekit.reports.export import report
 from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.glossary import Screen
 from judgekit.reports.markdown import append_summary
-from judgekit.reports.terminal import lowest_rows, printable, printable_lines, show_summary
+from judgekit.reports.terminal import lowest_rows, printable, printable_lines, quoting, show_summary
 from judgekit.runs.results import Run
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -39,7 +39,8 @@ def conclude(
     found = check_gates(run, gates, min_coverage=min_coverage)
     err = screen.err
     show_run(run, show, screen.out, found)
-    show_problems(problems, run.duplicate_ids, err)
+    with quoting(err):
+        show_problems(problems, run.duplicate_ids, err)
     for note in run.record.notes[bool(problems.unread) :]:  # the first of them heads the list of these
         err.print(printable(note), soft_wrap=True)
     for path in outputs:

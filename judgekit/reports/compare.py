@@ -16,7 +16,7 @@ from rich.text import Text
 
 from judgekit.aggregates.total import Total, total_of
 from judgekit.errors import ConfigError, listed
-from judgekit.reports.terminal import Unpadded, printable, table
+from judgekit.reports.terminal import Unpadded, printable, quoting, table
 from judgekit.runs.answers import Answers, Reported, named, quoted, shares
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord, differences
@@ -519,7 +519,8 @@ def show_changes(comparison: Comparison, most: int, on: Console) -> None:
                         grid.add_row(
                             Text(printable(cells[0])), f"{side} {row.score.value:.2f}", Text(printable(cells[1]))
                         )
-                on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
+                with quoting(on):
+                    on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
 
 
 def _run_json(run: Run, unpaired: "Unpaired") -> JsonValue:

@@ -9,7 +9,7 @@ from rich.padding import Padding
 
 from judgekit.audits.judges import Closer, Flip, JudgeComparison, LeftOut, Pair
 from judgekit.reports.audit import by_sample, left_out, said
-from judgekit.reports.terminal import Unpadded, harmless, table
+from judgekit.reports.terminal import Unpadded, harmless, quoting, table
 from judgekit.runs.answers import UNREPORTED, named, quoted, shares
 from judgekit.runs.receipts import Figure
 
@@ -29,7 +29,8 @@ def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
             shown = f", {show:,} of them shown" if show < len(pair.flips) else ""
             on.print()
             on.print(harmless(f"{_names(pair)}, {len(pair.flips):,} flipped{shown}:"))
-            on.print(Unpadded(Padding(by_sample(_flip(pair, one) for one in pair.flips[:show]), (0, 0, 0, 2))))
+            with quoting(on):
+                on.print(Unpadded(Padding(by_sample(_flip(pair, one) for one in pair.flips[:show]), (0, 0, 0, 2))))
 
 
 def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

@@ -28,16 +28,17 @@ _CUT = "\nThe rest does not fit on this page.\n"
 def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
     """Gates, a line a scorer, notes, the samples with the lowest values, with their reasons, and what the words mean."""
     shown: list[str] = []
-    for piece in _report(run, gates):
+    for piece in _numbers(run, gates):
         shown.append(piece)
         yield piece
+    yield from _samples(run)  # whose words are those of recordings and judges, and explain nothing
     if terms := terms_in(unescape("".join(shown))):
         yield f"\n<details><summary>{HEADING}</summary>\n\n"
         yield from (f"- {_code(term.name)}: {term.meaning}\n" for term in terms)
         yield "\n</details>\n"
 
 
-def _report(run: Run, gates: GateResults) -> Iterator[str]:
+def _numbers(run: Run, gates: GateResults) -> Iterator[str]:
     corrected, asked = corrections(run), demands(run)
     yield f"### judgekit, run {run.number}\n\n"
     for gate in gates.gates:
@@ -58,6 +59,11 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
             lines = (said, how_corrected(found)) if found.corrected else (said,)
             yield from (f"- {_code(line.scorer)}: {_code(one)}\n" for one in lines)
         yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _told(line, gates))
+
+
+def _samples(run: Run) -> Iterator[str]:
+    for line in run.summary:
+        yield from (f"- {_code(line.scorer)}: {_code(': '.join(told))}\n" for told in line.unscored())
     for line in run.summary:
         rows = [row for row in run.lowest(line.scorer, _LOWEST) if row.score.value != 1]
         if rows:
@@ -116,7 +122,6 @@ def _told(line: Line, gates: GateResults) -> Iterator[str]:
     if said := gates.thin.get(line.scorer):
         yield f"too few samples: {said}"
     yield from line.told()
-    yield from map(": ".join, line.unscored())
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -66,6 +67,16 @@ def console(*, stderr: bool = False) -> Console:
     return made
 
 
+@contextmanager
+def quoting(on: Console) -> Generator[None]:
+    """Print text of recordings and judges inside: its words are not explained (see `judgekit.reports.glossary`)."""
+    before, on.record = on.record, False
+    try:
+        yield
+    finally:
+        on.record = before
+
+
 def show_summary(
     summary: Summary,
     on: Console,
@@ -107,14 +118,17 @@ def show_summary(
         for told in (*line.told(), *_trials(line, "raw " if line.scorer in corrected else "")):
             on.print(_hanging(f"{line.scorer}: ", told))
         if (overall := line.overall) and overall.table:
-            on.print(Unpadded(Padding(_counts(overall.table), (0, 0, 0, 2))))
+            with quoting(on):
+                on.print(Unpadded(Padding(_counts(overall.table), (0, 0, 0, 2))))
         if len(line.errors) > 1:
             on.print(harmless(f"{line.scorer}: {line.counts['failed']:,} failed: {counted(line.errors)}"))
-        for times, reason in line.unscored():
-            on.print(_hanging(f"{line.scorer}: {times}: ", reason))
+        with quoting(on):
+            for times, reason in line.unscored():
+                on.print(_hanging(f"{line.scorer}: {times}: ", reason))
         if len(line.judges) > 1:
             on.print(harmless(f"{line.scorer}: more than one judge answered: {counted(line.judges)}"))
-    _show_slices(summary, corrected, on)
+    with quoting(on):
+        _show_slices(summary, corrected, on)
     for line in summary:
         if rows := lowest.get(line.scorer):
             on.print(f"\n{printable(line.scorer)}, the lowest {len(rows)}:")
@@ -125,7 +139,8 @@ def show_summary(
                 )
                 if calls := _side_by_side(row.score.diff()):
                     grid.add_row("", "", calls)
-            on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
+            with quoting(on):
+                on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
 
 
 def show_plan(summary: Summary, on: Console) -> None:

@@ -27,7 +27,9 @@ from judgekit import (
     run,
     scorer,
 )
+from judgekit.audits.audit import audit as find
 from judgekit.audits.findings import Audit
+from judgekit.audits.labels import HumanLabel
 from judgekit.reports.glossary import TERMS, terms_in
 from judgekit.reports.html import html_report
 from judgekit.runs.receipts import Correction
@@ -723,6 +725,7 @@ def test_a_file_that_was_cut_off_says_so(demo, tmp_path, opened):
 
 def explanations(page) -> dict[str, str]:
     """What the words of the view are said to mean."""
+    page.evaluate("document.querySelector('.glossary').open = false")
     page.click(".glossary > summary")
     expect(page.locator(".terms > div").first).to_be_visible()
     terms = page.locator(".terms > div").all()
@@ -749,6 +752,42 @@ def test_what_patterns_find_is_the_same_in_the_browser_and_in_python(opened, aud
     with opened(tmp_path / "report.html", "#/audit") as page:
         shown = explanations(page)
         assert [*shown] == [term.name for term in terms_in(page.evaluate("wordsOf(document.querySelector('.audit'))"))]
+
+
+def test_recorded_text_explains_nothing(opened, tmp_path):
+    words = "corrected kappa bias coverage detectable Wilson macro, p, t, n = 3, 12 groups"
+    calls = [JudgeCall(judge="j", prompt="p")]
+
+    def explained(text: str) -> dict[str, dict[str, str]]:
+        @scorer
+        def quoting(sample: Sample) -> Score:
+            if sample.id.startswith("0"):
+                return Score.skipped("quoting", text, calls=calls)
+            details = {"evidence": [{"message": 1, "quote": text}], text: [text, {text: text}]}
+            return Score.scored("quoting", 0, label="no", reason=text, details=details, calls=calls)
+
+        result = ToolMessage(text, is_error=True)
+        messages = [HumanMessage(text), AIMessage(text, tool_calls=[ToolCall(text, {text: text})]), result]
+        made = [
+            Sample.of(messages, id=f"{number} {text}", domain=f"{text} {number % 2}", reference=text, label=text)
+            for number in range(4)
+        ]
+        scored = run(made, [quoting])
+        people = [HumanLabel(sample=one.id, scorer="quoting", value=1, reason=text, annotator=text) for one in made]
+        judged = [one.model_copy(update={"judged": True, "signature": "0" * 16}) for one in scored.scorers]
+        scored = Run(scored.store, scored.record.model_copy(update={"scorers": judged}))
+        (tmp_path / "report.html").write_text("".join(html_report(scored, find(scored, people))), encoding="utf-8")
+        found: dict[str, dict[str, str]] = {}
+        with opened(tmp_path / "report.html") as page:
+            for view in ("#/", "#/samples", "#/sample/0", "#/sample/1/quoting", "#/audit"):
+                turn_to(page, view)
+                unfold(page)
+                assert text in " ".join(shown(page).split())
+                found[view] = explanations(page)
+        return found
+
+    assert len(terms_in(words)) == 11
+    assert explained(words) == explained("plain")
 
 
 def test_names_that_may_be_broken_are_no_terms(opened, tmp_path):
