@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -53,7 +54,8 @@ def conclude(
     if run.stopped:
         err.print(printable_lines(f"{run.stopped}; judgekit resume {run.number} goes on from here"), soft_wrap=True)
     for gate in found.gates:
-        err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
+        with nullcontext() if gate.sample is None else quoting(err):
+            err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
     unfinished = run.stopped or run.record.notes
     return int(bool(unfinished or found.undecided or not found.met))
 

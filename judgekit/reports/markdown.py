@@ -25,25 +25,31 @@ _ROOM = 1 << 20
 _CUT = "\nThe rest does not fit on this page.\n"
 
 
+class _Quoted(str):
+    """Words of recordings and of judges, which are not explained."""
+
+    __slots__ = ()
+
+
 def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
     """Gates, a line a scorer, notes, the samples with the lowest values, with their reasons, and what the words mean."""
     shown: list[str] = []
-    for piece in _numbers(run, gates):
-        shown.append(piece)
+    for piece in _report(run, gates):
+        if not isinstance(piece, _Quoted):
+            shown.append(piece)
         yield piece
-    yield from _samples(run)  # whose words are those of recordings and judges, and explain nothing
     if terms := terms_in(unescape("".join(shown))):
         yield f"\n<details><summary>{HEADING}</summary>\n\n"
         yield from (f"- {_code(term.name)}: {term.meaning}\n" for term in terms)
         yield "\n</details>\n"
 
 
-def _numbers(run: Run, gates: GateResults) -> Iterator[str]:
+def _report(run: Run, gates: GateResults) -> Iterator[str]:
     corrected, asked = corrections(run), demands(run)
     yield f"### judgekit, run {run.number}\n\n"
     for gate in gates.gates:
-        said = "; ".join(filter(None, (gate.found, gate.why)))
-        yield f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(said)}\n"
+        line = f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(gate.explanation)}\n"
+        yield line if gate.sample is None else _Quoted(line)
     if unfinished := run.record.unfinished:
         yield f"- ❌ {_code(unfinished)}. Only what was scored until then is counted.\n"
     yield "\n"
@@ -59,17 +65,15 @@ def _numbers(run: Run, gates: GateResults) -> Iterator[str]:
             lines = (said, how_corrected(found)) if found.corrected else (said,)
             yield from (f"- {_code(line.scorer)}: {_code(one)}\n" for one in lines)
         yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _told(line, gates))
-
-
-def _samples(run: Run) -> Iterator[str]:
-    for line in run.summary:
-        yield from (f"- {_code(line.scorer)}: {_code(': '.join(told))}\n" for told in line.unscored())
+        for times, reason in line.unscored():
+            yield _Quoted(f"- {_code(line.scorer)}: {_code(f'{times}: {reason}')}\n")
     for line in run.summary:
         rows = [row for row in run.lowest(line.scorer, _LOWEST) if row.score.value != 1]
         if rows:
             yield f"\n<details><summary>The lowest scores of <code>{_in_html(line.scorer)}</code></summary>\n\n"
             for row in rows:
-                yield f"- **{row.score.value:.2f}** {_code(row.sample_id)}: {_code(row.score.reason or 'no reason given')}\n"
+                reason = _code(row.score.reason or "no reason given")
+                yield _Quoted(f"- **{row.score.value:.2f}** {_code(row.sample_id)}: {reason}\n")
             yield "\n</details>\n"
 
 

@@ -1,7 +1,6 @@
 """What the terms of statistics mean, and where they are found."""
 
 import io
-
 import re
 from collections.abc import Callable
 
@@ -15,7 +14,7 @@ from judgekit.cli.asked import Problems
 from judgekit.cli.outcome import conclude
 from judgekit.reports.audit import show_audit
 from judgekit.reports.compare import show_changes
-from judgekit.reports.gates import GateResults
+from judgekit.reports.gates import check_gates
 from judgekit.reports.glossary import HEADING, TERMS, Screen, explained, terms_in
 from judgekit.reports.judges import show_judges
 from judgekit.reports.markdown import markdown_report
@@ -102,14 +101,16 @@ def said_of(text: str, run_of: Callable[..., Run], *, turned: bool = False) -> R
 
 def labels_of(run: Run) -> list[HumanLabel]:
     return [
-        HumanLabel(sample=row.sample_id, scorer="one", value=float(row.index % 2), annotator="ann", reason=row.sample_id)
+        HumanLabel(
+            sample=row.sample_id, scorer="one", value=float(row.index % 2), annotator="ann", reason=row.sample_id
+        )
         for row in run.rows(scorer="one", statuses=["scored"])
     ]
 
 
 SHOWN: dict[str, Callable[[str, Callable[..., Run], Screen], object]] = {
     "run": lambda text, run_of, screen: conclude(
-        said_of(text, run_of), Problems(), [], 0, screen, show=4, outputs=[]
+        said_of(text, run_of), Problems(), ["one.min >= 0.5"], 0, screen, show=4, outputs=[]
     ),
     "compare": lambda text, run_of, screen: show_changes(
         compare(said_of(text, run_of), said_of(text, run_of, turned=True)), 3, screen.out
@@ -139,7 +140,8 @@ def test_recorded_text_explains_nothing(command, run_of):
 
 def test_recorded_text_explains_nothing_in_markdown_either(run_of):
     def explanations(text: str) -> str:
-        page = "".join(markdown_report(said_of(text, run_of), GateResults()))
+        run = said_of(text, run_of)
+        page = "".join(markdown_report(run, check_gates(run, ["one.min >= 0.5"])))
         assert text in page.partition(HEADING)[0]
         return page.partition(HEADING)[2]
 
