@@ -40,8 +40,8 @@ def test_the_name_of_a_file_says_what_is_written(name, begins, run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("name", ["junit.xml", "summary.md"])
-def test_what_came_of_gates_stands_in_a_summary_and_among_test_cases(name, run, tmp_path):
+@pytest.mark.parametrize("name", ["junit.xml", "summary.md", "report.html"])
+def test_what_came_of_gates_stands_in_a_summary_on_a_page_and_among_test_cases(name, run, tmp_path):
     report(run, tmp_path / name, check_gates(run, ["failed <= 0"]))
     assert "found 1 of 2" in (tmp_path / name).read_text(encoding="utf-8")
 
