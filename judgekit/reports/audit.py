@@ -136,9 +136,9 @@ def _guarantee(guarantee: Guarantee) -> Part:
 
 
 def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, Demand] = {}) -> None:
-    """What an audit finds of each judged scorer, with its ``show`` worst disagreements.
+    """Print the findings of an audit for each judged scorer, with its ``show`` worst disagreements.
 
-    ``demands`` says by scorer what its corrected mean is to be good enough for.
+    ``demands`` gives, by scorer, the bound that its corrected mean is checked against.
     """
     by = f", by {', '.join(audit.sources)}" if audit.sources else ""
     on.print(harmless(f"audit of run {audit.run}{by}"))

@@ -1,4 +1,4 @@
-"""What the terms of statistics mean that are shown, for readers who never learned them."""
+"""A glossary of the statistical terms in reports, for readers who never learned them."""
 
 import re
 from collections.abc import Generator, Sequence

@@ -48,8 +48,8 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
     corrected, asked = corrections(run), demands(run)
     yield f"### judgekit, run {run.number}\n\n"
     for gate in gates.gates:
-        line = f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(gate.explanation)}\n"
-        yield line if gate.sample is None else _Quoted(line)
+        item = f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(gate.explanation)}\n"
+        yield item if gate.sample is None else _Quoted(item)
     if unfinished := run.record.unfinished:
         yield f"- ❌ {_code(unfinished)}. Only what was scored until then is counted.\n"
     yield "\n"

@@ -1,4 +1,4 @@
-"""What a run shows on a terminal: a line a scorer, reasons. All that comes from a recording is made harmless."""
+"""A run on a terminal: a line a scorer, and reasons. Text of recordings is escaped, so that it steers no terminal."""
 
 import re
 from collections import Counter
