@@ -102,12 +102,26 @@ class _ScorerClass(Protocol):
 
 
 class ScorerSpec(Record):
-    """A scorer as it is asked for: its name, its first option, the name of this instance, and its other options."""
+    """A scorer as it is asked for.
+
+    Attributes:
+        name: Its name in `judgekit scorers`.
+        argument: Its first option, given without a name.
+        alias: The name of this instance.
+        options: Its other options.
+        judge: The judge that it asks, and that its members ask, unless the options name one; that of the `Config` if
+            not given.
+    """
 
     name: str
     argument: JsonValue = None
     alias: str | None = Field(default=None, alias="as")
     options: JsonObject
+    judge: str | None = None
+
+    def asking(self, judge: str | None) -> "ScorerSpec":
+        """Return this scorer with another judge to ask."""
+        return self.model_copy(update={"judge": judge})
 
     @classmethod
     def of(cls, table: Mapping[str, JsonValue]) -> "ScorerSpec":
@@ -198,7 +212,8 @@ class Config:
     Args:
         path: A config file; ``judgekit.toml`` where it is there, if not given.
         judge: A judge's name or model, which goes before all that the file says, though not before the judges of a
-            panel's members, nor before the judge that a scorer names on the command line: from the command line, or else from ``JUDGEKIT_JUDGE``.
+            panel's members, nor before the judge that a `ScorerSpec` names: from the command line, or else from
+            ``JUDGEKIT_JUDGE``.
         environment: Environment variables.
         switches: Settings of all judges, such as ``offline``, which go before what the file says.
 
@@ -253,8 +268,8 @@ class Config:
         linked_judges = {name: linked(name, ()) for name in judges}
         self.judges = linked_judges | self.judges  # in the order of the file
 
-    def build(self, spec: ScorerSpec, judge: str | None = None) -> Scorer:
-        """The scorer that a spec asks for, of this judge if it names none.
+    def build(self, spec: ScorerSpec) -> Scorer:
+        """The scorer that a spec asks for.
 
         Raises:
             ConfigError: There is no such scorer, option or judge.
@@ -271,17 +286,19 @@ class Config:
         around: tuple[str, ...] = ()
         if not {"judge", "scorers"}.isdisjoint(known):
             around = _AROUND
-            if (wrapped := self._wrapped(spec, options, known, judge)) is not None:
+            if (wrapped := self._wrapped(spec, options, known)) is not None:
                 return wrapped
         for option in options:
             if option not in known:
                 raise ConfigError.unknown(f"option of {spec.name}", option, dict.fromkeys((*known, *around)))
         if "judge" in known:
-            options["judge"] = self._judge_for(spec, judge)
+            options["judge"] = self._judge_for(spec)
         if "scorers" in known:
-            options["scorers"] = [self.build(member) for member in _members(spec.name, options.get("scorers"))]
+            options["scorers"] = [
+                self.build(one.asking(spec.judge)) for one in _members(spec.name, options.get("scorers"))
+            ]
         if (inner := options.get("scorer")) is not None:
-            options["scorer"] = self.build(_member(spec.name, inner))
+            options["scorer"] = self.build(_member(spec.name, inner).asking(spec.judge))
         if spec.alias is not None:
             options["name"] = spec.alias
         _must_fit(spec.name, kind, options)
@@ -293,9 +310,7 @@ class Config:
             said = explain(error) if isinstance(error, ValidationError) else error
             raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
 
-    def _wrapped(
-        self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str], judge: str | None
-    ) -> Scorer | None:
+    def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str]) -> Scorer | None:
         """The scorer asked several times, or heard only where it is sure enough; ``None`` where nobody wants that."""
         own = {name: value for name, value in options.items() if name not in _AROUND}
         draws, least, escalate = (options.get(name) for name in _AROUND)
@@ -307,7 +322,7 @@ class Config:
         if draws is None and least is None and escalate is None:
             return None
         once = spec.model_copy(update={"options": own, "argument": None, "alias": None if draws else spec.alias})
-        scorer = self.build(once, judge)
+        scorer = self.build(once)
         if draws is not None:
             if draws != "auto" and not isinstance(draws, int):
                 raise ConfigError(f"{spec.name}: draws is a number, or auto, found {draws!r}")
@@ -319,15 +334,15 @@ class Config:
             return scorer
         if least is None:
             raise ConfigError(f"{spec.name}: escalate needs min_confidence=..., below which another scorer is asked")
-        own_judge = cast("str | None", options.get("judge")) or judge
-        other = None if escalate is None else self.build(_member(spec.name, escalate), own_judge)
+        judge = cast("str | None", options.get("judge")) or spec.judge
+        other = None if escalate is None else self.build(_member(spec.name, escalate).asking(judge))
         try:
             return Selective(scorer, cast("float", least), other)
         except ConfigError as error:
             raise ConfigError(f"{spec.name}: {error}") from error
 
-    def _judge_for(self, spec: ScorerSpec, judge: str | None) -> Judge:
-        asked = spec.options.get("judge") or judge or self._judge or "default"
+    def _judge_for(self, spec: ScorerSpec) -> Judge:
+        asked = spec.options.get("judge") or spec.judge or self._judge or "default"
         if not isinstance(asked, str):
             raise ConfigError(f"{spec.name}: judge is a name or a model, found {asked!r}")
         if asked == "default" and asked not in self.judges:

@@ -597,6 +597,24 @@ def test_a_judge_that_a_scorer_names_on_the_command_line_goes_before_the_one_nam
     assert config.build(ScorerSpec.parse("topic_adherence:judge=openai/c")).judge.model == "openai/c"
 
 
+def test_a_judge_that_is_named_for_one_scorer_is_asked_by_all_within_it_that_name_none():
+    config = Config(None, "openai/run", {})
+
+    def built_with(text):
+        return config.build(ScorerSpec.parse(text).asking("openai/own"))
+
+    assert built_with("prompt:tone").judge.model == "openai/own"
+    assert built_with("prompt:tone,judge=openai/a").judge.model == "openai/a"
+    assert built_with("prompt:tone,draws=3").scorer.judge.model == "openai/own"
+    assert built_with('adaptability:scorer="prompt:tone"').scorer.judge.model == "openai/own"
+    one, other = built_with('panel:scorers=["prompt:tone","prompt:tone,judge=openai/b,as=b"]').scorers
+    assert (one.judge.model, other.judge.model) == ("openai/own", "openai/b")
+    doubted = built_with('prompt:tone,draws=3,min_confidence=.8,escalate="prompt:tone"')
+    assert (doubted.scorer.scorer.judge.model, doubted.escalate.judge.model) == ("openai/own", "openai/own")
+    assert built_with("tool_call_f1") == ToolCallF1()
+    assert config.build(ScorerSpec.parse("prompt:tone")).judge.model == "openai/run"
+
+
 def test_a_judge_falls_back_to_others_by_name_or_model():
     config = read(FALLBACKS)
     cheap = config.judge("cheap")

@@ -95,10 +95,10 @@ class Asked(Record):
         known = (_records(paths, self.format), self.limit, self.sample)
         return min((number for number in known if number is not None), default=None)
 
-    def settings(self, environment: dict[str, str], **switches: bool) -> Config:
-        """The config that the scorers are built with."""
+    def settings(self, **switches: bool) -> Config:
+        """Return the config that the scorers are built with. The environment named a judge when the run began, or not."""
         config = None if self.config is None else Path(self.config)
-        return Config(config, self.judge, environment, offline=self.offline, **switches)
+        return Config(config, self.judge, {}, offline=self.offline, **switches)
 
     def samples(self, problems: Problems, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, Sample]]:
         """The samples with the numbers of their records; see `Recordings.numbered`."""

@@ -41,6 +41,9 @@ from judgekit.traces.reading import read
 
 _DIFFERENCES_SHOWN = 5
 
+JudgeName: TypeAlias = Annotated[
+    str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
+]
 Gates: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -121,9 +124,7 @@ def run(
         list[str] | None,
         typer.Option(help="A scorer, as NAME or NAME:option=value,...; may be repeated. See judgekit scorers."),
     ] = None,
-    judge: Annotated[
-        str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
-    ] = None,
+    judge: JudgeName = None,
     format: Format = None,
     column: Column = None,
     encoding: Encoding = None,
@@ -158,7 +159,7 @@ def run(
         strict=strict,
         offline=offline,
     )
-    settings = asked.settings(dict(os.environ), dry_run=dry_run)
+    settings = asked.settings(dry_run=dry_run)
     said = {
         "scorers": tuple(asked.scorers or settings.scorers),
         "gates": (*settings.gates, *asked.gates),
@@ -199,7 +200,7 @@ def resume(
     kept = Store(store)
     record = kept.record(numbered(run))
     asked = Asked.of(record)
-    settings = asked.settings(dict(os.environ))
+    settings = asked.settings()
     scorers = built(settings, asked.scorers)
     _must_be_as_before(record, scorers)
     again: tuple[Status, ...] = ("failed",) if retry_failed else ()
@@ -213,20 +214,25 @@ def resume(
 def score(
     run: Number,
     scorer: Annotated[list[str], typer.Option(help="A scorer; may be repeated. See judgekit scorers.")],
+    judge: JudgeName = None,
     output: Output = None,
     show: Show = 0,
     workers: Workers = 1,
     store: Kept = RUNS,
 ) -> None:
-    """Add scorers to a finished run. What was scored before stays as it is."""
+    """Add scorers to a finished run. What was scored before stays as it is.
+
+    The scorers ask the judge of the run unless another is named.
+    """
     outputs = writable(output)
     kept = Store(store)
     record = kept.record(numbered(run))
     asked = Asked.of(record)
     if not record.read_to_end:
         raise ConfigError(f"run {record.number} is not finished; judgekit resume {record.number} goes on with it")
-    settings = asked.settings(dict(os.environ))
-    specs = [ScorerSpec.parse(text) for text in scorer]
+    settings = asked.settings()
+    judge = judge or asked.judge or os.environ.get(JUDGE_VARIABLE) or None
+    specs = [ScorerSpec.parse(text).asking(judge) for text in scorer]
     scorers = built(settings, specs)
     must_differ([*(one.name for one in record.scorers), *(one.name for one in scorers)])
     from_store = _has_its_samples(kept, record, asked)

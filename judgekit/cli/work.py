@@ -207,7 +207,7 @@ def _score_share(errand: Errand, share: Share, stop: Event, counts: "Synchronize
 
     try:
         asked, store = Asked.of(errand.record), Store(errand.path)
-        settings = asked.settings(dict(os.environ))
+        settings = asked.settings()
         scorers = [settings.build(asked.scorers[place]) for place in errand.places]
         work = until_stopped(errand.tasks(store, scorers, problems, share))
         asyncio.run(score_into(store, errand.record, work, concurrency=1, emit=count))

@@ -46,6 +46,12 @@ def _rival(sample: Sample, budget_tokens: int | None) -> str:
     return sample.rival.render(budget_tokens=budget_tokens) if sample.rival else ""
 
 
+def _references(sample: Sample, _: int | None) -> str:
+    texts = sample.all_references
+    names = ["reference"] if len(texts) == 1 else [f"reference {number}" for number in range(1, len(texts) + 1)]
+    return "\n".join(map(fenced, names, texts))
+
+
 def _documents(sample: Sample, _: int | None) -> str:
     return "\n".join(fenced(f"document {number}", text) for number, text in enumerate(sample.documents or (), 1))
 
@@ -70,6 +76,7 @@ INPUTS: dict[str, Input] = {
     "reference": Input(
         lambda sample: _is_said(sample.reference), lambda sample, _: fenced("reference", sample.reference or "")
     ),
+    "references": Input(lambda sample: bool(sample.all_references), _references),
     "reference_topics": Input(lambda sample: any(map(_is_said, sample.reference_topics or ())), _topics),
     "documents": Input(lambda sample: any(map(_is_said, sample.documents or ())), _documents),
     "tools": Input(lambda sample: bool(sample.trace.tools), _tools),

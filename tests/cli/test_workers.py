@@ -151,6 +151,20 @@ def test_with_more_processes_a_run_is_the_same(cli, judging, started):
     assert judging.asked.total() == 597
 
 
+def test_scorers_that_are_added_with_a_judge_are_shared_as_well(cli, judging, started):
+    path = own("samples.jsonl", 0, 40)
+    with Path("judgekit.toml").open("a") as file:
+        file.write(f'[judges.other]\nmodel = "openai/other"\nbase_url = "{judging.url}"\n')
+    added = ("--scorer", "tool_call_accuracy", "--scorer", JUDGED, "--judge", "other")
+    cli("run", path, *F1)
+    process = started("score", 1, *added, "--workers", 2)
+    assert (process.communicate(timeout=50)[1], process.returncode) == ("", 0)
+    cli("run", path, *F1)
+    cli("score", 2, *added)
+    assert rows(1) == rows(2)
+    assert {call.judge for row in Run.stored(1) for call in row.score.calls} == {"openai/other"}
+
+
 def test_what_can_be_read_once_is_not_shared(cli):
     os.mkfifo("pipe")
     for path in ("-", "pipe"):

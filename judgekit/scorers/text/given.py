@@ -19,7 +19,7 @@ def given(sample: Sample) -> Given | str:
     """What is to be compared, or why nothing can be: such a sample is skipped."""
     if (response := sample.trace.response) is None:
         return NO_RESPONSE
-    named = [*([] if sample.reference is None else [sample.reference]), *(sample.references or ())]
-    if references := tuple(dict.fromkeys(encodable(text) for text in named if text.strip())):
-        return Given(encodable(response), references)
-    return "the reference is empty" if named else "the sample has no reference"
+    if references := sample.all_references:
+        return Given(encodable(response), tuple(dict.fromkeys(map(encodable, references))))
+    is_empty = sample.reference is not None or sample.references
+    return "the reference is empty" if is_empty else "the sample has no reference"
