@@ -143,6 +143,8 @@ class Score(_Explained):
 
     Attributes:
         value: In [0, 1], 1 is best. Set if and only if ``status`` is ``"scored"``.
+        label: The verdict in a word, such as a label of the judge's scale; also of a score without a value, such as
+            ``not_applicable``.
         status: ``skipped``: the question does not apply. ``failed``: it applies, and could not be answered.
             ``abstained``: the judge was asked and declined to decide. None of the three enters a mean.
         reason: Why, in words for a person.
@@ -261,11 +263,19 @@ class Score(_Explained):
         scorer: str,
         reason: str,
         *,
+        label: str | None = None,
         details: Mapping[str, JsonValue] | None = None,
         calls: Iterable[JudgeCall] = (),
     ) -> "Score":
         """The question does not apply to this sample; ``reason`` says why."""
-        return cls(scorer=scorer, status="skipped", reason=reason, details=dict(details or {}), calls=tuple(calls))
+        return cls(
+            scorer=scorer,
+            status="skipped",
+            label=label,
+            reason=reason,
+            details=dict(details or {}),
+            calls=tuple(calls),
+        )
 
     @classmethod
     def failed(cls, scorer: str, reason: str, *, error: str | None = None, calls: Iterable[JudgeCall] = ()) -> "Score":
@@ -278,11 +288,19 @@ class Score(_Explained):
         scorer: str,
         reason: str,
         *,
+        label: str | None = None,
         details: Mapping[str, JsonValue] | None = None,
         calls: Iterable[JudgeCall] = (),
     ) -> "Score":
         """The judge was asked and did not decide; ``reason`` says why."""
-        return cls(scorer=scorer, status="abstained", reason=reason, details=dict(details or {}), calls=tuple(calls))
+        return cls(
+            scorer=scorer,
+            status="abstained",
+            label=label,
+            reason=reason,
+            details=dict(details or {}),
+            calls=tuple(calls),
+        )
 
 
 _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers", default=())

@@ -48,7 +48,11 @@ JudgeName: TypeAlias = Annotated[
 ]
 Gates: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--gate", help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9'; may be repeated."),
+    typer.Option(
+        "--gate",
+        help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9', or 'tool_call_f1.min >= 0.5' for each "
+        "sample; may be repeated.",
+    ),
 ]
 Workers: TypeAlias = Annotated[
     int, typer.Option(min=1, help="Processes for the scorers that ask no judge; 1 is this one.")
