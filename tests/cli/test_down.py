@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.runs.results import Run
+from judgekit.runs.store import RUNS, Store
 
 GOAL, F1 = "agent_goal_accuracy_without_reference", "tool_call_f1"
 NUMBER = 1_000
@@ -57,15 +58,14 @@ def test_a_judge_that_is_not_there_ends_the_run_with_one_message(cli, nobody, co
     port = nobody.removesuffix("/v1").rpartition(":")[2]
     why = rf"ConnectionRefusedError: \[Errno \d+\] Connect call failed \('127.0.0.1', {port}\)"
     assert re.search(
-        rf"^stopped: openai/qwen at {nobody}: {why}; tried 4 times in 3\.\d s\. The judge is down: start its server, or "
-        "check its base_url; judgekit resume 1 goes on from here$",
+        rf"^judgekit: openai/qwen at {nobody}: {why}; tried 4 times in 3\.\d s\. The judge is down: start its server, or "
+        "check its base_url$",
         ended.err,
         re.MULTILINE,
     )
     assert ended.err.count("ConnectionRefusedError") == 1
-    assert ended.code == 1
-    run = Run.stored()
-    assert (len(run), run.stopped[:21], Path("rows.jsonl").exists()) == (0, "stopped: openai/qwen ", False)
+    assert (ended.code, ended.out, Path("rows.jsonl").exists()) == (2, "", False)
+    assert Store(RUNS).records() == []
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.processes)])
@@ -92,7 +92,7 @@ def test_a_judge_that_dies_is_stopped_and_resume_scores_what_is_missing(cli, jud
     assert f"at {judging.url}: ConnectionRefusedError: " in run.stopped
     judging.live()
     ended = cli("resume")
-    assert (ended.code, ended.err, scored(Run.stored(), GOAL)) == (0, "", 100)
+    assert (ended.code, ended.err, scored(Run.stored(), GOAL)) == (0, f"run 1, kept in {RUNS}\n", 100)
     assert Run.stored().summary[GOAL].value == 0.5
 
 
