@@ -366,7 +366,7 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
     except KeyboardInterrupt:
         interrupts.signal = signal.SIGINT
     except JudgekitError:
-        if not store.is_empty(record.number):
+        if store.is_there and not store.is_empty(record.number):
             show_kept(record, store)
         raise
     stopped = "interrupted" if interrupts.signal is not None else f"stopped: {stopped_by}" if stopped_by else ""

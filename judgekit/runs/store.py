@@ -178,17 +178,22 @@ class Store:
         except (ValueError, TypeError, zlib.error) as error:
             raise StoreError(f"{self.path}: {what} is damaged: {error}") from error
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the file is still the one that was opened."""
+        if self.path is None:
+            return True
+        try:
+            return self.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            return False
+
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
         """The database, to be written to: all that is done, or nothing."""
         with self._explained():
-            if self.path is not None:
-                try:
-                    there = self.path.stat().st_ino
-                except FileNotFoundError:
-                    there = None
-                if there != self._inode:
-                    raise StoreError(f"{self.path}: was deleted or replaced while it was in use; run again")
+            if not self.is_there:
+                raise StoreError(f"{self.path}: was deleted or replaced while it was in use; run again")
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
