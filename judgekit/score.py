@@ -261,10 +261,13 @@ _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers
 
 
 @contextmanager
-def ledger() -> Generator[list[JudgeCall]]:
-    """Collects the judge calls made inside, as they happen, so that work that fails or is cancelled keeps its cost."""
+def ledger(*, apart: bool = False) -> Generator[list[JudgeCall]]:
+    """Collect the judge calls made inside, as they happen, so that work that fails or is cancelled keeps its cost.
+
+    Ledgers that are open already collect them too, unless this one is kept ``apart`` from them.
+    """
     calls: list[JudgeCall] = []
-    token = _ledgers.set((*_ledgers.get(), calls))
+    token = _ledgers.set((calls,) if apart else (*_ledgers.get(), calls))
     try:
         yield calls
     finally:
@@ -292,7 +295,7 @@ def current_draw() -> int:
     return _draw.get()
 
 
-def record(call: JudgeCall) -> None:
-    """Writes a judge call into every ledger that is open here."""
+def record(*made: JudgeCall) -> None:
+    """Write judge calls into every ledger that is open here."""
     for calls in _ledgers.get():
-        calls.append(call)
+        calls.extend(made)

@@ -305,8 +305,7 @@ def score_anew(asked: Asked, settings: Config, scorers: Sequence[Scorer], store:
     try:
         return _score(kept, errand, scorers, settings, workers)
     except TraceError:
-        if not kept.count(record.number):
-            kept.forget(record.number)
+        kept.forget(record.number)
         raise
 
 

@@ -96,6 +96,8 @@ class Run:
         summary = Summary({one.name: Line(one.name) for one in self.scorers})
         for row in self:
             summary.add(row)
+        for scorer, calls in self.store.unscored_calls(self.number):
+            summary[scorer].add_unscored(calls)
         samples = self.store.counts(self.number).samples
         for line in summary:
             line.missing = samples - line.total

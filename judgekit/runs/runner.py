@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord, questions_of
 from judgekit.runs.store import Store, now
+from judgekit.score import JudgeCall, ledger
 from judgekit.scoring import Scorer, attempt, wait_for
 from judgekit.traces.sample import Sample
 
@@ -113,12 +115,19 @@ async def score_into(
         emit(row)
 
     async with recorder.writing():
-        await score_each(known(), keep, concurrency=concurrency)
+        await score_each(known(), keep, concurrency=concurrency, begin=recorder.begin)
 
 
-async def score_each(tasks: Iterable[Task], emit: Callable[[Row], object], *, concurrency: int) -> None:
+async def score_each(
+    tasks: Iterable[Task],
+    emit: Callable[[Row], object],
+    *,
+    concurrency: int,
+    begin: Callable[[int, str, list[JudgeCall]], object] = lambda *_: None,
+) -> None:
     """Scores each sample with its scorers and hands on each row as soon as it is there, in any order.
 
+    Before a score is made, ``begin`` is given its sample's number, its scorer and the ledger of the calls that it takes.
     Scorers that ask a judge, those with ``prompts``, and the others of one sample do not wait for each other.
 
     Raises:
@@ -130,7 +139,7 @@ async def score_each(tasks: Iterable[Task], emit: Callable[[Row], object], *, co
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
-                group.create_task(_work(source, emit))
+                group.create_task(_work(source, partial(_score, begin=begin, emit=emit)))
     except ExceptionGroup as errors:  # scores fail on their own: this is no sample's own fault
         error = errors.exceptions[0]
         raise error from error.__cause__
@@ -154,7 +163,7 @@ class _Source:
         return next(self._tasks)
 
 
-async def _work(source: _Source, emit: Callable[[Row], object]) -> None:
+async def _work(source: _Source, score: Callable[[Task, Sequence[Scorer]], Awaitable[None]]) -> None:
     loop = asyncio.get_running_loop()
     rested = loop.time()
     for task in source:
@@ -162,12 +171,12 @@ async def _work(source: _Source, emit: Callable[[Row], object]) -> None:
         others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
         try:
             if judged and others:
-                both = (_score(task, judged, emit), _score(task, others, emit))
+                both = (score(task, judged), score(task, others))
                 for problem in await asyncio.gather(*both, return_exceptions=True):
                     if problem is not None:
                         raise problem
             else:
-                await _score(task, judged or others, emit)
+                await score(task, judged or others)
         except BudgetError as error:
             source.spent = source.spent or error
             return
@@ -176,10 +185,18 @@ async def _work(source: _Source, emit: Callable[[Row], object]) -> None:
             rested = loop.time()
 
 
-async def _score(task: Task, scorers: Sequence[Scorer], emit: Callable[[Row], object]) -> None:
+async def _score(
+    task: Task,
+    scorers: Sequence[Scorer],
+    begin: Callable[[int, str, list[JudgeCall]], object],
+    emit: Callable[[Row], object],
+) -> None:
     # One question after another, while other samples run beside: a provider's prefix cache can then help.
     for scorer in scorers:
-        emit(Row.of(task.number, task.sample, await attempt(scorer, task.sample)))
+        with ledger() as calls:
+            begin(task.number, scorer.name, calls)
+            score = await attempt(scorer, task.sample)
+        emit(Row.of(task.number, task.sample, score))
 
 
 def must_differ(names: Sequence[str]) -> None:

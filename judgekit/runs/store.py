@@ -53,6 +53,12 @@ _MIGRATIONS = (
     """,
     "ALTER TABLE scores ADD COLUMN confidence REAL",
     "ALTER TABLE samples ADD COLUMN label_sources TEXT",
+    """
+    CREATE TABLE unscored_calls (
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, calls TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX unscored_calls_of_run ON unscored_calls (run);
+    """,
 )
 """Each takes a file from one version of the schema to the next. They are added to, and never changed."""
 
@@ -344,11 +350,30 @@ class Store:
         """
         return Counts(*map(int, next(self._select(sql, run))))
 
-    def forget(self, run: int) -> None:
-        """Takes back a run that was begun and holds nothing; another one gets another number."""
+    def unscored_calls(self, run: int) -> Iterator[tuple[str, Sequence[JudgeCall]]]:
+        """The judge calls of attempts that gave no score, or one that was made again, each with its scorer."""
+        sql = """
+            SELECT name, calls FROM unscored_calls JOIN scorers ON scorers.run = unscored_calls.run AND place = scorer
+            WHERE unscored_calls.run = ? ORDER BY sample, scorer, id
+        """
+        for scorer, calls in self._select(sql, run):
+            with self._undamaged(f"what was paid for run {run}"):
+                found = CALLS.validate_json(calls)
+            yield scorer, found
+
+    def forget(self, run: int) -> bool:
+        """Take back a run that was begun and has neither scores nor paid calls, and return whether it was."""
         with self.transaction() as db:
-            db.execute("DELETE FROM runs WHERE number = ?", (run,))
-            db.execute("DELETE FROM scorers WHERE run = ?", (run,))
+            gone = db.execute(
+                """
+                DELETE FROM runs WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM scores WHERE run = ?1)
+                    AND NOT EXISTS (SELECT 1 FROM unscored_calls WHERE run = ?1)
+                """,
+                (run,),
+            ).rowcount
+            if gone:
+                db.execute("DELETE FROM scorers WHERE run = ?", (run,))
+        return bool(gone)
 
     def remove(self, runs: Collection[int]) -> None:
         """Deletes all that is kept of runs for good, and gives its space back.
@@ -360,7 +385,7 @@ class Store:
         """
         with self.transaction() as db:
             db.executemany("DELETE FROM runs WHERE number = ?", [(run,) for run in runs])
-            for table in ("scorers", "samples", "conversations", "scores", "exchanges"):
+            for table in ("scorers", "samples", "conversations", "scores", "exchanges", "unscored_calls"):
                 db.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT number FROM runs)")  # noqa: S608 - our own names
         with self._explained():
             self._db.execute("VACUUM")

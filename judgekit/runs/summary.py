@@ -2,13 +2,13 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.aggregates.total import PackedScores, Total, total_of
-from judgekit.errors import listed
+from judgekit.errors import listed, number_of
 from judgekit.runs.answers import Answers, Reported
 from judgekit.runs.draws import Draws, details_of
 from judgekit.runs.rows import Row
@@ -53,7 +53,8 @@ class Line:
     ``missing`` are samples of a run that was stopped or broke off, of which it has no score yet.
     ``audited`` says what is known of the judge's trustworthiness; it is empty of a scorer that asks none.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
-    provider did not say, or the price is unknown.
+    provider did not say, or the price is unknown. ``unscored`` of the requests are of attempts that gave no score, or one
+    that was made again.
     """
 
     scorer: str
@@ -63,6 +64,7 @@ class Line:
     warnings: Counter[str] = field(default_factory=Counter[str])
     answers: Answers = field(default_factory=Answers)
     requests: int = 0
+    unscored: int = 0
     cached: int = 0
     tokens: int | None = 0
     cost_usd: float | None = 0.0
@@ -95,7 +97,8 @@ class Line:
         self._overall = None
         self.warnings.update(score.warnings)
         for call in score.calls:
-            self._add_call(call)
+            self.answers.add(call)
+            self._add_cost(call)
         if len(score.calls) > 1:
             self._add_draws(score)
         if score.value is None:
@@ -118,8 +121,14 @@ class Line:
             if (draws := Draws.of(told)) is not None:
                 self._drawn.update(samples=1, made=len(draws.values), most=draws.most, saved=saved)
 
-    def _add_call(self, call: JudgeCall) -> None:
-        self.answers.add(call)
+    def add_unscored(self, calls: Iterable[JudgeCall]) -> None:
+        """Add the cost of an attempt that gave no score, or one that was made again."""
+        before = self.requests
+        for call in calls:
+            self._add_cost(call)
+        self.unscored += self.requests - before
+
+    def _add_cost(self, call: JudgeCall) -> None:
         if call.cached:
             self.cached += 1
             return
@@ -269,6 +278,8 @@ class Line:
                 f"draws: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} a sample; "
                 f"{drawn['saved']:,} requests saved"
             )
+        if self.unscored:
+            yield f"{number_of(self.unscored, 'request')} gave no score that is kept: stopped, or made again"
         yield from self.answers.told()
         for warning, times in self.warnings.most_common(_WARNINGS_SHOWN):
             yield f"{times} with a warning: {warning}"

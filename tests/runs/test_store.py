@@ -153,7 +153,6 @@ def test_a_score_that_no_file_can_hold_is_a_failed_score_that_says_so(run_of):
         Score.scored("s", 1, label="\udfff"),
         Score.scored("s", 1, details={"\ud800": 1}),
         Score.scored("s", 1, warnings=["\ud800"]),
-        Score.scored("s", 1, calls=[JudgeCall(judge="j", prompt="\ud800")]),
         Score.failed("s", "why", error="\ud800"),
         Score.scored("s", 1, aggregate="\ud800"),
     ]
@@ -166,6 +165,14 @@ def test_a_score_that_no_file_can_hold_is_a_failed_score_that_says_so(run_of):
 def test_an_id_that_no_file_can_hold_is_kept_as_near_as_it_can_be(run_of):
     (row,) = run([Sample(id="a\ud800", group="\udfff")], [fine], store=RUNS)
     assert (row.sample_id, row.group, row.score.value) == (r"a\ud800", r"\udfff", 1.0)
+
+
+@pytest.mark.parametrize("reason", ["fine", "a \ud800"])
+def test_a_call_that_no_file_can_hold_is_kept_as_near_as_it_can_be(run_of, reason):
+    call = JudgeCall(judge="j", prompt="\ud800", model="\udfff", cost_usd=0.25)
+    (row,) = run_of(Row(index=0, sample_id="a", score=Score.scored("s", 1, reason=reason, calls=[call])))
+    assert row.score.status == ("scored" if reason == "fine" else "failed")
+    assert row.score.calls == (call.model_copy(update={"prompt": r"\ud800", "model": r"\udfff"}),)
 
 
 def test_a_score_that_cannot_be_explained_fails_and_the_rest_is_kept(run_of):
@@ -438,7 +445,7 @@ def test_the_file_is_made_to_outlive_a_fall_of_power():
             db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "application_id")
         ]
     assert found == ["wal", 2, int.from_bytes(b"jrun")]
-    assert ask(RUNS, "PRAGMA user_version") == [(3,)]
+    assert ask(RUNS, "PRAGMA user_version") == [(4,)]
 
 
 def test_a_folder_of_our_own_is_not_for_committing_and_one_of_the_user_s_is_theirs():
@@ -495,7 +502,7 @@ def test_a_file_of_the_first_version_is_read_and_gone_on_with():
         labels={"label": True},
     )
     assert "seconds 2.5" in str(found.efforts)
-    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == ([(3,)], 8)
+    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == ([(4,)], 8)
 
 
 # --- files that are no good
