@@ -311,11 +311,9 @@ def test_waiters_that_are_cancelled_as_the_reply_comes_pay_for_it_once(kept, que
             tasks = [asyncio.create_task(cache.complete(question())) for _ in range(3)]
             for _ in range(5):
                 await asyncio.sleep(0)
+            under_way = cache._under_way[question().key].task
+            under_way.add_done_callback(lambda _: [task.cancel() for task in tasks])
             asked.gate.set()
-            while cache._under_way[question().key].task.done() is False:
-                await asyncio.sleep(0)
-            for task in tasks:
-                task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         return paid(calls)
 
