@@ -56,8 +56,9 @@ class JudgeCall(Record):
     """One request to a judge, also one that failed.
 
     ``prompt`` is the prompt with its version. ``model`` and ``system_fingerprint`` are what the provider reported with
-    the reply, also with one that is cached since; ``None`` where it reported none. ``cost_usd`` is ``None`` where the price is unknown. ``cached`` replies
-    cost nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run keeps it apart.
+    the reply, also with one that is cached since; ``None`` where it reported none. ``cost_usd`` is ``None`` where the price is unknown;
+    ``price_list`` is the list that it was taken from, such as ``litellm 1.106.2``, if it was. ``cached`` replies cost
+    nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run keeps it apart.
     """
 
     judge: str
@@ -67,6 +68,7 @@ class JudgeCall(Record):
     cached: bool = False
     usage: Usage | None = None
     cost_usd: float | None = None
+    price_list: str | None = None
     seconds: float = 0.0
     error: str | None = None
     exchange: Exchange | None = Field(default=None, exclude=True, repr=False)

@@ -25,7 +25,7 @@ from judgekit.reports.terminal import console, printable_lines, show_plan, table
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import score_each, tasks
 from judgekit.runs.summary import Line, Summary
-from judgekit.score import Score
+from judgekit.score import Score, ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 
 _REASONS_SHOWN = 5
@@ -60,7 +60,8 @@ def probe(
     asked.check()
     if output is not None and not output.parent.is_dir():
         raise ConfigError(f"--output {output}: there is no folder {output.parent}")
-    rows, stopped, exit_code = _ask(asked)
+    with ledger() as calls:
+        rows, stopped, exit_code = _ask(asked)
     summary = Summary()
     for row in rows:
         summary.add(row)
@@ -69,8 +70,9 @@ def probe(
         return
     found = outcomes(rows)
     _show(name, found, rows, console())
-    spent = next(iter(summary), Line("none")).spent()
-    _say(f"\n{spent}", console())
+    spent = Line(name)
+    spent.add_unscored(calls)  # all of them, also of attacks that were not judged to the end
+    _say(f"\n{spent.spent()}", console())
     if output is not None:
         _write(output, asked, found)
     if stopped:

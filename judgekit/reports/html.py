@@ -146,6 +146,7 @@ def _run(side: _Side) -> JsonValue:
         "inputs": [one.model_dump() for one in run.inputs],
         "notes": list(run.record.notes),
         "version": run.record.version,
+        "prices": run.summary.prices.removeprefix("prices: "),
         "slices": _slices(run.summary),
         "scorers": [
             {

@@ -50,7 +50,7 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
     yield "\n"
     if run.efforts.conversations:
         yield f"{run.efforts}\n\n"
-    for note in run.record.notes:
+    for note in filter(None, (run.summary.prices, *run.record.notes)):
         yield f"- {_code(note)}\n"
     highlights = Highlights.of(run, _LOWEST)
     for line in run.summary:

@@ -213,7 +213,7 @@ class Run:
         return f"Run(number={self.number}, rows={len(self)}, stopped={self.stopped!r})"
 
     def _repr_html_(self) -> str:
-        return summary_html(self.summary, filter(None, (str(self.efforts), *self._notes())))
+        return summary_html(self.summary, filter(None, (str(self.efforts), self.summary.prices, *self._notes())))
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (str(self.efforts), str(self.summary), *self._notes())))

@@ -54,7 +54,7 @@ class Line:
     ``audited`` says what is known of the judge's trustworthiness; it is empty of a scorer that asks none.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
     provider did not say, or the price is unknown. ``unscored`` of the requests are of attempts that gave no score, or one
-    that was made again.
+    that was made again. ``price_lists`` are the lists that costs were taken from, such as ``litellm 1.106.2``.
     """
 
     scorer: str
@@ -68,6 +68,7 @@ class Line:
     cached: int = 0
     tokens: int | None = 0
     cost_usd: float | None = 0.0
+    price_lists: set[str] = field(default_factory=set[str])
     missing: int = 0
     audited: str = ""
     _overall: Total | None = field(default=None, repr=False)
@@ -133,6 +134,8 @@ class Line:
             self.cached += 1
             return
         self.requests += 1
+        if call.price_list is not None:
+            self.price_lists.add(call.price_list)
         tokens, cost = call.tokens_paid, call.usd_paid
         self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
         self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
@@ -255,7 +258,8 @@ class Line:
         """How many judges' replies it took, and what they cost."""
         tokens = "tokens unknown" if self.tokens is None else f"{self.tokens:,} tokens"
         cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
-        return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}"
+        prices = f" by the prices of {' and '.join(sorted(self.price_lists))}" if self.price_lists else ""
+        return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}{prices}"
 
     def said(self) -> Iterator[str]:
         """Its number with what it was taken over, what it took of judges, and how these are trusted."""
@@ -366,6 +370,12 @@ class Summary:
     def asked(self) -> bool:
         """Whether any judge answered, now or from its cache."""
         return any(line.requests or line.cached for line in self)
+
+    @property
+    def prices(self) -> str:
+        """Which lists costs were taken from, such as ``prices: litellm 1.106.2``; empty if from none."""
+        lists = sorted({one for line in self for one in line.price_lists})
+        return f"prices: {', '.join(lists)}" if lists else ""
 
     def cells(self) -> Iterator[Sequence[str]]:
         """The heads of a table, and a line for each scorer, in which - stands for what there is not."""
