@@ -1093,3 +1093,5 @@ def test_a_second_signal_ends_it_at_once(server, tmp_path):
         ["rows.jsonl: not written, since nothing was scored", "interrupted; judgekit resume 1 goes on from here"],
     )
     assert not Path("rows.jsonl").exists()
+    [line] = Run.stored().summary
+    assert (line.requests, line.unscored, line.tokens, line.cost_usd, line.missing) == (1, 1, None, None, 1)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from judgekit.cli import main
 from judgekit.errors import ConfigError
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
@@ -308,6 +309,33 @@ def test_the_cost_of_a_run_is_known_by_the_list_which_is_named_with_it(installed
     assert [call.price_list for row in found for call in row.score.calls] == [NAME] * 2
     cost, lists, found = spent(Judge("openai/gpt-4.1-mini"), 2)  # from the cache
     assert (cost, lists, "prices" in str(found)) == (0.0, set(), False)
+
+
+def test_the_list_is_named_wherever_the_cost_of_a_run_is_shown(installed, openai, monkeypatch, capsys):
+    def cli(*words: object) -> str:
+        monkeypatch.setattr(sys, "argv", ["judgekit", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+        return capsys.readouterr().out
+
+    installed()
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    Path("samples.jsonl").write_text("".join(f"{sample.model_dump_json()}\n" for sample in SAMPLES))
+    Path("good.md").write_text(
+        "---\ndescription: d\ninputs: [conversation]\nscale: {'yes': 1.0, 'no': 0.0}\nsource: us\n---\nGood?\n"
+    )
+    words = ["run", "samples.jsonl", "--scorer", "prompt:good.md", "--judge", "openai/gpt-4.1-mini"]
+    assert f"\nprices: {NAME}\n" in cli(*words, "--dry-run")
+    assert openai.requests == []
+    assert f"\nprices: {NAME}\n" in cli(*words, "-o", "summary.md", "-o", "report.html")
+    assert f"- `prices: {NAME}`\n" in Path("summary.md").read_text()
+    assert f'"prices":"{NAME}"' in Path("report.html").read_text().replace('": "', '":"')
+    assert f"\nprices: {NAME}\n" in cli("runs", "last")
+    openai.script = [openai.says({"reason": "r", "verdict": "true"})]
+    assert f"answered as judge-1-2026-11-20, with the system fingerprint fp_1; prices: {NAME}" in cli(
+        "doctor", "--judge", "openai/gpt-4.1-mini"
+    )
 
 
 def test_a_cost_that_is_reported_is_taken_before_a_listed_price_and_a_price_that_is_set_before_both(installed, openai):
