@@ -200,6 +200,9 @@ _HOMES = {
     "write": "traces.writing",
 }
 
+if not TYPE_CHECKING:  # checkers take the names from the imports above
+    __all__ = list(_HOMES)
+
 
 def __getattr__(name: str) -> object:
     """Loads a public name when it is first asked for (PEP 562), so that importing judgekit costs nothing."""

@@ -26,11 +26,11 @@ from typing import Any, ClassVar, Protocol, cast
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from judgekit.errors import ConfigError, explain
-from judgekit.judges.budget import Limits
+from judgekit.errors import ConfigError, explain, nearest
 from judgekit.judges.judge import Judge
-from judgekit.judges.price import Price
 from judgekit.judges.prompt import shipped_prompts
+from judgekit.judges.providers import likely_model
+from judgekit.judges.settings import unknown_setting
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
 from judgekit.scoring import Scorer
@@ -102,12 +102,26 @@ class _ScorerClass(Protocol):
 
 
 class ScorerSpec(Record):
-    """A scorer as it is asked for: its name, its first option, the name of this instance, and its other options."""
+    """A scorer as it is asked for.
+
+    Attributes:
+        name: Its name in `judgekit scorers`.
+        argument: Its first option, given without a name.
+        alias: The name of this instance.
+        options: Its other options.
+        judge: The judge that it asks, and that its members ask, unless the options name one; that of the `Config` if
+            not given.
+    """
 
     name: str
     argument: JsonValue = None
     alias: str | None = Field(default=None, alias="as")
     options: JsonObject
+    judge: str | None = None
+
+    def asking(self, judge: str | None) -> "ScorerSpec":
+        """Return this scorer with another judge to ask."""
+        return self.model_copy(update={"judge": judge})
 
     @classmethod
     def of(cls, table: Mapping[str, JsonValue]) -> "ScorerSpec":
@@ -187,8 +201,6 @@ class _File(Record):
     scorers: Many[JsonObject] = ()
 
 
-_TABLES: dict[str, type[Record]] = {"price": Price, "budget": Limits}
-"""The tables within the table of a judge."""
 _Fallbacks = TypeAdapter(dict[str, list[str]])
 
 
@@ -198,7 +210,8 @@ class Config:
     Args:
         path: A config file; ``judgekit.toml`` where it is there, if not given.
         judge: A judge's name or model, which goes before all that the file says, though not before the judges of a
-            panel's members, nor before the judge that a scorer names on the command line: from the command line, or else from ``JUDGEKIT_JUDGE``.
+            panel's members, nor before the judge that a `ScorerSpec` names: from the command line, or else from
+            ``JUDGEKIT_JUDGE``.
         environment: Environment variables.
         switches: Settings of all judges, such as ``offline``, which go before what the file says.
 
@@ -234,7 +247,7 @@ class Config:
         if "/" in asked and asked not in self.judges:
             self.judges[asked] = Judge.model_validate({"model": asked, **self._switches})
         if asked not in self.judges:
-            raise ConfigError.unknown("judge", asked, [*self.judges, "provider/model"])
+            raise _no_judge(asked, self.judges)
         return self.judges[asked]
 
     def _link(self, judges: Mapping[str, Judge], fallbacks: Mapping[str, Sequence[str]]) -> None:
@@ -244,7 +257,7 @@ class Config:
             if name in above:
                 raise ConfigError(f"judges fall back in a circle: {' > '.join((*above, name))}")
             if name not in judges and "/" not in name:
-                raise ConfigError.unknown("judge", name, [*judges, "provider/model"])
+                raise _no_judge(name, judges)
             if name in judges and name not in self.judges:
                 others = tuple(linked(other, (*above, name)) for other in fallbacks.get(name, ()))
                 self.judges[name] = judges[name].model_copy(update={"fallback": others, **self._switches})
@@ -253,8 +266,8 @@ class Config:
         linked_judges = {name: linked(name, ()) for name in judges}
         self.judges = linked_judges | self.judges  # in the order of the file
 
-    def build(self, spec: ScorerSpec, judge: str | None = None) -> Scorer:
-        """The scorer that a spec asks for, of this judge if it names none.
+    def build(self, spec: ScorerSpec) -> Scorer:
+        """The scorer that a spec asks for.
 
         Raises:
             ConfigError: There is no such scorer, option or judge.
@@ -271,17 +284,23 @@ class Config:
         around: tuple[str, ...] = ()
         if not {"judge", "scorers"}.isdisjoint(known):
             around = _AROUND
-            if (wrapped := self._wrapped(spec, options, known, judge)) is not None:
+            if (wrapped := self._wrapped(spec, options, known)) is not None:
                 return wrapped
         for option in options:
             if option not in known:
                 raise ConfigError.unknown(f"option of {spec.name}", option, dict.fromkeys((*known, *around)))
         if "judge" in known:
-            options["judge"] = self._judge_for(spec, judge)
+            options["judge"] = self._judge_for(spec)
         if "scorers" in known:
-            options["scorers"] = [self.build(member) for member in _members(spec.name, options.get("scorers"))]
+            options["scorers"] = [
+                self.build(one.asking(spec.judge)) for one in _members(spec.name, options.get("scorers"))
+            ]
         if (inner := options.get("scorer")) is not None:
-            options["scorer"] = self.build(_member(spec.name, inner))
+            options["scorer"] = self.build(_member(spec.name, inner).asking(spec.judge))
+        if "args" in options:
+            options["args"] = self._arg_rules(options["args"])
+        if "match" in options:
+            options["match"] = self._tool_match(options["match"])
         if spec.alias is not None:
             options["name"] = spec.alias
         _must_fit(spec.name, kind, options)
@@ -293,9 +312,7 @@ class Config:
             said = explain(error) if isinstance(error, ValidationError) else error
             raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
 
-    def _wrapped(
-        self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str], judge: str | None
-    ) -> Scorer | None:
+    def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str]) -> Scorer | None:
         """The scorer asked several times, or heard only where it is sure enough; ``None`` where nobody wants that."""
         own = {name: value for name, value in options.items() if name not in _AROUND}
         draws, least, escalate = (options.get(name) for name in _AROUND)
@@ -307,7 +324,7 @@ class Config:
         if draws is None and least is None and escalate is None:
             return None
         once = spec.model_copy(update={"options": own, "argument": None, "alias": None if draws else spec.alias})
-        scorer = self.build(once, judge)
+        scorer = self.build(once)
         if draws is not None:
             if draws != "auto" and not isinstance(draws, int):
                 raise ConfigError(f"{spec.name}: draws is a number, or auto, found {draws!r}")
@@ -319,15 +336,31 @@ class Config:
             return scorer
         if least is None:
             raise ConfigError(f"{spec.name}: escalate needs min_confidence=..., below which another scorer is asked")
-        own_judge = cast("str | None", options.get("judge")) or judge
-        other = None if escalate is None else self.build(_member(spec.name, escalate), own_judge)
+        judge = cast("str | None", options.get("judge")) or spec.judge
+        other = None if escalate is None else self.build(_member(spec.name, escalate).asking(judge))
         try:
             return Selective(scorer, cast("float", least), other)
         except ConfigError as error:
             raise ConfigError(f"{spec.name}: {error}") from error
 
-    def _judge_for(self, spec: ScorerSpec, judge: str | None) -> Judge:
-        asked = spec.options.get("judge") or judge or self._judge or "default"
+    def _tool_match(self, match: object) -> object:
+        """Return rules for tool calls, with the scorers that compare arguments in the place of their tables or texts."""
+        built = {name: self._arg_rules(rules) for name, rules in _table(match).items() if name == "args"}
+        if tools := _table(_table(match).get("tools")):
+            built["tools"] = {tool: self._arg_rules(rules) for tool, rules in tools.items()}
+        return {**_table(match), **built} if built else match
+
+    def _arg_rules(self, rules: object) -> object:
+        """Return rules for arguments, with the scorer that compares texts in the place of its table or text."""
+        if "name" in _table(rules) or isinstance(rules, str):
+            return self.build(_member("args", rules))
+        text = _table(rules).get("text")
+        if _table(text) or _begins_with_scorer(text):
+            return {**_table(rules), "text": self.build(_member("text", text))}
+        return rules
+
+    def _judge_for(self, spec: ScorerSpec) -> Judge:
+        asked = spec.options.get("judge") or spec.judge or self._judge or "default"
         if not isinstance(asked, str):
             raise ConfigError(f"{spec.name}: judge is a name or a model, found {asked!r}")
         if asked == "default" and asked not in self.judges:
@@ -337,6 +370,10 @@ class Config:
             )
         found = self.judges_used[asked] = self.judge(asked)
         return found
+
+
+def _no_judge(asked: str, judges: Iterable[str]) -> ConfigError:
+    return ConfigError.unknown("judge", asked, [*judges, "provider/model"], guess=likely_model(asked))
 
 
 def _members(name: str, tables: object) -> Iterable[ScorerSpec]:
@@ -355,6 +392,14 @@ def _member(name: str, table: object) -> ScorerSpec:
     if isinstance(table, dict):
         return ScorerSpec.of(cast("JsonObject", table))
     raise ConfigError(f"{name}: a scorer is a table or a text, found {table!r}")
+
+
+def _table(option: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", option) if isinstance(option, dict) else {}
+
+
+def _begins_with_scorer(option: object) -> bool:
+    return isinstance(option, str) and option.partition(":")[0] in _SCORERS
 
 
 def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> None:
@@ -386,7 +431,12 @@ def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
 
 def _scorer_class(name: str) -> _ScorerClass:
     if name not in _SCORERS:
-        raise ConfigError.unknown("scorer", name, _SCORERS)
+        if name.partition(":")[0] in _SCORERS:
+            raise ConfigError(
+                f'no scorer is called {name!r}: in a table an option stands apart, as in name = "prompt", prompt = "tone"'
+            )
+        prompt = nearest(name, (one.name for one in shipped_prompts() if one.scale))
+        raise ConfigError.unknown("scorer", name, _SCORERS, guess=prompt and f"prompt:{prompt}")
     module, _, kind = _SCORERS[name].partition(":")
     return cast("_ScorerClass", getattr(import_module(module), kind))
 
@@ -407,8 +457,17 @@ def _load(path: Path) -> tuple[_File, Mapping[str, Sequence[str]]]:
     except ValidationError as error:
         for problem in error.errors():
             if problem["type"] == "extra_forbidden":
-                *table, key = problem["loc"]
-                known = _TABLES.get(str(table[-1]), Judge).model_fields if table else _File.model_fields
-                where = f"key of [{'.'.join(map(str, table))}]" if table else "table"
-                raise ConfigError(f"{path}: {ConfigError.unknown(where, str(key), known)}") from error
+                raise ConfigError(
+                    f"{path}: {_unknown_key(*map(str, problem['loc']), value=problem['input'])}"
+                ) from error
         raise ConfigError(f"{path}: {explain(error)}") from error
+
+
+def _unknown_key(*path: str, value: object) -> ConfigError:
+    """Return the error of a table that config files do not have, or of a key that tables of judges do not have."""
+    *tables, key = path
+    if not tables:
+        return ConfigError.unknown("table", key, _File.model_fields)
+    shown = json.dumps(value) if isinstance(value, int | float) else "..."
+    _, _, *within = tables  # judges, the judge's name, and perhaps a table of its own
+    return unknown_setting(f"key of [{'.'.join(tables)}]", "".join(within), key, f"params = {{{key} = {shown}}}")

@@ -95,6 +95,10 @@ class _Calls(BaseModel, defer_build=True):
     out_of_order: list[_Call] = []
 
 
+CALLS = frozenset(_Calls.model_fields)
+"""The details that a diff is made of."""
+
+
 def _lines(calls: _Calls) -> Iterator[DiffLine]:
     """Each call that was made leads those missing before the next expected one, and those made next and not expected."""
     expected = [

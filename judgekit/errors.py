@@ -41,6 +41,10 @@ _KNOWN_SHOWN = 10
 class JudgekitError(Exception):
     """The root: catch it to catch everything that judgekit raises on purpose."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exception's own calls the class with args, which hold the message and not what __init__ made it of.
+        return self.__new__, (type(self), *self.args), self.__dict__
+
 
 @final
 class TraceError(JudgekitError):
@@ -78,12 +82,9 @@ class ConfigError(JudgekitError):
     """A judge, scorer or setting that does not exist or does not fit."""
 
     @classmethod
-    def unknown(cls, kind: str, name: object, choices: Iterable[str]) -> "ConfigError":
-        """No ``kind`` is called ``name``: says which is nearest and which there are."""
-        names = list(choices)
-        near = get_close_matches(str(name), names, 1)
-        hint = f", did you mean {near[0]!r}?" if near else ""
-        return cls(f"no {kind} is called {name!r}{hint or '.'} Known: {listed(names, _KNOWN_SHOWN, ', ') or 'none'}")
+    def unknown(cls, kind: str, name: object, choices: Iterable[str], guess: str = "") -> "ConfigError":
+        """No ``kind`` is called ``name``: says which is nearest, or else the ``guess``, and which there are."""
+        return cls(unknown(kind, name, choices, guess))
 
 
 @final
@@ -199,6 +200,21 @@ class PlannedError(JudgeError):
 
 STOPS_RUN = (AuthenticationError, ModelError, BudgetError, ConfigError, StoreError)
 """What the next question would meet as well."""
+
+
+def unknown(kind: str, name: object, choices: Iterable[str], guess: str = "", most: int = _KNOWN_SHOWN) -> str:
+    """Return that no ``kind`` is called ``name``, which is nearest, or else the ``guess``, and which there are."""
+    names = list(choices)
+    folded = {one.casefold(): one for one in names}
+    near = nearest(str(name).casefold(), folded)
+    meant = folded[near] if near else guess
+    hint = f", did you mean {meant!r}?" if meant else "."
+    return f"no {kind} is called {name!r}{hint} Known: {listed(names, most, ', ') or 'none'}"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the one of the names that is most like a name; nothing if none is like it."""
+    return next(iter(get_close_matches(name, list(names), 1)), "")
 
 
 def explain(error: ValidationError, record: object = None) -> str:

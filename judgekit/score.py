@@ -1,7 +1,7 @@
 """What a scorer says of a sample, and the ledger of judge calls that were paid on the way."""
 
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import GetSetDescriptorType
@@ -19,6 +19,7 @@ from judgekit.errors import (
     QuotaError,
     RateLimitError,
     RejectedError,
+    number_of,
 )
 from judgekit.traces.message import Many, Record, Usage
 
@@ -224,6 +225,26 @@ class Score(_Explained):
         """What its calls cost in US dollars; ``None`` where a price is unknown."""
         paid = [call.usd_paid for call in self.calls]
         return None if None in paid else math.fsum(filter(None, paid))
+
+    def _repr_html_(self) -> str:
+        from judgekit.notebook import details_html, fragment, line  # noqa: PLC0415 - of no use elsewhere
+
+        value = self.status if self.value is None else f"{self.value:.3f}"
+        head = value if self.label is None else f"{value} ({self.label})"
+        lines = filter(None, (self.reason, *self._notes()))
+        return fragment(line(head, self.scorer), *map(line, lines), details_html(self.details))
+
+    def _notes(self) -> Iterator[str]:
+        """What there is to know beside the value and its reason."""
+        if self.confidence is not None:
+            yield f"confidence {self.confidence:.2f}"
+        yield from (f"warning: {warning}" for warning in self.warnings)
+        if self.calls:
+            cached, tokens, usd = sum(call.cached for call in self.calls), self.tokens_paid, self.usd_paid
+            judges = ", ".join(dict.fromkeys(call.judge for call in self.calls))
+            took = "tokens unknown" if tokens is None else number_of(tokens, "token")
+            cost = "cost unknown" if usd is None else f"${usd:.4f}"
+            yield f"{number_of(len(self.calls), 'call')} of {judges}, {cached:,} from cache: {took}, {cost}"
 
     def diff(self) -> Diff:
         """Expected and made calls side by side, as far as ``details`` says which there were; ``print`` shows a table."""

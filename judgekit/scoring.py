@@ -3,19 +3,21 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import date
 from enum import Enum
 from pathlib import PurePath
+from types import FunctionType
 from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 from pydantic import BaseModel, JsonValue
 
-from judgekit.errors import STOPS_RUN, ConfigError
+from judgekit.errors import STOPS_RUN, ConfigError, shortened
 from judgekit.score import Score, ledger
+from judgekit.traces.given import must_be_sample
 from judgekit.traces.sample import Sample
 
 Result = TypeVar("Result")
@@ -43,7 +45,12 @@ class Blocking:
     """Gives a scorer ``score``, the sync twin of ``ascore``."""
 
     def score(self: Scorer, sample: Sample, /) -> Score:
-        """The score of one sample. Under a running event loop, as in a notebook, it uses a thread of its own."""
+        """The score of one sample. Under a running event loop, as in a notebook, it uses a thread of its own.
+
+        Raises:
+            ConfigError: It is something else than a sample.
+        """
+        must_be_sample(sample, "what is scored")
         return wait_for(lambda: self.ascore(sample))
 
 
@@ -81,6 +88,18 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
                 loop.call_soon_threadsafe(stop)
             raise
     return found[0]
+
+
+async def all_done(work: Iterable[Coroutine[object, object, Score]]) -> list[Score]:
+    """The scores of work that goes on at once. What is under way may finish, also where some of it stops the run."""
+    import asyncio  # noqa: PLC0415 - as above
+
+    scores: list[Score] = []
+    for done in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(done, BaseException):
+            raise done
+        scores.append(done)
+    return scores
 
 
 async def attempt(scorer: Scorer, sample: Sample) -> Score:
@@ -213,3 +232,54 @@ def _identity(value: object) -> object:
         held = {one.name: _identity(getattr(value, one.name)) for one in fields(value) if one.compare}
         return [kind, held, _identity(getattr(value, "prompts", None))]
     raise ConfigError(f"{value!r} cannot be part of a scorer's signature; make the scorer a dataclass")
+
+
+def scorers_in(found: object) -> tuple[Scorer, ...]:
+    """Return the scorers in a collection.
+
+    Raises:
+        ConfigError: It is no collection, or something in it is no scorer; the error says what to write.
+    """
+    if _is_scorer(found):
+        raise ConfigError("scorers is one scorer: put it into a list, [scorer]")
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise ConfigError(f"scorers is {_no_scorer(found)}; scorers are given in a list")
+    given = cast("Iterable[object]", found)
+    return tuple(must_be_scorer(one, f"scorers[{place}]") for place, one in enumerate(given))
+
+
+def must_be_scorer(found: object, called: str) -> Scorer:
+    """Return a scorer as it is.
+
+    Raises:
+        ConfigError: It is something else, which the error names by what it is ``called``.
+    """
+    if _is_scorer(found):
+        return cast("Scorer", found)
+    raise ConfigError(f"{called} is {_no_scorer(found)}")
+
+
+def _is_scorer(found: object) -> bool:
+    return isinstance(found, Scorer) and not isinstance(found, type)
+
+
+def _no_scorer(found: object) -> str:
+    """Return what is found in the place of a scorer, and what to write for it."""
+    if isinstance(found, type) and hasattr(found, "ascore"):
+        return f"the class {found.__name__}: call it, {found.__name__}({', '.join(_needed(found))})"
+    if isinstance(found, Sample):
+        return "a Sample: the samples come first, run(samples, scorers)"
+    if isinstance(found, str):
+        told = "a scorer goes by its name on the command line alone; in Python it is an object, such as ToolCallF1()"
+        return f"{shortened(found)}: {told}"
+    if isinstance(found, FunctionType):
+        is_named = found.__name__.isidentifier()
+        return f"the function {found.__name__}: {'put @scorer above it' if is_named else 'write scorer(name=...)(function)'}"
+    return f"{shortened(found)}: a scorer is an object such as ToolCallF1()"
+
+
+def _needed(kind: type) -> Iterator[str]:
+    """Return the options that a class cannot do without."""
+    for one in fields(kind) if is_dataclass(kind) else ():
+        if one.default is MISSING and one.default_factory is MISSING:
+            yield one.name

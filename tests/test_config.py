@@ -8,15 +8,21 @@ from pathlib import Path
 import pytest
 
 from judgekit.config import Config, ScorerSpec, scorer_descriptions
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, PromptError
 from judgekit.judges.budget import Limits
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
+from judgekit.scorers.text.matches import ExactMatch, Similarity
 from judgekit.scorers.text.rouge import ROUGE
+from judgekit.scorers.text.translation import BLEU, CHRF
+from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
+from judgekit.scorers.tool_calls.arguments import ArgMatch
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.scorers.tool_calls.match import ToolCallMatch
+from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import Scorer, signature
 from judgekit.traces.message import Usage
@@ -127,7 +133,7 @@ def built(text: str, judge: str | None = None, environment: dict[str, str] | Non
 
 
 def problem(text: str) -> str:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises((ConfigError, PromptError)) as caught:
         built(text)
     return str(caught.value)
 
@@ -237,7 +243,27 @@ BAD_FILES = {
     "a judge without a model": ('[judges.local]\nbase_url = "x"', "mine.toml: judges.local.model: Field required"),
     "a model without a provider": (
         '[judges.local]\nmodel = "gpt-4"',
-        "mine.toml: a judge is named provider/model, as in openai/gpt-4.1-mini, found 'gpt-4'",
+        "mine.toml: a judge is named provider/model, as in openai/gpt-4.1-mini, found 'gpt-4', did you mean 'openai/gpt-4'?",
+    ),
+    "a parameter of the API among the settings": (
+        '[judges.local]\nmodel = "openai/a"\ntemperature = 0',
+        "mine.toml: no key of [judges.local] is called 'temperature', did you mean 'params = {temperature = 0}'? Known: model",
+    ),
+    "a key": (
+        '[judges.local]\nmodel = "openai/a"\napi_key = "sk"',
+        "mine.toml: no key of [judges.local] is called 'api_key': keys come from the environment, and api_key_env names",
+    ),
+    "an unknown key of a judge called price": (
+        '[judges.price]\nmodel = "openai/a"\ntimeuot = 5',
+        "mine.toml: no key of [judges.price] is called 'timeuot', did you mean 'timeout'? Known: model",
+    ),
+    "a prompt behind a colon": (
+        '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "prompt:tone"',
+        "no scorer is called 'prompt:tone': in a table an option stands apart, as in name = \"prompt\", prompt = \"tone\"",
+    ),
+    "an unknown prompt": (
+        '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "prompt"\nprompt = "ton"',
+        "no prompt is called 'ton', did you mean 'tone'? Known: ",
     ),
     "an unknown provider": (
         '[judges.local]\nmodel = "openia/a"',
@@ -409,6 +435,66 @@ def test_tables_and_lists_are_options_like_others():
     assert (loose.match.order, loose.match.extra, loose.name) == ("any", "allow", "loose")
     assert asked("tool_call_match:match=contains").match == loose.match
     assert [one.n for one in asked(f"tool_constraints:{NEEDED['tool_constraints']}").constraints] == [3]
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("tool_call_f1:args=rouge", ToolCallF1(args=ROUGE())),
+        ("tool_call_f1:args=rouge:rouge1", ToolCallF1(args=ROUGE("rouge1"))),
+        (
+            'tool_call_f1:args="rouge:rouge1,stemmer=true",as=a',
+            ToolCallF1(args=ROUGE("rouge1", stemmer=True), name="a"),
+        ),
+        ('tool_call_f1:args={"name":"similarity","measure":"indel"}', ToolCallF1(args=Similarity("indel"))),
+        (
+            'tool_call_accuracy:args={"text":"similarity","ignore":["id"]}',
+            ToolCallAccuracy(args=ArgMatch(text=Similarity(), ignore=["id"])),
+        ),
+        (
+            'tool_call_f1:args={"text":{"name":"exact_match","normalize":true}}',
+            ToolCallF1(args=ExactMatch(normalize=True)),
+        ),
+        ('tool_call_f1:args={"text":"casefold"}', ToolCallF1(args=ArgMatch(text="casefold"))),
+        (
+            'tool_call_match:match={"args":"chrf","tools":{"a*":{"text":"bleu"},"b":{"mode":"ignore"}}}',
+            ToolCallMatch(ToolMatch(args=CHRF(), tools={"a*": BLEU(), "b": ArgMatch(mode="ignore")})),
+        ),
+    ],
+)
+def test_what_compares_arguments_may_be_a_scorer(text, made):
+    assert asked(text) == made
+
+
+def test_it_may_be_a_table_in_a_file():
+    text = """
+        [[scorers]]
+        name = "tool_call_match"
+        [scorers.match]
+        order = "any"
+        args = {ignore = ["id"], text = {name = "rouge", type = "rouge1"}}
+        tools = {"search*" = {name = "similarity"}}
+    """
+    how = ToolMatch(order="any", args=ArgMatch(ignore=["id"], text=ROUGE("rouge1")), tools={"search*": Similarity()})
+    assert built(text) == [ToolCallMatch(how)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tool_call_f1:args=ndcg", "tool_call_f1: args: text: ndcg compares no two texts; BLEU, "),
+        ('tool_call_f1:args={"text":"fuzzy"}', "tool_call_f1: args: text: expected 'exact' or 'casefold' or 'normalized', a function of two texts, or a scorer of texts, found 'fuzzy'"),
+        ('tool_call_f1:args={"text":5}', "tool_call_f1: args: text: expected 'exact' or "),
+        ("tool_call_f1:args=rogue", "no scorer is called 'rogue', did you mean 'rouge'? Known: "),
+        ('tool_call_f1:args={"name":"rogue"}', "no scorer is called 'rogue', did you mean 'rouge'? Known: "),
+        ('tool_call_f1:args={"name":"rouge","measure":1}', "no option of rouge is called 'measure'. Known: "),
+        ('tool_call_match:match={"args":"ndcg"}', "tool_call_match: match: args: text: ndcg compares no two texts; BLEU, "),
+    ],
+)  # fmt: skip
+def test_a_comparer_that_cannot_be_is_an_error_that_says_where(text, message):
+    with pytest.raises(ConfigError) as caught:
+        asked(text)
+    assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -595,6 +681,24 @@ def test_a_judge_that_a_scorer_names_on_the_command_line_goes_before_the_one_nam
     config = Config(file, "openai/b", {})
     assert config.build(config.scorers[0]).judge.model == "openai/b"
     assert config.build(ScorerSpec.parse("topic_adherence:judge=openai/c")).judge.model == "openai/c"
+
+
+def test_a_judge_that_is_named_for_one_scorer_is_asked_by_all_within_it_that_name_none():
+    config = Config(None, "openai/run", {})
+
+    def built_with(text):
+        return config.build(ScorerSpec.parse(text).asking("openai/own"))
+
+    assert built_with("prompt:tone").judge.model == "openai/own"
+    assert built_with("prompt:tone,judge=openai/a").judge.model == "openai/a"
+    assert built_with("prompt:tone,draws=3").scorer.judge.model == "openai/own"
+    assert built_with('adaptability:scorer="prompt:tone"').scorer.judge.model == "openai/own"
+    one, other = built_with('panel:scorers=["prompt:tone","prompt:tone,judge=openai/b,as=b"]').scorers
+    assert (one.judge.model, other.judge.model) == ("openai/own", "openai/b")
+    doubted = built_with('prompt:tone,draws=3,min_confidence=.8,escalate="prompt:tone"')
+    assert (doubted.scorer.scorer.judge.model, doubted.escalate.judge.model) == ("openai/own", "openai/own")
+    assert built_with("tool_call_f1") == ToolCallF1()
+    assert config.build(ScorerSpec.parse("prompt:tone")).judge.model == "openai/run"
 
 
 def test_a_judge_falls_back_to_others_by_name_or_model():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from rouge_score.rouge_scorer import RougeScorer
 
 import judgekit.scorers.tool_calls.matchers
 from judgekit import (
@@ -122,7 +123,7 @@ def test_the_first_snippet_of_the_design_runs_as_written(design, capsys):
 
 def test_the_other_python_snippets_of_the_readme_run_as_written():
     first, counted, goodbye = snippets(README, "python")
-    assert "read(" in first
+    assert "TopicAdherence(" in first
     execute(counted)
     scorer = execute(goodbye)["says_goodbye"]
     score = scorer.score(Sample.of([AIMessage("Good bye!")]))
@@ -259,24 +260,28 @@ def test_the_first_snippet_on_tool_calls_prints_what_stands_below_it(capsys):
     assert capsys.readouterr().out == snippets(TOOL_CALLS, "text")[0]
 
 
-def test_the_other_snippets_on_tool_calls_make_scorers():
-    _, fuzzy, rules = snippets(TOOL_CALLS, "python")
-    call, other = ToolCall("f", {"city": "Paris", "request_id": 1}), ToolCall("f", {"city": "Pari", "request_id": 2})
-    sample = Sample.of([AIMessage(tool_calls=[call])], reference_tool_calls=[other])
-    assert execute(fuzzy)["fuzzy"].score(sample).details["pairs"][0]["score"] == pytest.approx(0.96, abs=0.01)
+def test_the_snippet_on_texts_within_arguments_prints_what_stands_below_it(capsys):
+    execute(snippets(TOOL_CALLS, "python")[1])
+    assert capsys.readouterr().out == snippets(TOOL_CALLS, "text")[1]
+
+
+def test_the_snippet_on_rules_for_tool_calls_makes_a_scorer():
+    rules = snippets(TOOL_CALLS, "python")[2]
+    sample = Sample.of([AIMessage(tool_calls=[ToolCall("f")])])
     assert execute(rules)["rules"].score(sample).details["broken"] == 1  # find_order is not called
 
 
 def test_the_config_on_tool_calls_loads_as_written(tmp_path):
     (tmp_path / "judgekit.toml").write_text(snippets(TOOL_CALLS, "toml")[0], encoding="utf-8")
     config = Config(tmp_path / "judgekit.toml", None, {})
-    match, f1, constraints = map(config.build, config.scorers)
+    match, f1, accuracy, constraints = map(config.build, config.scorers)
     assert (match.name, match.match.order, match.match.tools["search*"].mode) == (
         "refunds_in_order",
         "in_order",
         "ignore",
     )
     assert (f1.args.text, f1.args.ignore) == ("casefold", ("request_id",))
+    assert accuracy == ToolCallAccuracy(args=ROUGE("rouge1"))
     assert [one.type for one in constraints.constraints] == ["before", "forbid"]
 
 
@@ -374,8 +379,33 @@ def test_the_numbers_that_the_documentation_says_differ_from_those_of_ragas_are_
     )
     two = Sample.of([AIMessage(texts[0] + texts[2])], reference=texts[0] + texts[1])
     assert f"{BLEU().score(two).value:.3f}" == rows["two sentences, the second is wrong"][1]
+    plural, given = "cheap hotels", "cheap hotel"
+    stems = RougeScorer(["rouge1"], use_stemmer=True).score(given, plural)["rouge1"].fmeasure  # as ragas does
+    by_default = ROUGE("rouge1").score(Sample.of([AIMessage(plural)], reference=given)).value
+    assert (str(stems), str(by_default)) == rows["`cheap hotels` for `cheap hotel`"]
     chinese = Sample.of([AIMessage("巴黎是法国的首都")], reference="巴黎是法国的首都")
     assert str(ROUGE("rouge1").score(chinese).value) == rows["equal texts in Chinese"][1]
+
+
+TEXTS = [
+    ("The agents booked cheap hotels", "An agent books the cheapest hotel"),
+    ("running runs quickly", "ran quick run"),
+    ("Café naïve, 3.14 studies!", "cafe naive study 3.14"),
+    ("北京 hotels 旅馆", "hotel 北京"),
+    ("", "relational rates"),
+]
+
+
+@pytest.mark.parametrize(("response", "reference"), TEXTS)
+@pytest.mark.parametrize("kind", ["rouge1", "rougeL"])
+def test_the_options_that_the_documentation_names_for_rouge_give_the_numbers_of_ragas(kind, response, reference):
+    """Those of rouge-score with ``use_stemmer=True``, which ragas calls."""
+    (named,) = re.findall(r"\| `(ROUGE\([^`]*)`", FROM_RAGAS)
+    theirs = RougeScorer([kind], use_stemmer=True).score(reference, response)[kind]
+    sample = Sample.of([AIMessage(response)], reference=reference)
+    for mode, value in (("f1", theirs.fmeasure), ("precision", theirs.precision), ("recall", theirs.recall)):
+        scorer = eval(named, {"ROUGE": ROUGE, "type": kind, "mode": mode})  # noqa: S307 - our own documentation
+        assert scorer.score(sample).value == pytest.approx(value, abs=1e-12)
 
 
 def test_the_config_on_judged_scorers_loads_as_written(tmp_path):

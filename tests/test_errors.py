@@ -1,13 +1,20 @@
 """The errors: their tree, and what their messages say."""
 
+import copy
 import inspect
+import pickle
+import pkgutil
 import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+import judgekit
 from judgekit import errors
 from judgekit.errors import (
     ConfigError,
@@ -104,6 +111,73 @@ def test_how_long_to_wait_is_part_of_an_overload():
 def test_a_reply_error_keeps_the_reply():
     error = ReplyError("no verdict", text="I would rather not say")
     assert (str(error), error.text) == ("no verdict", "I would rather not say")
+
+
+def errors_of_the_package() -> list[type[JudgekitError]]:
+    for module in pkgutil.walk_packages(judgekit.__path__, "judgekit."):
+        import_module(module.name)
+
+    def below(parent: type[JudgekitError]) -> Iterator[type[JudgekitError]]:
+        yield parent
+        for child in parent.__subclasses__():
+            yield from below(child)
+
+    return [one for one in below(JudgekitError) if one.__module__.partition(".")[0] == "judgekit"]
+
+
+class QuestionError(errors.JudgeError):
+    """An error of a user's own, whose message is not what it is given."""
+
+    def __init__(self, number: int, /, *, asked: str) -> None:
+        super().__init__(f"question {number}: {asked}", number)
+        self.asked = asked
+
+
+PATHS = st.none() | st.text().map(Path)
+
+
+def made(kind: type[JudgekitError]) -> st.SearchStrategy[JudgekitError]:
+    if kind.__init__ is Exception.__init__:
+        return st.builds(kind, st.text())
+    values = {
+        name: PATHS if name == "path" else ...
+        for name, one in inspect.signature(kind).parameters.items()
+        if one.kind is not one.POSITIONAL_ONLY
+    }
+    assert values, kind
+    return st.builds(kind, **values)
+
+
+def looks(error: JudgekitError) -> tuple[object, ...]:
+    return type(error), str(error), error.args, repr(vars(error))  # a text, since a wait may be nan
+
+
+COPIED = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    **{
+        f"pickle {protocol}": lambda error, protocol=protocol: pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - written a moment ago
+        for protocol in (0, 2, pickle.HIGHEST_PROTOCOL)
+    },
+}
+
+
+@pytest.mark.parametrize("how", COPIED.values(), ids=COPIED)
+@pytest.mark.parametrize("kind", errors_of_the_package())
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_every_error_survives_being_copied_and_pickled(kind, how, data):
+    error = data.draw(made(kind))
+    for note in data.draw(st.lists(st.text(), max_size=2)):
+        error.add_note(note)
+    assert looks(how(error)) == looks(error)
+
+
+@pytest.mark.parametrize("how", COPIED.values(), ids=COPIED)
+def test_so_does_an_error_of_a_users_own(how):
+    error = QuestionError(3, asked="why?")
+    copied = how(error)
+    assert looks(copied) == (QuestionError, "('question 3: why?', 3)", ("question 3: why?", 3), "{'asked': 'why?'}")
 
 
 class Cat(BaseModel):

@@ -1,6 +1,7 @@
 """The face of the package: its public names, loaded when they are asked for."""
 
 import ast
+import builtins
 import json
 import pkgutil
 import subprocess
@@ -18,8 +19,7 @@ HEAVY = ["openai", "httpx", "httpx2", "numpy", "scipy", "sklearn", "sacrebleu", 
 def promised() -> dict[str, str]:
     """What type checkers are told: public name to module, read from the source."""
     tree = ast.parse(Path(judgekit.__file__).read_text(encoding="utf-8"))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    assert isinstance(block.test, ast.Name)
+    (block,) = [node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name)]
     assert block.test.id == "TYPE_CHECKING"
     found = {}
     for node in block.body:
@@ -75,6 +75,14 @@ def test_public_names_are_listed_before_they_are_loaded(tmp_path):
     script = "import json, judgekit; print(json.dumps(dir(judgekit)))"
     assert {*judgekit._HOMES, "__version__"} <= set(in_a_fresh_interpreter(script, tmp_path))
     assert dir(judgekit) == sorted(set(dir(judgekit)))
+
+
+def test_a_star_import_gives_the_public_names_and_hides_no_builtin(tmp_path):
+    script = (
+        "import json; before = {*dir()}; from judgekit import *; print(json.dumps([*{*dir()} - before - {'before'}]))"
+    )
+    assert set(in_a_fresh_interpreter(script, tmp_path)) == judgekit._HOMES.keys()
+    assert not judgekit._HOMES.keys() & vars(builtins).keys()
 
 
 @pytest.mark.parametrize("name", ["ToolCallF2", "_hidden", "evaluate"])

@@ -1,8 +1,12 @@
 """The pytest plugin, in suites of its own."""
 
 import json
+import os
 import re
+import resource
 import shutil
+import sys
+from contextlib import closing
 from pathlib import Path
 from textwrap import dedent
 
@@ -10,11 +14,14 @@ import pytest
 
 import judgekit.pytest_plugin
 from judgekit import AIMessage, HumanMessage, Sample, Score
+from judgekit.errors import StoreError
 from judgekit.judges.cassettes import RecordedReplies
 from judgekit.judges.client import Reply, Request
 from judgekit.judges.providers import PROVIDERS, Provider
+from judgekit.judges.replies import CachedReplies, Recorded
 from judgekit.judges.scripted import ScriptedClient
 from judgekit.pytest_plugin.explanation import shortfall
+from judgekit.pytest_plugin.judges import _Recording
 from judgekit.score import JudgeCall
 from judgekit.traces.message import Usage
 
@@ -93,6 +100,24 @@ def test_a_score_that_is_high_enough_passes_and_is_given_back(suite):
     """
     )
     done.assert_outcomes(passed=2)
+
+
+def test_what_is_no_scorer_or_no_sample_says_what_to_write(suite):
+    done = suite(
+        """
+        import pytest
+        from judgekit import AIMessage, ExactMatch, JudgekitError, Sample
+
+        sample = Sample.of([AIMessage("Hi")], reference="Hi")
+
+        def test(judgekit):
+            with pytest.raises(JudgekitError, match="scorer is the class ExactMatch: call it"):
+                judgekit.assert_score(sample, ExactMatch, at_least=1)
+            with pytest.raises(JudgekitError, match="sample is an ExactMatch: the scorers stand behind the samples"):
+                judgekit.assert_score(ExactMatch(), ExactMatch(), at_least=1)
+    """
+    )
+    done.assert_outcomes(passed=1)
 
 
 def test_a_score_that_is_too_low_or_none_fails_and_says_which(suite):
@@ -347,3 +372,103 @@ def test_a_suite_that_does_not_use_it_loads_only_the_plugin(run_python, tmp_path
     done = run_python("-c", script, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert "1 passed" in done.stdout
     assert done.stdout.splitlines()[-1] == "judgekit: judgekit judgekit.pytest_plugin False"
+
+
+# Several workers of pytest-xdist record at once
+
+WORKERS = """
+import asyncio, json, os, pathlib
+from judgekit.judges.client import Reply
+from judgekit.judges.providers import PROVIDERS, Provider
+
+class Client:
+    async def complete(self, request):
+        with pathlib.Path("asked").open("a") as file:
+            file.write(f"{request.key}\\n")
+        await asyncio.sleep(0.05)
+        reason = os.environ["PYTEST_XDIST_WORKER"] * 5_000
+        return Reply(text=json.dumps({"reason": reason, "evidence": [], "verdict": "fitting"}))
+
+    async def aclose(self): ...
+
+PROVIDERS["openai"] = Provider(lambda **_: Client(), "https://api.openai.com/v1")
+"""
+TWELVE = """
+import os, pathlib
+import pytest
+from judgekit import AIMessage, HumanMessage, PromptScorer, Sample
+
+pytestmark = pytest.mark.judgekit(cassette="cassettes/replies.jsonl")
+
+@pytest.mark.parametrize("number", [f"no{number}" for number in range(12)])
+def test_tone(judgekit, number):
+    pathlib.Path(os.environ["PYTEST_XDIST_WORKER"]).touch()
+    sample = Sample.of([HumanMessage("Help me."), AIMessage(f"Of course, {number}.")])
+    judgekit.assert_score(sample, PromptScorer("tone", judgekit.judge("openai/m")), at_least=0.5)
+"""
+
+
+@pytest.fixture
+def workers(pytester, monkeypatch):
+    """Runs twelve tests in four workers that ask a slow provider. Returns the keys of all requests so far."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    pytester.makeconftest(WORKERS)
+    pytester.makepyfile(test_agent=TWELVE)
+
+    def run(*options, passed):
+        plugins = ("-pxdist.plugin", "-pjudgekit.pytest_plugin", "-pno:cacheprovider", "--tx=4*popen")
+        pytester.runpytest_subprocess(*plugins, *options).assert_outcomes(passed=passed)
+        assert {path.name for path in pytester.path.glob("gw*")} >= {"gw0", "gw1"}
+        return (pytester.path / "asked").read_text().split()
+
+    return run
+
+
+def keys_in(cassette: Path) -> list[str]:
+    """The keys of the lines of a cassette, each of which is whole."""
+    text = cassette.read_text(encoding="utf-8")
+    assert text.endswith("\n")
+    return [key for line in text.splitlines() if (key := json.loads(line).get("key"))]
+
+
+@pytest.mark.processes
+def test_workers_that_ask_the_same_at_once_ask_it_once_and_record_one_line(workers, pytester):
+    cassette = pytester.path / "cassettes" / "replies.jsonl"
+    each = "--dist=each"  # all tests in all workers
+    asked = workers(each, "--judgekit-judges", passed=48)
+    assert sorted(keys_in(cassette)) == sorted(set(asked)) == sorted(asked)
+    assert len(asked) == 12
+    assert workers(each, passed=48) == asked  # replayed
+
+
+@pytest.mark.processes
+def test_workers_add_to_a_cassette_what_it_lacks_and_leave_what_is_in_it(workers, pytester):
+    cassette = pytester.path / "cassettes" / "replies.jsonl"
+    assert len(workers("--dist=load", "--judgekit-judges", "-kno1", passed=3)) == 3  # 1, 10 and 11
+    before = json.dumps({"about": "Recorded in May."}) + "\n" + cassette.read_text(encoding="utf-8").rstrip("\n")
+    cassette.write_text(before, encoding="utf-8")  # as by an editor that ends no last line
+    asked = workers("--dist=load", "--judgekit-judges", passed=12)
+    assert cassette.read_text(encoding="utf-8").startswith(f"{before}\n")
+    assert sorted(keys_in(cassette)) == sorted(set(asked)) == sorted(asked)
+    assert len(asked) == 12
+
+
+def test_a_line_that_has_no_room_on_the_disk_is_not_written_in_part(tmp_path):
+    cassette, replies = tmp_path / "replies.jsonl", tmp_path / "replies.sqlite"
+    cassette.write_text(json.dumps({"about": "x" * 1_000_000}) + "\n", encoding="utf-8")
+    before = cassette.read_bytes()
+    recording = _Recording(cassette, replies)
+    with closing(CachedReplies(replies)) as cache:
+        cache.add([Recorded(key="k", reply=Reply(text="yes"))], replace=True)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 9, hard))
+    try:
+        with pytest.raises(StoreError, match=r"replies\.jsonl: cannot be written: .*No space left"):
+            recording.save()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert cassette.read_bytes() == before
+    recording.save()
+    assert keys_in(cassette) == ["k"]

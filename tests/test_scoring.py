@@ -24,7 +24,12 @@ from judgekit.judges.openai import Price
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import JudgeCall, Score, ledger, record
+from judgekit.scorers.generalization import Adaptability, CollaborationEfficiency
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
+from judgekit.scorers.panel import Panel
+from judgekit.scorers.prompted import PromptScorer
+from judgekit.scorers.repeat import Repeat
+from judgekit.scorers.selective import Selective
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
@@ -617,3 +622,25 @@ def test_a_judged_scorer_has_a_sync_twin_too():
     judge = ScriptedJudge([ACHIEVED])
     assert AgentGoalAccuracyWithoutReference(judge).score(SAMPLE).value == 1.0
     assert len(judge.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (lambda: Repeat(ToolCallF1, 3), "scorer is the class ToolCallF1: call it, ToolCallF1()"),
+        (
+            lambda: Selective(PromptScorer, 0.5),
+            "scorer is the class PromptScorer: call it, PromptScorer(prompt, judge)",
+        ),
+        (lambda: Selective(Repeat(ToolCallF1(), 3), 0.5, "tone"), "escalate is 'tone': a scorer goes by its name"),
+        (lambda: Panel([ToolCallF1(), ToolCallF1]), "scorers[1] is the class ToolCallF1: call it, ToolCallF1()"),
+        (lambda: Panel(ToolCallF1()), "scorers is one scorer: put it into a list, [scorer]"),
+        (lambda: Adaptability(ToolCallF1), "scorer is the class ToolCallF1: call it, ToolCallF1()"),
+        (lambda: CollaborationEfficiency("fine"), "scorer is 'fine': a scorer goes by its name"),
+        (lambda: ToolCallF1().score({}), "what is scored is a dict: make a sample of what it holds"),
+    ],
+)
+def test_what_is_no_scorer_or_no_sample_says_what_to_write(made, told):
+    with pytest.raises(ConfigError) as caught:
+        made()
+    assert str(caught.value).startswith(told)

@@ -161,3 +161,8 @@ class Audit(Record):
     sources: Many[str] = ()
     scorers: Many[ScorerAudit] = ()
     unmatched: dict[str, int] = Field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        from judgekit.audits.words import audit_html  # noqa: PLC0415 - it reads these records
+
+        return audit_html(self)

@@ -1,40 +1,21 @@
 """What a run was told, kept with it so that it can go on, in this process or in others."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 from pydantic import Field, ValidationError
-from pydantic_core import from_json
 
 from judgekit.config import Config, ScorerSpec
-from judgekit.errors import ConfigError, TraceError, explain
+from judgekit.errors import ConfigError, explain
+from judgekit.runs.problems import Problems
 from judgekit.runs.rows import Input, RunRecord
-from judgekit.traces.detect import detect
+from judgekit.traces.counting import records_in
 from judgekit.traces.files import STREAM, files_at
 from judgekit.traces.message import Many, Record
-from judgekit.traces.readers import READERS
 from judgekit.traces.reading import OnError, Recordings
 from judgekit.traces.sample import Sample
-
-
-class Problems(list[TraceError]):
-    """What could not be read. ``failed`` says whether whole files could not."""
-
-    failed = False
-
-    @property
-    def unread(self) -> list[TraceError]:
-        """The records among them."""
-        return [problem for problem in self if problem.index is not None]
-
-    def join(self, others: "Problems") -> None:
-        """Adds what others met that read the same, and puts all in order: whole files, then records."""
-        found = {str(problem): problem for problem in (*self, *others)}
-        self[:] = sorted(found.values(), key=lambda one: (one.index is not None, str(one.path), one.index or 0))
-        self.failed = self.failed or others.failed
 
 
 class Asked(Record):
@@ -92,13 +73,13 @@ class Asked(Record):
     def expected(self) -> int | None:
         """How many samples there will be, where that is quickly known."""
         paths = [] if Path(self.file) == STREAM else files_at(Path(self.file))
-        known = (_records(paths, self.format), self.limit, self.sample)
+        known = (records_in(paths, self.format), self.limit, self.sample)
         return min((number for number in known if number is not None), default=None)
 
-    def settings(self, environment: dict[str, str], **switches: bool) -> Config:
-        """The config that the scorers are built with."""
+    def settings(self, **switches: bool) -> Config:
+        """Return the config that the scorers are built with. The environment named a judge when the run began, or not."""
         config = None if self.config is None else Path(self.config)
-        return Config(config, self.judge, environment, offline=self.offline, **switches)
+        return Config(config, self.judge, {}, offline=self.offline, **switches)
 
     def samples(self, problems: Problems, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, Sample]]:
         """The samples with the numbers of their records; see `Recordings.numbered`."""
@@ -114,24 +95,6 @@ class Asked(Record):
             yield from (pair for pair in chosen if wanted is None or wanted(pair[0]))
         finally:
             problems.failed = problems.failed or bool(recordings.failed)
-
-
-def _records(paths: Sequence[Path], format: str | None) -> int | None:
-    """How many records JSONL files hold; ``None`` of other files, and where many records make one conversation."""
-    if not paths or any(path.suffix != ".jsonl" or not path.is_file() for path in paths):
-        return None
-    with paths[0].open("rb") as file:
-        try:
-            reader = detect(from_json(file.readline())) if format is None else READERS.get(format)
-        except (ValueError, TraceError):
-            return None
-    if reader is None or reader.gathers:
-        return None
-    lines = 0
-    for path in paths:
-        with path.open("rb") as file:
-            lines += sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
-    return lines
 
 
 def _drawn(samples: Iterable[tuple[int, Sample]], size: int, draw: random.Random) -> Iterator[tuple[int, Sample]]:

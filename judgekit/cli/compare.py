@@ -8,6 +8,7 @@ import typer
 
 from judgekit.cli.app import app
 from judgekit.cli.kept import Kept, Report, numbered, writable
+from judgekit.cli.outcome import show_gates
 from judgekit.reports.compare import Comparison, show_changes
 from judgekit.reports.compare import compare as compared
 from judgekit.reports.export import write_text
@@ -24,20 +25,40 @@ def compare(
     show: Annotated[
         int, typer.Option(min=0, help="Show the N samples that got worse and better most by each scorer.")
     ] = 3,
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gate",
+            help="What a difference must come to, or exit code 1: 'tool_call_f1.difference.lower >= -0.02'; may be repeated.",
+        ),
+    ] = None,
+    allow_changed_references: Annotated[
+        bool,
+        typer.Option(
+            "--allow-changed-references", help="Compare pairs whose references or tasks changed too, with a warning."
+        ),
+    ] = False,
     output: Report = None,
     store: Kept = RUNS,
 ) -> None:
     """Compare two runs over the same samples: what got better or worse, and how sure that is.
 
-    The exit code says nothing of the difference.
+    The exit code is 0 whatever the difference, 1 if a gate is not met, and 2 if the runs cannot be compared.
     """
     outputs = writable(output, _KINDS)
-    comparison = compared(Run.stored(numbered(a), store), Run.stored(numbered(b), store))
+    comparison = compared(
+        Run.stored(numbered(a), store),
+        Run.stored(numbered(b), store),
+        gates=gate or (),
+        allow_changed_references=allow_changed_references,
+    )
     with explained() as screen:
         screen.out.print(comparison)
         show_changes(comparison, show, screen.out)
-    for path in outputs:
-        write_text(_KINDS[path.suffix.lower()](comparison, show), path)
+        for path in outputs:
+            write_text(_KINDS[path.suffix.lower()](comparison, show), path)
+        show_gates(comparison.gates, screen.err)
+    raise typer.Exit(int(not comparison.gates.met))
 
 
 def _json(comparison: Comparison, show: int) -> Iterable[str]:

@@ -1,6 +1,5 @@
 """``judgekit compare-judges``: ask two or more judges the same question about the same samples."""
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -102,7 +101,7 @@ def compare(
         strict=strict,
         offline=offline,
     )
-    settings = asked.settings(dict(os.environ), dry_run=dry_run)
+    settings = asked.settings(dry_run=dry_run)
     names = _must_differ(settings, judge or ())
     spec, name = _question(asked.model_copy(update={"judge": names[0]}))
     sides = {one: f"{name} ({one})" for one in names}
@@ -153,7 +152,7 @@ def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
 
 def _question(asked: Asked) -> tuple[ScorerSpec, str]:
     """The one scorer, which asks the judge that it is given, and its name."""
-    settings = asked.settings(dict(os.environ))
+    settings = asked.settings()
     specs = asked.scorers or settings.scorers
     if len(specs) != 1:
         found = ", ".join(one.alias or one.name for one in specs) or "none"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from judgekit.cli.asked import Problems
 from judgekit.errors import number_of
 from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
@@ -14,6 +13,7 @@ from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.glossary import Screen
 from judgekit.reports.markdown import append_summary
 from judgekit.reports.terminal import Highlights, printable, printable_lines, show_summary
+from judgekit.runs.problems import Problems
 from judgekit.runs.results import Run
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -51,8 +51,7 @@ def conclude(
         append_summary(run, found, Path(page))
     if run.stopped:
         err.print(printable_lines(f"{run.stopped}; judgekit resume {run.number} goes on from here"), soft_wrap=True)
-    for gate in found.gates:
-        err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
+    show_gates(found, err)
     unfinished = run.stopped or run.record.notes
     return int(bool(unfinished or found.undecided or not found.met))
 
@@ -63,6 +62,12 @@ def show_run(run: Run, show: int, on: Console, gates: GateResults | None = None)
         on.print(str(run.efforts), soft_wrap=True)
     thin = (gates or GateResults()).thin
     show_summary(run.summary, Highlights.of(run, show), on, thin=thin, corrections=corrections(run))
+
+
+def show_gates(found: GateResults, err: Console) -> None:
+    """Print a line for each gate: whether it is met, and what was found."""
+    for gate in found.gates:
+        err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
 
 
 def show_problems(problems: Problems, repeated: Sequence[str], err: Console) -> None:

@@ -14,20 +14,21 @@ import typer
 
 import judgekit
 from judgekit.cli.app import app
-from judgekit.cli.asked import Asked, Problems
+from judgekit.cli.asked import Asked
 from judgekit.cli.interrupts import Interrupts
 from judgekit.cli.kept import Kept, Number, Output, Show, numbered, writable
 from judgekit.cli.outcome import conclude, show_problems, show_run
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.work import Errand, Processes
 from judgekit.config import JUDGE_VARIABLE, Config, ScorerSpec
-from judgekit.errors import BudgetError, ConfigError, TraceError, listed, number_of
+from judgekit.errors import BudgetError, ConfigError, TraceError, listed
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.reports.gates import Gate
 from judgekit.reports.glossary import Screen, explained
-from judgekit.reports.progress import Tally, progress
 from judgekit.reports.terminal import console, show_plan
+from judgekit.runs.problems import Problems
+from judgekit.runs.progress import Tally, progress
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, ScorerRecord, differences
 from judgekit.runs.runner import must_differ, score_each, score_into, tasks
@@ -41,6 +42,9 @@ from judgekit.traces.reading import read
 
 _DIFFERENCES_SHOWN = 5
 
+JudgeName: TypeAlias = Annotated[
+    str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
+]
 Gates: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--gate", help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9'; may be repeated."),
@@ -117,9 +121,7 @@ def run(
         list[str] | None,
         typer.Option(help="A scorer, as NAME or NAME:option=value,...; may be repeated. See judgekit scorers."),
     ] = None,
-    judge: Annotated[
-        str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
-    ] = None,
+    judge: JudgeName = None,
     format: Format = None,
     column: Column = None,
     encoding: Encoding = None,
@@ -154,7 +156,7 @@ def run(
         strict=strict,
         offline=offline,
     )
-    settings = asked.settings(dict(os.environ), dry_run=dry_run)
+    settings = asked.settings(dry_run=dry_run)
     said = {
         "scorers": tuple(asked.scorers or settings.scorers),
         "gates": (*settings.gates, *asked.gates),
@@ -195,7 +197,7 @@ def resume(
     kept = Store(store)
     record = kept.record(numbered(run))
     asked = Asked.of(record)
-    settings = asked.settings(dict(os.environ))
+    settings = asked.settings()
     scorers = built(settings, asked.scorers)
     _must_be_as_before(record, scorers)
     again: tuple[Status, ...] = ("failed",) if retry_failed else ()
@@ -209,20 +211,25 @@ def resume(
 def score(
     run: Number,
     scorer: Annotated[list[str], typer.Option(help="A scorer; may be repeated. See judgekit scorers.")],
+    judge: JudgeName = None,
     output: Output = None,
     show: Show = 0,
     workers: Workers = 1,
     store: Kept = RUNS,
 ) -> None:
-    """Add scorers to a finished run. What was scored before stays as it is."""
+    """Add scorers to a finished run. What was scored before stays as it is.
+
+    The scorers ask the judge of the run unless another is named.
+    """
     outputs = writable(output)
     kept = Store(store)
     record = kept.record(numbered(run))
     asked = Asked.of(record)
     if not record.read_to_end:
         raise ConfigError(f"run {record.number} is not finished; judgekit resume {record.number} goes on with it")
-    settings = asked.settings(dict(os.environ))
-    specs = [ScorerSpec.parse(text) for text in scorer]
+    settings = asked.settings()
+    judge = judge or asked.judge or os.environ.get(JUDGE_VARIABLE) or None
+    specs = [ScorerSpec.parse(text).asking(judge) for text in scorer]
     scorers = built(settings, specs)
     must_differ([*(one.name for one in record.scorers), *(one.name for one in scorers)])
     from_store = _has_its_samples(kept, record, asked)
@@ -349,17 +356,13 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
             interrupts.signal = signal.SIGINT
     if interrupts.signal is not None:
         stopped = "interrupted"
-    if problems.unread and not store.count(record.number) and not stopped:
-        raise TraceError(f"none of the {len(problems.unread)} records could be read; the first: {problems.unread[0]}")
-    changed = [one.path for one in record.inputs if one.is_changed] if not errand.kept else []
-    notes = [f"{number_of(len(problems.unread), 'record')} could not be read"] if problems.unread else []
-    notes += ["files, or columns of them, could not be read"] if problems.failed else []
-    notes += [f"{path} was written while it was read" for path in changed]
+    if not stopped:
+        problems.must_have_read_some(store.count(record.number))
     ended = {
         "ended_at": now(),
         "stopped": stopped,
         "read_to_end": record.read_to_end or not stopped,
-        "notes": record.notes if errand.kept else tuple(notes),
+        "notes": record.notes if errand.kept else tuple(problems.notes(record.inputs)),
     }
     return Ended(Run(store, store.change(record.model_copy(update=ended))), problems, interrupts.signal)
 

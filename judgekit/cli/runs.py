@@ -40,7 +40,8 @@ def runs(
     ] = False,
     seed: Annotated[int, typer.Option(help="For --bootstrap.")] = 0,
     remove: Annotated[
-        list[int] | None, typer.Option("--remove", help="Delete the run of this number for good; may be repeated.")
+        list[str] | None,
+        typer.Option("--remove", metavar="RUN", help="Delete a run for good, by its number, or last; may be repeated."),
     ] = None,
     store: Kept = RUNS,
 ) -> None:
@@ -73,11 +74,10 @@ def _gates(run: Run) -> GateResults:
     return check_gates(run, asked.gates, min_coverage=asked.min_coverage)
 
 
-def _remove(path: Path, numbers: list[int]) -> None:
+def _remove(path: Path, named: list[str]) -> None:
     Store(path, read_only=True).record()  # a file that is not there is not made
     store = Store(path)
-    for number in numbers:
-        store.record(number)
+    numbers = list(dict.fromkeys(store.record(numbered(run)).number for run in named))
     store.remove(numbers)
     one, them = ("run", "is") if len(numbers) == 1 else ("runs", "are")
     deleted = f"{path}: {one} {listed(map(str, numbers), between=', ')} {them} deleted"

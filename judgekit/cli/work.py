@@ -14,8 +14,9 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Self
 
-from judgekit.cli.asked import Asked, Problems
+from judgekit.cli.asked import Asked
 from judgekit.errors import JudgekitError, StoreError
+from judgekit.runs.problems import Problems
 from judgekit.runs.rows import Row, RunRecord
 from judgekit.runs.runner import Task, score_into
 from judgekit.runs.store import Store
@@ -207,7 +208,7 @@ def _score_share(errand: Errand, share: Share, stop: Event, counts: "Synchronize
 
     try:
         asked, store = Asked.of(errand.record), Store(errand.path)
-        settings = asked.settings(dict(os.environ))
+        settings = asked.settings()
         scorers = [settings.build(asked.scorers[place]) for place in errand.places]
         work = until_stopped(errand.tasks(store, scorers, problems, share))
         asyncio.run(score_into(store, errand.record, work, concurrency=1, emit=count))

@@ -45,7 +45,7 @@ def log_to_mlflow(rows: Iterable[Row]) -> int:
     """Logs each score as an assessment of its trace, to where MLflow is told to (``mlflow.set_tracking_uri``).
 
     A trace is found by its id in MLflow, which is that of the row's trace or sample. The reason is the rationale; the
-    source is the judges that were asked, or else this code. Status, label, details and what was paid are metadata. A score
+    source is the judges that answered (all that were asked, where the score failed), or else this code. Status, label, details and what was paid are metadata. A score
     that is skipped, failed or abstained has no value but an error, as MLflow calls all that has none; its code is the
     class of the error, or the status. What is logged twice is there twice.
 
@@ -72,8 +72,7 @@ def log_to_mlflow(rows: Iterable[Row]) -> int:
             absent.append(row.sample_id)
             continue
         unscored = score.status != "scored"
-        judges = dict.fromkeys(call.judge for call in score.calls)
-        kind, source = ("LLM_JUDGE", ", ".join(judges)) if judges else ("CODE", "judgekit")
+        kind, source = ("LLM_JUDGE", _judges(score)) if score.calls else ("CODE", "judgekit")
         try:
             mlflow.log_feedback(
                 trace_id=trace_id,
@@ -102,6 +101,13 @@ def log_to_mlflow(rows: Iterable[Row]) -> int:
 
 def _trace_id(row: Row) -> str | None:
     return next((one for one in (row.trace_id, row.sample_id) if one is not None and _TRACE_ID.fullmatch(one)), None)
+
+
+def _judges(score: Score) -> str:
+    """Return the judges that answered, without those they stood in for; of a failed score all that were asked."""
+    asked = [call.judge for call in score.calls]
+    answered = [call.judge for call in score.calls if call.error is None and score.status != "failed"]
+    return ", ".join(dict.fromkeys(answered or asked))
 
 
 def _metadata(sample_id: str, score: Score) -> dict[str, str]:

@@ -40,15 +40,15 @@ def emit_to_otel(
 ) -> int:
     """Emits each score as an event in its trace.
 
-    The attributes are those of the semantic conventions, and ``judgekit.status``, ``judgekit.judged`` (whether a judge was asked)
-    and ``judgekit.sample_id``. Only scored
-    ones have a value, and failed ones an ``error.type``. Source:
+    The attributes are those of the semantic conventions, and ``judgekit.status``, ``judgekit.judged`` (whether a judge was
+    asked) and ``judgekit.sample_id``. Only scored ones have a value, and failed ones an ``error.type``. The
+    ``gen_ai.response.id`` is that of the response that gave the agent's last message. Source:
     https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-events.md
 
     Args:
         rows: A `Run`, or some rows of one.
-        samples: Those that were scored, by whose ids the outermost spans of their traces are found; when not given,
-            those that the `Run` kept. Without them the trace is known by its id alone, and the span is not.
+        samples: Those that were scored, by whose ids the outermost spans of their traces, and the responses, are found;
+            when not given, those that the `Run` kept. Without them only the id of the trace is known.
         provider: Of loggers; the one that the program has set (``opentelemetry._logs.set_logger_provider``) when not
             given.
 
@@ -101,16 +101,17 @@ def _places(samples: Iterable[Sample]) -> Mapping[str, _Place]:
 
 
 def _place(trace: Trace) -> _Place:
-    """The outermost span of the trace that ended the conversation, and the response if there was only one."""
+    """Return the outermost generative span of the trace that ended the conversation, and the agent's last response."""
     try:
         spans = spans_of(Found({"spans": trace.extra.get("spans")}))
     except TraceError:  # another format's, and no spans of a tracer
         return _Place()
+    last = next((message.id for message in reversed(trace.messages) if message.role == "assistant"), None)
+    response_id = last if last in {span.response_id for span in spans} else None
     if not spans or (trace_id := _valid(_TRACE_ID, spans[-1].trace_id)) is None:
-        return _Place()
-    outermost = next(span for span in spans if span.trace_id == trace_id and span.parent is None)
-    responses = {one for span in spans if isinstance(one := span.attributes.peek("gen_ai.response.id"), str)}
-    response_id = responses.pop() if len(responses) == 1 else None
+        return _Place(response_id=response_id)
+    inside = (span for span in spans if span.trace_id == trace_id)
+    outermost = min(inside, key=lambda span: (not span.is_generative, span.depth))
     return _Place(trace_id, _valid(_SPAN_ID, outermost.id), response_id)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter
@@ -56,7 +57,7 @@ class Ladder:
                 async with asyncio.timeout(_SCOUTING):
                     await self._first.wait()
             if self._failure is not None:
-                raise type(self._failure)(*self._failure.args)
+                raise copy(self._failure)
         return await self._climb_down(request)
 
     async def _climb_down(self, request: Request) -> Reply:

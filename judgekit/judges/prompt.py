@@ -16,7 +16,7 @@ import yaml
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from judgekit.errors import PromptError, explain
+from judgekit.errors import PromptError, explain, unknown
 from judgekit.judges.client import Turn
 from judgekit.score import Grade
 from judgekit.shipped import shipped
@@ -46,6 +46,12 @@ def _rival(sample: Sample, budget_tokens: int | None) -> str:
     return sample.rival.render(budget_tokens=budget_tokens) if sample.rival else ""
 
 
+def _references(sample: Sample, _: int | None) -> str:
+    texts = sample.all_references
+    names = ["reference"] if len(texts) == 1 else [f"reference {number}" for number in range(1, len(texts) + 1)]
+    return "\n".join(map(fenced, names, texts))
+
+
 def _documents(sample: Sample, _: int | None) -> str:
     return "\n".join(fenced(f"document {number}", text) for number, text in enumerate(sample.documents or (), 1))
 
@@ -70,6 +76,7 @@ INPUTS: dict[str, Input] = {
     "reference": Input(
         lambda sample: _is_said(sample.reference), lambda sample, _: fenced("reference", sample.reference or "")
     ),
+    "references": Input(lambda sample: bool(sample.all_references), _references),
     "reference_topics": Input(lambda sample: any(map(_is_said, sample.reference_topics or ())), _topics),
     "documents": Input(lambda sample: any(map(_is_said, sample.documents or ())), _documents),
     "tools": Input(lambda sample: bool(sample.trace.tools), _tools),
@@ -212,7 +219,7 @@ class Prompt:
 
 def shipped_prompts() -> Sequence[Prompt]:
     """All prompts that come with judgekit, by name."""
-    return [load_prompt(path.stem) for path in sorted(shipped("prompts").glob("*.md")) if path.stem != "system"]
+    return [load_prompt(name) for name in _names_in(shipped("prompts"))]
 
 
 def load_prompt(name: str | Path) -> Prompt:
@@ -229,8 +236,16 @@ def load_prompt(name: str | Path) -> Prompt:
 
 @cache
 def _shipped_prompt(name: str) -> Prompt:
-    path = shipped("prompts") / f"{name}.md"
+    folder = shipped("prompts")
+    if name not in (names := _names_in(folder)):
+        none = unknown("prompt", name, names, most=len(names))
+        raise PromptError(f"{none}; a prompt of your own is named by its file, which ends in .md")
+    path = folder / f"{name}.md"
     return _read_prompt(path, _text(path))
+
+
+def _names_in(folder: Path) -> Sequence[str]:
+    return sorted(path.stem for path in folder.glob("*.md") if path.stem != "system")
 
 
 def _read_prompt(path: Path, text: str) -> Prompt:
@@ -292,7 +307,8 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
     except FileNotFoundError:
-        there = ", ".join(sorted(file.stem for file in path.parent.glob("*.md") if file.stem != "system"))
-        raise PromptError(f"{path}: there is no such prompt; there are: {there or 'none'}") from None
+        there = [f"{name}.md" for name in _names_in(path.parent)]
+        meant = path.stem if path.stem in _names_in(shipped("prompts")) else ""
+        raise PromptError(f"{path}: {unknown('prompt file', path.name, there, guess=meant)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(f"{path}: cannot be read: {error}") from error

@@ -50,6 +50,16 @@ PROVIDERS = {
 }
 
 
+_FAMILIES = {"claude": "litellm/anthropic", "gemini": "litellm/gemini"}
+"""Who serves models whose names begin so, if it is not OpenAI."""
+
+
+def likely_model(name: str) -> str:
+    """Return a model's name with its likely provider, such as ``openai/gpt-4o`` for ``gpt-4o``."""
+    provider = next((one for family, one in _FAMILIES.items() if name.startswith(family)), "openai")
+    return f"{provider}/{name}"
+
+
 def provider_named(name: str) -> Provider:
     """A provider by its name.
 
@@ -57,5 +67,5 @@ def provider_named(name: str) -> Provider:
         ConfigError: There is none.
     """
     if name not in PROVIDERS:
-        raise ConfigError.unknown("provider of judges", name, PROVIDERS)
+        raise ConfigError.unknown("provider of judges", name, PROVIDERS, guess=f"litellm/{name}")
     return PROVIDERS[name]

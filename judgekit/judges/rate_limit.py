@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -66,7 +67,7 @@ class Account:
                     async with asyncio.timeout(wait):
                         await self._changed.wait()
             if (failure := self._failure) is not None and failure is not before:
-                raise type(failure)(*failure.args)
+                raise copy(failure)
             for pace, units in ((self.requests, 1), (self.tokens, tokens)):
                 if pace is not None:
                     pace.take(units, _now())

@@ -269,6 +269,15 @@ class CachedReplies:
                 self._put(line.key, line.judge, line.prompt, line.digests, line.reply, at)
         return Added(new, same, other)
 
+    @contextmanager
+    def exclusive(self) -> Generator[None]:
+        """Keeps other processes from writing until the context ends."""
+        self._do("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            self._do("COMMIT")
+
     def prune(self, prompt: str, judge: str, before: datetime | None, *, dry_run: bool) -> int:
         """Throws replies away and gives back the space they took.
 

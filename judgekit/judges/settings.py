@@ -1,25 +1,29 @@
 """The settings of a judge."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator
 
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, explain
 from judgekit.judges.budget import Limits
 from judgekit.judges.cache import CacheMode
 from judgekit.judges.client import Client
 from judgekit.judges.price import Price
 from judgekit.judges.price_list import listed_price
-from judgekit.judges.providers import PROVIDERS, provider_named
+from judgekit.judges.providers import PROVIDERS, likely_model, provider_named
 from judgekit.judges.redaction import PATTERNS
 from judgekit.traces.message import JsonObject, Many, Record
 
 _OURS = {"api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"}
 """Parameters of the providers' APIs that judgekit sets itself."""
+
+
+_TABLES: Mapping[str, type[Record]] = {"price": Price, "budget": Limits}
+"""Settings that have settings of their own."""
 
 
 class JudgeSettings(Record):
@@ -53,7 +57,7 @@ class JudgeSettings(Record):
         client: Answers in the place of a provider.
 
     Raises:
-        ConfigError: There is no such provider, or the settings contradict each other.
+        ConfigError: There is no such provider or setting, a setting is out of range, or settings contradict each other.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -80,6 +84,16 @@ class JudgeSettings(Record):
     dry_run: bool = Field(default=False, exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
 
+    if not TYPE_CHECKING:
+
+        def __init__(self, /, *args: object, **settings: object) -> None:
+            try:
+                super().__init__(*args, **settings)
+            except ValidationError as error:
+                raise _misfit(error, settings) from None  # which would show the value, perhaps a key
+
+        __init__.__pydantic_base_init__ = True  # as in Record
+
     @field_validator("redact")
     @classmethod
     def _in_one_order(cls, redact: Callable[[str], str] | tuple[str, ...]) -> Callable[[str], str] | tuple[str, ...]:
@@ -88,7 +102,8 @@ class JudgeSettings(Record):
     def model_post_init(self, _context: object, /) -> None:
         """Checks the settings against each other."""
         if not all(self.model.partition("/")):
-            raise ConfigError(f"a judge is named provider/model, as in openai/gpt-4.1-mini, found {self.model!r}")
+            hint = "" if "/" in self.model or not self.model else f", did you mean {likely_model(self.model)!r}?"
+            raise ConfigError(f"a judge is named provider/model, as in openai/gpt-4.1-mini, found {self.model!r}{hint}")
         if self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
             raise ConfigError(f"{self.cache} is only read: use cache_mode='replay', or a SQLite file")
         if callable(self.redact):
@@ -147,6 +162,38 @@ class JudgeSettings(Record):
     def asks_a_provider(self) -> bool:
         """Whether requests may go to a server."""
         return self.client is None and self.cache_mode != "replay" and not self.dry_run
+
+
+def unknown_setting(kind: str, table: str, name: str, params: str) -> ConfigError:
+    """Return the error of a setting that a judge does not have.
+
+    Args:
+        kind: What is not called so, such as ``setting of a judge``.
+        table: The setting that it is a part of, such as ``price``; empty if none.
+        name: What it is called.
+        params: How it is written as a parameter of the provider's API.
+    """
+    if table in _TABLES:
+        return ConfigError.unknown(kind, name, _TABLES[table].model_fields)
+    if "key" in name and name != "api_key_env":
+        return ConfigError(
+            f"no {kind} is called {name!r}: keys come from the environment, and api_key_env names the variable"
+        )
+    guess = "base_url" if name == "api_base" else "" if name in _OURS else params
+    found = ConfigError.unknown(kind, name, JudgeSettings.model_fields, guess=guess)
+    return ConfigError(f"{found}; parameters of the provider's API stand in params")
+
+
+def _misfit(error: ValidationError, settings: Mapping[str, object]) -> ConfigError:
+    """Return in the words of Python what is wrong with the settings of a judge."""
+    for problem in error.errors():
+        if problem["type"] == "extra_forbidden":
+            *tables, name = map(str, problem["loc"])
+            table, value = "".join(tables), problem["input"]
+            shown = repr(value) if isinstance(value, int | float) else "..."
+            kind = f"setting of a judge's {table}" if table else "setting of a judge"
+            return unknown_setting(kind, table, name, f'params={{"{name}": {shown}}}')
+    return ConfigError(f"a judge's settings: {explain(error, settings)}")
 
 
 def _must_be_known(kind: str, names: Iterable[str], choices: Iterable[str]) -> None:

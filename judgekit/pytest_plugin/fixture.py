@@ -13,7 +13,8 @@ from judgekit.pytest_plugin.explanation import shortfall
 from judgekit.pytest_plugin.judges import Judges
 from judgekit.reports.terminal import printable
 from judgekit.score import Score
-from judgekit.scoring import Scorer, attempt, wait_for
+from judgekit.scoring import Scorer, attempt, must_be_scorer, wait_for
+from judgekit.traces.given import must_be_sample
 from judgekit.traces.sample import Sample
 
 _SWITCH = "--judgekit-judges"
@@ -42,11 +43,14 @@ class JudgekitFixture:
         Raises:
             AssertionError: The value is lower, or the sample was skipped, failed or abstained; with the reason and the
                 evidence.
+            ConfigError: Something else is given than a sample and a scorer.
             ValueError: No value can be compared with ``at_least``.
         """
         __tracebackhide__ = True
         if not 0 <= at_least <= 1:
             raise ValueError(f"at_least={at_least!r}: a score lies in [0, 1], and 1 is best")
+        must_be_scorer(scorer, "scorer")
+        must_be_sample(sample, "sample")
         for judge in _judges_in(scorer):
             self._must_be_on(judge)
         try:

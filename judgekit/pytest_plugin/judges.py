@@ -1,5 +1,10 @@
 """The judges of a test session, and the cassettes that they are replayed from and recorded to."""
 
+import errno
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +16,7 @@ from judgekit.config import FILE, Config
 from judgekit.errors import StoreError
 from judgekit.judges.cassettes import RecordedReplies, write_lines
 from judgekit.judges.judge import Judge
-from judgekit.judges.replies import CachedReplies
+from judgekit.judges.replies import CachedReplies, Recorded
 
 
 @final
@@ -27,6 +32,7 @@ class Judges:
     def __init__(self, config: pytest.Config, folders: pytest.TempPathFactory) -> None:
         self.may_ask = bool(config.getoption("--judgekit-judges"))
         self._root = config.rootpath
+        self._worker: Mapping[str, str] | None = getattr(config, "workerinput", None)  # of pytest-xdist
         self._folders = folders
         self._recordings: dict[Path, _Recording] = {}
         self._with_cassettes: dict[tuple[str, Path], Judge] = {}
@@ -56,8 +62,16 @@ class Judges:
 
     def _recording(self, cassette: Path) -> "_Recording":
         if cassette not in self._recordings:
-            self._recordings[cassette] = _Recording(cassette, self._folders.mktemp("judgekit"))
+            self._recordings[cassette] = _Recording(cassette, self._replies_of(cassette))
         return self._recordings[cassette]
+
+    def _replies_of(self, cassette: Path) -> Path:
+        """Return the file that keeps the replies during the session: one for all workers of pytest-xdist."""
+        folder, session = self._folders.getbasetemp(), ""
+        if self._worker is not None:
+            folder, session = folder.parent, self._worker["testrunuid"]
+        name = hashlib.sha256(bytes(cassette.resolve())).hexdigest()
+        return folder / f"judgekit-{session}-{name}.sqlite"
 
     def save(self, cassette: Path) -> None:
         """Adds what was asked to a cassette.
@@ -70,32 +84,44 @@ class Judges:
 
 
 class _Recording:
-    """The replies of a cassette in a cache of their own, and behind them what was asked since."""
+    """The replies of a cassette in a cache, which other processes share, and beside them what was asked since."""
 
-    def __init__(self, cassette: Path, folder: Path) -> None:
-        self.replies = folder / "replies.sqlite"
+    def __init__(self, cassette: Path, replies: Path) -> None:
+        self.replies = replies
         self._cassette = cassette
-        cache = CachedReplies(self.replies)
-        if cassette.exists():
-            cache.add(RecordedReplies(cassette).recorded(), replace=True)
-        self._saved = {line.key for line in cache.recorded()}
-        cache.close()
+        with closing(CachedReplies(replies)) as cache, cache.exclusive():
+            recorded = list(self._recorded())
+            cache.add(recorded, replace=True)
+        self._saved = {line.key for line in recorded}
+
+    def _recorded(self) -> Iterable[Recorded]:
+        return RecordedReplies(self._cassette).recorded() if self._cassette.exists() else ()
 
     def save(self) -> None:
-        """Adds the new replies to the cassette, behind all others, in one write: other processes may add theirs."""
-        cache = CachedReplies(self.replies)
-        new = [line for line in cache.recorded() if line.key not in self._saved]
-        cache.close()
-        if not new:
-            return
+        """Adds the new replies to the cassette, behind all others, unless another process has added them."""
+        with closing(CachedReplies(self.replies)) as cache:
+            if self._saved.issuperset(line.key for line in cache.recorded()):
+                return
+            with cache.exclusive():
+                there = {line.key for line in self._recorded()}
+                new = [line for line in cache.recorded() if line.key not in there]
+                if new:
+                    self._append(new)
+        self._saved = there.union(line.key for line in new)
+
+    def _append(self, new: Iterable[Recorded]) -> None:
+        """Adds lines in one write, since a process that does not share the cache may add others."""
         lines = BytesIO()
         write_lines(lines, new)
         try:
             self._cassette.parent.mkdir(parents=True, exist_ok=True)
             with self._cassette.open("a+b", buffering=0) as file:
                 file.seek(0)
-                unfinished = file.read()[-1:] not in (b"", b"\n")  # by an editor
-                file.write(b"\n" * unfinished + lines.getvalue())
+                before = file.read()
+                unfinished = before[-1:] not in (b"", b"\n")  # by an editor
+                text = b"\n" * unfinished + lines.getvalue()
+                if file.write(text) < len(text):
+                    file.truncate(len(before))
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise StoreError(f"{self._cassette}: cannot be written: {error}") from error
-        self._saved |= {line.key for line in new}

@@ -34,6 +34,40 @@ _FIELDS = (*_NUMBERS, *_OF_ALL)
 _WITHOUT_SHARE = {"n": "a number of samples", "cost_usd": "in US dollars"}
 
 
+@dataclass(frozen=True)
+class Fields:
+    """The numbers that gates may ask for.
+
+    Attributes:
+        of_scorer: Numbers of a scorer, which are named behind a dot.
+        counted: Those of them that are counted in whole samples.
+        scorers: What the scorers are called in messages.
+        example: Gates, as messages show them.
+        of_all: Numbers of all scorers together, which stand alone.
+        default: The number that a scorer's name alone stands for, if it stands for any.
+        without_share: Numbers of which no percentage can be asked, with what they are instead.
+    """
+
+    of_scorer: Sequence[str]
+    counted: Collection[str]
+    scorers: str
+    example: str
+    of_all: Sequence[str] = ()
+    default: str | None = None
+    without_share: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+_OF_RUN = Fields(
+    _FIELDS,
+    counted=("n", *OTHERS),
+    scorers="scorer of the run",
+    example="'tool_call_f1 >= 0.9' or 'failed <= 1%'",
+    of_all=_OF_ALL,
+    default="value",
+    without_share=_WITHOUT_SHARE,
+)
+
+
 class GateResult(NamedTuple):
     """What came of a gate: ``found`` is the number that it asks about, in words; ``why`` says why it is not met."""
 
@@ -116,7 +150,7 @@ class Gate:
     is_share: bool
 
     @classmethod
-    def parse(cls, text: str, scorers: Collection[str]) -> "Gate":
+    def parse(cls, text: str, scorers: Collection[str], fields: Fields = _OF_RUN) -> "Gate":
         """Reads ``SCORER[.FIELD] OPERATOR NUMBER[%]``, or ``FIELD OPERATOR NUMBER[%]`` of all scores of the run.
 
         Fields of a scorer: ``value``, the one that is meant where none is named; ``lower`` and ``upper``, the bounds of
@@ -131,9 +165,9 @@ class Gate:
         found = _GATE.fullmatch(text)
         if found is None or found["name"][-1:] in tuple(_SIGNS):
             place = found.end("name") if found else next((i for i, sign in enumerate(text, 1) if sign in _SIGNS), 1)
-            raise _refused(text, place, f"expected one of {', '.join(OPERATORS)} between a name and a number")
-        scorer, field = _named(text, found["name"], found.start("name") + 1, scorers)
-        bound, is_share = _bound(text, found["bound"], found.start("bound") + 1, field)
+            raise _refused(text, place, f"expected one of {', '.join(OPERATORS)} between a name and a number", fields)
+        scorer, field = _named(text, found["name"], found.start("name") + 1, scorers, fields)
+        bound, is_share = _bound(text, found["bound"], found.start("bound") + 1, field, fields)
         return cls(text.strip(), scorer, field, found["operator"], bound, is_share)
 
     def result(self, summary: Summary, thin: Mapping[str, str], corrections: Mapping[str, Correction]) -> GateResult:
@@ -145,6 +179,12 @@ class Gate:
         too_few = thin.get(self.scorer or "", "") if self.field in _NUMBERS else ""
         met = number is not None and OPERATORS[self.operator](number - self.bound) and not too_few
         return GateResult(self.text, met, found, too_few)
+
+    def held_against(self, number: float, of: str) -> GateResult:
+        """Return whether a number meets the gate; ``of`` says what it was found by."""
+        return GateResult(
+            self.text, OPERATORS[self.operator](number - self.bound), f"found {self._shown(number)} ({of})"
+        )
 
     def _of_line(self, summary: Summary) -> tuple[float | None, str]:
         """A number of a scorer, if there is one, and what is to be said of it."""
@@ -205,46 +245,50 @@ def same_side(number: float, other: float, bound: float) -> bool:
     return all(meets(number - bound) == meets(other - bound) for meets in OPERATORS.values())
 
 
-def _refused(text: str, column: int, problem: object) -> ConfigError:
-    return ConfigError(
-        f"gate {text!r}, column {column}: {problem}; it reads like 'tool_call_f1 >= 0.9' or 'failed <= 1%'"
-    )
+def _refused(text: str, column: int, problem: object, fields: Fields) -> ConfigError:
+    return ConfigError(f"gate {text!r}, column {column}: {problem}; it reads like {fields.example}")
 
 
-def _named(text: str, name: str, column: int, scorers: Collection[str]) -> tuple[str | None, str]:
+def _named(text: str, name: str, column: int, scorers: Collection[str], fields: Fields) -> tuple[str | None, str]:
     """The scorer and the field that a gate names."""
     parts = [(scorer, name[len(scorer) + 1 :]) for scorer in scorers if name.startswith(f"{scorer}.")]
     meant: list[tuple[str | None, str]] = [
-        *([(name, "value")] if name in scorers else []),
-        *((scorer, field) for scorer, field in parts if field in _FIELDS),
-        *([(None, name)] if name in _OF_ALL else []),
+        *([(name, fields.default)] if name in scorers and fields.default else []),
+        *((scorer, field) for scorer, field in parts if field in fields.of_scorer),
+        *([(None, name)] if name in fields.of_all else []),
     ]
     if len(meant) > 1:
         two = f"{name!r} means two things: give the scorer {meant[0][0]!r} another name with as="
-        raise _refused(text, column, two)
+        raise _refused(text, column, two, fields)
     if meant:
         return meant[0]
+    if name in scorers:
+        which = f"expected . and one of {', '.join(fields.of_scorer)} behind {name}"
+        raise _refused(text, column + len(name), which, fields)
     if parts:
         scorer, field = max(parts)
-        raise _refused(text, column + len(scorer) + 1, ConfigError.unknown(f"number of {scorer}", field, _FIELDS))
-    asked = next((name.removesuffix(f".{field}") for field in reversed(_FIELDS) if name.endswith(f".{field}")), name)
-    raise _refused(text, column, ConfigError.unknown("scorer of the run", asked or name, [*scorers, *_OF_ALL]))
+        unknown = ConfigError.unknown(f"number of {scorer}", field, fields.of_scorer)
+        raise _refused(text, column + len(scorer) + 1, unknown, fields)
+    ends = (f".{field}" for field in reversed(fields.of_scorer))
+    asked = next((name.removesuffix(end) for end in ends if name.endswith(end)), name)
+    unknown = ConfigError.unknown(fields.scorers, asked or name, [*scorers, *fields.of_all])
+    raise _refused(text, column, unknown, fields)
 
 
-def _bound(text: str, bound: str, column: int, field: str) -> tuple[float, bool]:
+def _bound(text: str, bound: str, column: int, field: str, fields: Fields) -> tuple[float, bool]:
     """The number that a gate names, and whether it is a share."""
     try:
         number = float(bound.removesuffix("%"))
     except ValueError:
         number = float("nan")
     if not isfinite(number):
-        raise _refused(text, column, f"expected a number, or a share such as 1%, found {bound!r}")
+        raise _refused(text, column, f"expected a number, or a share such as 1%, found {bound!r}", fields)
     if bound.endswith("%"):
-        if field in _WITHOUT_SHARE:
-            raise _refused(text, column, f"{field} is {_WITHOUT_SHARE[field]}, and no share, found {bound!r}")
+        if field in fields.without_share:
+            what = fields.without_share[field]
+            raise _refused(text, column, f"{field} is {what}, and no share, found {bound!r}", fields)
         return number / 100, True
-    if field in ("n", *OTHERS) and not number.is_integer():
-        raise _refused(
-            text, column, f"{field} is counted in whole samples, and a share of them ends in %, found {bound!r}"
-        )
+    if field in fields.counted and not number.is_integer():
+        whole = f"{field} is counted in whole samples, and a share of them ends in %, found {bound!r}"
+        raise _refused(text, column, whole, fields)
     return number, field == "coverage"

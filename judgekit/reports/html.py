@@ -11,10 +11,11 @@ from pydantic import JsonValue
 
 from judgekit.audits.findings import Audit, ScorerAudit
 from judgekit.audits.judges import JudgeComparison
-from judgekit.reports.audit import agreed, headline, left_out, parts
-from judgekit.reports.compare import Comparison, Difference
+from judgekit.audits.words import agreed, headline, left_out, parts
+from judgekit.reports.compare import Comparison
 from judgekit.reports.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
 from judgekit.reports.detail import detail
+from judgekit.reports.difference import Difference
 from judgekit.reports.document import document, embedded
 from judgekit.reports.glossary import TERMS
 from judgekit.reports.judges import shown
@@ -221,7 +222,10 @@ def _comparison(comparison: Comparison) -> JsonValue:
     return {
         "head": comparison.head,
         "warnings": list(comparison.warnings),
-        "told": [line for line in comparison.told() if line.removeprefix("warning: ") not in comparison.warnings],
+        "told": [
+            *(f"gate {gate}" for gate in comparison.gates.gates),
+            *(line for line in comparison.told() if line.removeprefix("warning: ") not in comparison.warnings),
+        ],
         "scorers": [_difference(one) for one in comparison],
     }
 

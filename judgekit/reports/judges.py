@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.padding import Padding
 
 from judgekit.audits.judges import Closer, Flip, JudgeComparison, LeftOut, Pair
-from judgekit.reports.audit import by_sample, left_out, said
+from judgekit.audits.words import left_out
+from judgekit.reports.audit import by_sample, said
 from judgekit.reports.terminal import Unpadded, harmless, table
 from judgekit.runs.answers import UNREPORTED, named, quoted, shares
 from judgekit.runs.receipts import Figure

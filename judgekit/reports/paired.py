@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from judgekit.aggregates.total import needed_of
 from judgekit.runs.answers import Answers
+from judgekit.runs.hashes import Hashes
 from judgekit.runs.results import Run
 from judgekit.score import STATUSES, Score, Status
 
@@ -22,6 +23,8 @@ Values: TypeAlias = NDArray[np.float64]
 
 _OUTCOMES: tuple[Outcome, ...] = ("missing", *STATUSES)
 _EXAMPLES = 3
+_UNKNOWN = 0
+"""In place of a hash that is not there."""
 _Key: TypeAlias = tuple[str, int]
 """An id, and which of the samples with this id it is."""
 
@@ -36,6 +39,14 @@ class Unpaired(NamedTuple):
     alone: int
     repeated: int
     examples: tuple[str, ...]
+
+
+class Changed(NamedTuple):
+    """The pairs in which a thing is not what it was, by their numbers in A, as far as it is known of both sides."""
+
+    references: Numbers
+    material: Numbers
+    first_messages: Numbers
 
 
 @dataclass(frozen=True)
@@ -75,6 +86,8 @@ class Pairs:
         regrouped: How many pairs name different groups in A and B; that of A holds.
         displaced: How many pairs name different domains.
         in_order: How many pairs share their id with others.
+        changed: Pairs that are not scored against the same, or not asked the same; see `judgekit.runs.hashes.Hashes`.
+        unknown: How many pairs it cannot be told of whether their references changed.
         by_place: Whether all ids are the numbers of samples in their run.
         answers_a: What answered in A when these scorers asked.
         answers_b: The same in B.
@@ -85,6 +98,8 @@ class Pairs:
     regrouped: int
     displaced: int
     in_order: int
+    changed: Changed
+    unknown: int
     by_place: bool
     answers_a: Answers
     answers_b: Answers
@@ -112,6 +127,9 @@ class Pairs:
         paired = np.asarray(counterparts, np.int64)
         at_b = np.flatnonzero(paired >= 0)
         at_a = paired[at_b]
+        hashes_a, hashes_b = before.hashes(a)[:, at_a], after.hashes(b)[:, at_b]
+        are_known = (hashes_a != _UNKNOWN) & (hashes_b != _UNKNOWN)
+        differ = are_known & (hashes_a != hashes_b)
         groups_a, groups_b = np.asarray(before.groups)[at_a], np.asarray(after.groups)[at_b]
         groups = np.where(groups_a >= 0, groups_a, groups_b)
         alone = groups < 0
@@ -123,6 +141,8 @@ class Pairs:
             _different(groups_a, groups_b),
             _different(np.asarray(before.domains)[at_a], np.asarray(after.domains)[at_b]),
             in_order,
+            Changed(*(np.asarray(before.numbers)[at_a[changed]] for changed in differ)),
+            int((~are_known[0]).sum()),
             before.by_place and after.by_place,
             before.answers,
             after.answers,
@@ -135,6 +155,16 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self._at_a)
+
+    @property
+    def samples_a(self) -> int:
+        """How many samples A has, paired or not."""
+        return len(self._before.numbers)
+
+    @property
+    def samples_b(self) -> int:
+        """How many samples B has."""
+        return len(self._after.numbers)
 
     @property
     def numbers(self) -> tuple[Numbers, Numbers]:
@@ -222,6 +252,12 @@ class _Side:
             else:
                 yield first.sample_id, times[first.sample_id]
                 times[first.sample_id] += 1
+
+    def hashes(self, run: Run) -> Numbers:
+        """Return the hashes of the samples that were read, one kind after another."""
+        found = ((number, *(one or _UNKNOWN for one in hashes)) for number, hashes in run.store.hashes(run.number))
+        numbers, *kinds = np.fromiter(found, np.dtype((np.int64, 1 + len(Hashes._fields)))).T
+        return np.asarray(kinds)[:, np.searchsorted(numbers, self.numbers)]
 
     def _coded(self, name: str | None) -> int:
         return -1 if name is None else self._codes.setdefault(name, len(self._codes))

@@ -184,7 +184,7 @@ def _lines(texts: Sequence[str] | None) -> str:
 
 
 _KNOWN: Mapping[str, Callable[[Sample], str]] = {
-    "reference": lambda sample: sample.reference or _lines(sample.references),
+    "reference": lambda sample: _lines(sample.all_references),
     "reference_topics": lambda sample: _lines(sample.reference_topics),
     "documents": lambda sample: "\n\n".join(filter(None, sample.documents or ())),
     "fields": lambda sample: compact_json(sample.fields) if sample.fields else "",

@@ -1,9 +1,9 @@
 """A summary as notebooks show it."""
 
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Iterable
 from itertools import islice
 
+from judgekit.notebook import fragment, line, numbers
 from judgekit.runs.summary import Summary
 
 _SCORERS = 50
@@ -15,13 +15,5 @@ def summary_html(summary: Summary, notes: Iterable[str] = ()) -> str:
     lines = list(summary)
     heads, *rows = islice(summary.cells(), 1 + _SCORERS)
     more = [f"and {len(lines) - _SCORERS:,} more scorers"] if len(lines) > _SCORERS else []
-    told = [f"{line.scorer}: {one}" for line in lines[:_SCORERS] for one in line.told()]
-    body = "".join(_row("td", row) for row in rows)
-    below = "".join(f"<div>{escape(one)}</div>" for one in (*more, *notes, *told))
-    return f"<table><thead>{_row('th', heads)}</thead><tbody>{body}</tbody></table>{below}"
-
-
-def _row(tag: str, cells: Sequence[str]) -> str:
-    name, *numbers = cells
-    left, right = f'<{tag} style="text-align:left">', f'<{tag} style="text-align:right">'
-    return f"<tr>{left}{escape(name)}</{tag}>{''.join(f'{right}{escape(cell)}</{tag}>' for cell in numbers)}</tr>"
+    told = [f"{known.scorer}: {one}" for known in lines[:_SCORERS] for one in known.told()]
+    return fragment(numbers(rows, heads), *map(line, (*more, *notes, *told)))

@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from judgekit.errors import StoreError
 from judgekit.runs.conduct import Conduct
+from judgekit.runs.hashes import Hashes
 from judgekit.runs.rows import Row, RunRecord, labels_of, without_text
 from judgekit.runs.store import CALLS, Store
 from judgekit.score import JudgeCall, Score
@@ -20,7 +21,7 @@ from judgekit.traces.sample import Sample
 _AT_ONCE = 0.1
 """Seconds in which scores are written together."""
 _COMPRESSION = 1
-_SAMPLE = "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SAMPLE = "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _CONVERSATION = "INSERT OR IGNORE INTO conversations VALUES (?, ?, ?)"
 _SCORE = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?"
@@ -73,6 +74,7 @@ class Recorder:
             _json(labels) if labels else None,
             _json(conduct) if conduct else None,
             _json({name: one.source for name, one in known.items()}) if known else None,
+            *Hashes.of(sample, keeps_text=self._text),
         )
         if self._text:
             self._add_text(_CONVERSATION, sample, index)

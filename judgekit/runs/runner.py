@@ -1,14 +1,17 @@
 """Runs scorers over samples."""
 
 import asyncio
+import warnings
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from judgekit.errors import BudgetError, ConfigError
+from judgekit.errors import BudgetError, ConfigError, TraceError
+from judgekit.runs.given import Given
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord, questions_of
@@ -35,63 +38,95 @@ def tasks(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> Iterator[Task
 
 
 async def arun(
-    samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16, store: Path | str | None = None
+    samples: Iterable[Sample] | Path | str,
+    scorers: Sequence[Scorer],
+    *,
+    concurrency: int = 16,
+    store: Path | str | None = None,
+    progress: bool = False,
 ) -> Run:
     """Scores every sample with every scorer.
 
     An error in one score makes it a failed score, and the rest goes on.
 
     Args:
-        samples: Taken one by one as there is room, so that a file is read while it is scored.
+        samples: Samples, or the path of recordings, as `read` takes it. They are taken one by one as there is room, so
+            that a file is read while it is scored. Of records that cannot be read the run has a note, and Python warns
+            in the end.
         scorers: Each with a name of its own.
         concurrency: Samples that are scored at once.
         store: A SQLite file to keep the run in; in memory if not given.
+        progress: Shows how far the run is, on a terminal, in a notebook, or as a line now and then.
 
     Raises:
-        ConfigError: There is no scorer, or two have one name, or no sample may be scored.
+        ConfigError: Something else is given, two scorers have one name, or no sample may be scored.
+        TraceError: The recordings, or all records in them, cannot be read.
         StoreError: The file cannot be used.
         JudgekitError: No further sample could be scored: a key is refused, a model unknown, a disk full. A budget that
             is spent is no error: the run ends when what is under way is done, and says so in ``stopped``.
     """
-    kept, record = _begun(scorers, store)
+    given = await asyncio.to_thread(Given.of, samples, scorers)
+    kept, record = _begun(given, store)
     stopped = ""
     try:
-        await score_into(kept, record, tasks(samples, scorers), concurrency=concurrency)
+        await _score_given(given, kept, record, concurrency, progress=progress)
     except BudgetError as error:
         stopped = str(error)
-    return _ended(kept, record, stopped)
+    return _ended(given, kept, record, stopped)
 
 
 def run(
-    samples: Iterable[Sample], scorers: Sequence[Scorer], *, concurrency: int = 16, store: Path | str | None = None
+    samples: Iterable[Sample] | Path | str,
+    scorers: Sequence[Scorer],
+    *,
+    concurrency: int = 16,
+    store: Path | str | None = None,
+    progress: bool = False,
 ) -> Run:
     """The sync twin of `arun`. Ctrl-C stops it and keeps what is done.
 
     Under a running event loop, as in a notebook, it uses a thread of its own.
     """
-    kept, record = _begun(scorers, store)
+    given = Given.of(samples, scorers)
+    kept, record = _begun(given, store)
     stopped = ""
     try:
-        wait_for(lambda: score_into(kept, record, tasks(samples, scorers), concurrency=concurrency))
+        wait_for(lambda: _score_given(given, kept, record, concurrency, progress=progress))
     except KeyboardInterrupt:
         stopped = "interrupted"
     except BudgetError as error:
         stopped = str(error)
-    return _ended(kept, record, stopped)
+    return _ended(given, kept, record, stopped)
 
 
-def _begun(scorers: Sequence[Scorer], path: Path | str | None) -> tuple[Store, RunRecord]:
-    must_differ([scorer.name for scorer in scorers])
+def _begun(given: Given, path: Path | str | None) -> tuple[Store, RunRecord]:
+    must_differ([scorer.name for scorer in given.scorers])
     store = Store(path)
-    known = [ScorerRecord.of(scorer) for scorer in scorers]
-    return store, store.begin(RunRecord(started_at=now(), scorers=known, version=version("judgekit")))
+    known = [ScorerRecord.of(scorer) for scorer in given.scorers]
+    begun = RunRecord(started_at=now(), inputs=given.inputs, scorers=known, version=version("judgekit"))
+    return store, store.begin(begun)
 
 
-def _ended(store: Store, record: RunRecord, stopped: str) -> Run:
-    return Run(
-        store,
-        store.change(record.model_copy(update={"ended_at": now(), "stopped": stopped, "read_to_end": not stopped})),
-    )
+async def _score_given(given: Given, store: Store, record: RunRecord, concurrency: int, *, progress: bool) -> None:
+    """Scores what a run in Python is given. A run that could read nothing is forgotten."""
+    todo = (Task(number, sample, given.scorers) for number, sample in given.samples)
+    try:
+        with given.shown() if progress else nullcontext() as emit:
+            await score_into(store, record, todo, concurrency=concurrency, emit=emit)
+        given.problems.must_have_read_some(store.count(record.number))
+    except (ConfigError, TraceError):
+        if not store.counts(record.number).samples:
+            store.forget(record.number)
+        raise
+
+
+def _ended(given: Given, store: Store, record: RunRecord, stopped: str) -> Run:
+    notes = given.problems.notes(given.inputs)
+    ended = {"ended_at": now(), "stopped": stopped, "read_to_end": not stopped, "notes": tuple(notes)}
+    run = Run(store, store.change(record.model_copy(update=ended)))
+    if notes or given.problems:
+        warnings.warn(": ".join(filter(None, ("; ".join(notes), str(given.problems)))), stacklevel=3)
+    return run
 
 
 async def score_into(
@@ -100,7 +135,7 @@ async def score_into(
     tasks: Iterable[Task],
     *,
     concurrency: int,
-    emit: Callable[[Row], object] = lambda _: None,
+    emit: Callable[[Row], object] | None = None,
 ) -> None:
     """Scores, and writes samples and scores into a run that was begun. See `score_each`."""
     recorder = Recorder(store, record)
@@ -112,7 +147,8 @@ async def score_into(
 
     def keep(row: Row) -> None:
         recorder.row(row)
-        emit(row)
+        if emit is not None:
+            emit(row)
 
     async with recorder.writing():
         await score_each(known(), keep, concurrency=concurrency, begin=recorder.begin)

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -16,6 +17,7 @@ from pydantic_core import from_json, to_json
 from judgekit.database import BARRED, code, connect, make_folder, schema_version, share
 from judgekit.errors import StoreError
 from judgekit.runs.conduct import Conduct, Efforts
+from judgekit.runs.hashes import Hashes
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.score import Exchange, JudgeCall, Score, Status
 from judgekit.traces.message import JsonObject
@@ -26,41 +28,59 @@ RUNS = Path(".judgekit/runs.sqlite")
 
 _APPLICATION_ID = int.from_bytes(b"jrun")
 _MIGRATIONS = (
-    """
-    CREATE TABLE runs (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL) STRICT;
-    CREATE TABLE scorers (
-        run INTEGER NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, signature TEXT, record TEXT NOT NULL,
-        PRIMARY KEY (run, place), UNIQUE (run, name)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE samples (
-        run INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, trace_id TEXT, "group" TEXT, domain TEXT,
-        labels TEXT, conduct TEXT,
-        PRIMARY KEY (run, number)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE conversations (
-        run INTEGER NOT NULL, number INTEGER NOT NULL, sample BLOB NOT NULL, PRIMARY KEY (run, number)
-    ) STRICT;
-    CREATE TABLE scores (
-        run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, status TEXT NOT NULL, value REAL,
-        label TEXT, error TEXT, aggregate TEXT, warnings TEXT, calls TEXT, explanation TEXT NOT NULL,
-        PRIMARY KEY (run, sample, scorer)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE exchanges (
-        run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, call INTEGER NOT NULL,
-        exchange BLOB NOT NULL,
-        PRIMARY KEY (run, sample, scorer, call)
-    ) STRICT;
-    """,
-    "ALTER TABLE scores ADD COLUMN confidence REAL",
-    "ALTER TABLE samples ADD COLUMN label_sources TEXT",
-    """
-    CREATE TABLE unscored_calls (
-        id INTEGER PRIMARY KEY, run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, calls TEXT NOT NULL
-    ) STRICT;
-    CREATE INDEX unscored_calls_of_run ON unscored_calls (run);
-    """,
+    (
+        "CREATE TABLE runs (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL) STRICT",
+        """
+        CREATE TABLE scorers (
+            run INTEGER NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, signature TEXT, record TEXT NOT NULL,
+            PRIMARY KEY (run, place), UNIQUE (run, name)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE samples (
+            run INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, trace_id TEXT, "group" TEXT, domain TEXT,
+            labels TEXT, conduct TEXT,
+            PRIMARY KEY (run, number)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE conversations (
+            run INTEGER NOT NULL, number INTEGER NOT NULL, sample BLOB NOT NULL, PRIMARY KEY (run, number)
+        ) STRICT
+        """,
+        """
+        CREATE TABLE scores (
+            run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, status TEXT NOT NULL, value REAL,
+            label TEXT, error TEXT, aggregate TEXT, warnings TEXT, calls TEXT, explanation TEXT NOT NULL,
+            PRIMARY KEY (run, sample, scorer)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE exchanges (
+            run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, call INTEGER NOT NULL,
+            exchange BLOB NOT NULL,
+            PRIMARY KEY (run, sample, scorer, call)
+        ) STRICT
+        """,
+    ),
+    ("ALTER TABLE scores ADD COLUMN confidence REAL",),
+    ("ALTER TABLE samples ADD COLUMN label_sources TEXT",),
+    (
+        "ALTER TABLE samples ADD COLUMN references_hash INTEGER",
+        "ALTER TABLE samples ADD COLUMN material_hash INTEGER",
+        "ALTER TABLE samples ADD COLUMN first_message_hash INTEGER",
+    ),
+    (
+        """
+        CREATE TABLE unscored_calls (
+            id INTEGER PRIMARY KEY, run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL,
+            calls TEXT NOT NULL
+        ) STRICT
+        """,
+        "CREATE INDEX unscored_calls_of_run ON unscored_calls (run)",
+    ),
 )
-"""Each takes a file from one version of the schema to the next. They are added to, and never changed."""
+"""Each takes a file from one version of the schema to the next, statement by statement. They are added to, and never changed."""
 
 _READ_AT_ONCE = 64
 """Conversations."""
@@ -144,9 +164,8 @@ class Store:
         if version < newest:
             db.execute("BEGIN IMMEDIATE")
             version = schema_version(db, self.path, _APPLICATION_ID, newest)  # others may have been here meanwhile
-            for migration in _MIGRATIONS[version:]:
-                for sql in filter(str.strip, migration.split(";")):
-                    db.execute(sql)
+            for sql in chain.from_iterable(_MIGRATIONS[version:]):
+                db.execute(sql)
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {newest}")
             db.execute("COMMIT")
@@ -400,6 +419,12 @@ class Store:
         """Ids that more than one sample has."""
         for (found,) in self._select("SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1", run):
             yield found
+
+    def hashes(self, run: int) -> Iterator[tuple[int, Hashes]]:
+        """The hashes of all samples, with their numbers, in order."""
+        sql = "SELECT number, references_hash, material_hash, first_message_hash FROM samples WHERE run = ? ORDER BY number"
+        for number, *hashes in self._select(sql, run):
+            yield number, Hashes(*hashes)
 
     def conducts(self, run: int) -> Iterator[tuple[int, Conduct]]:
         """What each conversation took that has a score, with the sample's number."""

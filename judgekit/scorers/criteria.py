@@ -16,7 +16,8 @@ from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
 from judgekit.scorers.evidence import must_exist
-from judgekit.scoring import Blocking, source_version
+from judgekit.scorers.judged import Judged
+from judgekit.scoring import source_version
 from judgekit.traces.sample import Sample
 
 CheckFunction: TypeAlias = Callable[[Sample], bool | Awaitable[bool | None] | None]
@@ -94,7 +95,7 @@ class _Finding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WeightedCriteria(Blocking):
+class WeightedCriteria(Judged):
     """1 if all criteria hold, else the sum of the weights of those that do.
 
     A criterion is decided by a function of the sample, which gives ``True``, ``False``, or ``None`` where it does not
@@ -114,7 +115,7 @@ class WeightedCriteria(Blocking):
         weights: What each criterion is worth, by its name. The weights sum to 1.
         checks: How criteria are decided: by a function, sync or async, or by the judge, who is asked the text that
             stands here. A criterion without a check is asked by its name: ``clear_explanation`` as "clear explanation?".
-        judge: Who is asked. Needed where a criterion has no function.
+        judge: Who is asked: a judge, or a model such as ``"openai/gpt-4.1-mini"``. Needed where a criterion has no function.
         required: What the first class takes beside its value: names of criteria, and functions like those of
             ``checks``. What does not apply is not missed; what is missed leaves the next class.
         thresholds: The classes, best first, each with the lowest value that reaches it. The last has 0 and takes the
@@ -135,7 +136,7 @@ class WeightedCriteria(Blocking):
 
     weights: Mapping[str, float]
     checks: Mapping[str, str | CheckFunction] = field(default_factory=dict[str, str | CheckFunction])
-    judge: Judge | None = None
+    judge: Judge | str | None = None
     required: Sequence[str | CheckFunction] = ()
     thresholds: Mapping[str, float] = field(default_factory=OUTCOMES.copy)
     normalize: bool = False
@@ -155,7 +156,9 @@ class WeightedCriteria(Blocking):
         required = tuple(self._known(one) if isinstance(one, str) else FunctionCheck.of(one) for one in self.required)
         object.__setattr__(self, "required", required)
         object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
-        if self.judge is None and self._asked:
+        if self.judge is not None:
+            super().__post_init__()
+        elif self._asked:
             asked = listed(self._asked, between=", ")
             raise ConfigError(f"{self.name} asks a judge about {asked}: give judge=..., or functions in checks=...")
 
@@ -218,9 +221,7 @@ class WeightedCriteria(Blocking):
     async def _ask(self, sample: Sample) -> Judgment[CriteriaAnswer]:
         """All that the judge says, as if it were one answer."""
         judgment = Judgment(CriteriaAnswer({}), (), sample)
-        if (judge := self.judge) is None:
-            return judgment
-        asking = (judge.ask(prompt, sample, _form(names), _check) for names, prompt in self._questions.items())
+        asking = (self._judge.ask(prompt, sample, _form(names), _check) for names, prompt in self._questions.items())
         # All answers are waited for, also where one of them fails: what is under way is paid for.
         for answered in await asyncio.gather(*asking, return_exceptions=True):
             if isinstance(answered, BaseException):

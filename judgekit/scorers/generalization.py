@@ -14,7 +14,7 @@ from judgekit.errors import ConfigError, listed, shortened
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Score
 from judgekit.scorers.repeat import prompts_of
-from judgekit.scoring import Blocking, Scorer, attempt
+from judgekit.scoring import Blocking, Scorer, attempt, must_be_scorer
 from judgekit.traces.conduct import elapsed, handovers
 from judgekit.traces.rendering import cut_middle, encodable
 from judgekit.traces.sample import Sample
@@ -41,6 +41,10 @@ class Adaptability(Blocking):
 
     scorer: Scorer | None = None
     name: str = "adaptability"
+
+    def __post_init__(self) -> None:
+        if self.scorer is not None:
+            must_be_scorer(self.scorer, "scorer")
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -102,6 +106,10 @@ class CollaborationEfficiency(Blocking):
 
     scorer: Scorer | None = None
     name: str = "collaboration_efficiency"
+
+    def __post_init__(self) -> None:
+        if self.scorer is not None:
+            must_be_scorer(self.scorer, "scorer")
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:

@@ -11,7 +11,7 @@ from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Grade, Score
 from judgekit.scorers.evidence import must_exist
-from judgekit.scoring import Blocking
+from judgekit.scorers.judged import Judged
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -35,7 +35,7 @@ class GoalAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class AgentGoalAccuracyWithReference(Blocking):
+class AgentGoalAccuracyWithReference(Judged):
     """1 if all of the desired outcome, ``sample.reference``, was reached by the end of the conversation, else 0.
 
     With ``partial`` it is the share of its parts that were reached. Skipped without a reference. One judge request a
@@ -44,7 +44,7 @@ class AgentGoalAccuracyWithReference(Blocking):
     (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which sees one goal a conversation.
     """
 
-    judge: Judge
+    judge: Judge | str
     partial: bool = False
     name: str = "agent_goal_accuracy_with_reference"
     has_confidence: ClassVar[bool] = False
@@ -70,12 +70,12 @@ class AgentGoalAccuracyWithReference(Blocking):
                 raise ValueError("lists no goal; the desired outcome is at least one")
             _must_be_shown(answer, sample)
 
-        judgment = await self.judge.ask(prompt, sample, GoalAnswer, check)
+        judgment = await self._judge.ask(prompt, sample, GoalAnswer, check)
         return _score(self.name, judgment, partial=self.partial)
 
 
 @dataclass(frozen=True)
-class AgentGoalAccuracyWithoutReference(Blocking):
+class AgentGoalAccuracyWithoutReference(Judged):
     """1 if the agent did all that the user's own messages ask for, by the end of the conversation, else 0.
 
     With ``partial`` it is the share of the user's goals that were reached. Skipped where the user says nothing, or has
@@ -85,7 +85,7 @@ class AgentGoalAccuracyWithoutReference(Blocking):
     a conversation.
     """
 
-    judge: Judge
+    judge: Judge | str
     partial: bool = False
     name: str = "agent_goal_accuracy_without_reference"
     has_confidence: ClassVar[bool] = False
@@ -104,7 +104,7 @@ class AgentGoalAccuracyWithoutReference(Blocking):
         """Compares the end of the conversation with what the user asked for."""
         if not any(isinstance(message, HumanMessage) for message in sample.trace.messages):
             return Score.skipped(self.name, "the conversation has no message of the user")
-        judgment = await self.judge.ask(self.prompts[0], sample, GoalAnswer, _must_be_shown)
+        judgment = await self._judge.ask(self.prompts[0], sample, GoalAnswer, _must_be_shown)
         return _score(self.name, judgment, partial=self.partial)
 
 

@@ -13,7 +13,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Grade, Score
 from judgekit.scorers.evidence import must_exist
-from judgekit.scoring import Blocking
+from judgekit.scorers.judged import Judged
 from judgekit.traces.sample import Sample
 
 _IN_ORDER = {"first": "trace", "second": "rival", "tie": "tie"}
@@ -35,7 +35,7 @@ class PairAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class Pairwise(Blocking):
+class Pairwise(Judged):
     """1 if the trace is better than its rival whichever stands first, 0 if the rival is, 0.5 if neither.
 
     Two judge requests a sample, at once: one with ``sample.trace`` as the first recording, one with ``sample.rival``.
@@ -52,7 +52,7 @@ class Pairwise(Blocking):
 
     Args:
         question: What makes a recording the better one.
-        judge: Who is asked.
+        judge: Who is asked: a judge, or a model such as ``"openai/gpt-4.1-mini"``.
         name: What the scores are called.
 
     Raises:
@@ -63,11 +63,12 @@ class Pairwise(Blocking):
     """
 
     question: str
-    judge: Judge
+    judge: Judge | str
     name: str = "pairwise"
     label_values: ClassVar[Mapping[str, Grade]] = {**_VALUES}
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.question, str) or not self.question.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
             raise ConfigError(f"a pairwise comparison asks a question in words, found {self.question!r}")
 
@@ -93,7 +94,7 @@ class Pairwise(Blocking):
             )
         # Both are waited for, also where one fails: what is under way may finish, and its cost is kept.
         straight, turned = await asyncio.gather(
-            *(self.judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)), return_exceptions=True
+            *(self._judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)), return_exceptions=True
         )
         if isinstance(straight, BaseException):
             raise straight

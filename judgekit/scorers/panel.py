@@ -14,8 +14,8 @@ from judgekit.errors import ConfigError, PlannedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Grade, Score
-from judgekit.scorers.repeat import Repeat, Vote, all_done, label_values_of, prompts_of, tally, votes_of, warnings_of
-from judgekit.scoring import Blocking, Scorer, attempt
+from judgekit.scorers.repeat import Repeat, Vote, label_values_of, prompts_of, tally, votes_of, warnings_of
+from judgekit.scoring import Blocking, Scorer, all_done, attempt, scorers_in
 from judgekit.traces.sample import Sample
 
 Rule: TypeAlias = Literal["majority", "unanimous", "mean", "median"]
@@ -65,7 +65,7 @@ class Panel(Blocking):
     name: str = "panel"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scorers", tuple(self.scorers))
+        object.__setattr__(self, "scorers", scorers_in(self.scorers))
         if len(self.scorers) < 2:
             raise ConfigError(f"a panel takes two members or more, found {len(self.scorers)}")
         if twice := [one.name for index, one in enumerate(self.scorers) if one in self.scorers[:index]]:

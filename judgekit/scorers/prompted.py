@@ -14,7 +14,7 @@ from judgekit.judges.likelihood import likelihood
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Grade, Score
 from judgekit.scorers.evidence import Quotation, is_there, must_exist
-from judgekit.scoring import Blocking
+from judgekit.scorers.judged import Judged
 from judgekit.traces.sample import Sample
 
 
@@ -27,7 +27,7 @@ class _Said(Protocol):
 
 
 @dataclass(frozen=True)
-class PromptScorer(Blocking):
+class PromptScorer(Judged):
     """What the label is worth that the judge chooses on the scale of a prompt.
 
     The judge writes down the prompt's steps, its reason and its evidence before it chooses. Skipped where the sample
@@ -40,7 +40,7 @@ class PromptScorer(Blocking):
 
     Args:
         prompt: A prompt with a scale, the name of one that is shipped, or the path of a Markdown file.
-        judge: Who is asked.
+        judge: Who is asked: a judge, or a model such as ``"openai/gpt-4.1-mini"``.
         require_evidence: A verdict that has a value and no evidence, or a quote that is not there, is given back to the
             judge once, and fails if it comes again.
         name: What the scores are called; the prompt's name if not given.
@@ -54,11 +54,12 @@ class PromptScorer(Blocking):
     """
 
     prompt: Prompt | str | Path
-    judge: Judge
+    judge: Judge | str
     require_evidence: bool = False
     name: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         prompt = self.prompt if isinstance(self.prompt, Prompt) else load_prompt(self.prompt)
         if not prompt.scale:
             raise ConfigError(f"the prompt {prompt.name} has no scale: its answer is read by a scorer of its own")
@@ -73,7 +74,7 @@ class PromptScorer(Blocking):
     @property
     def has_confidence(self) -> bool:
         """Whether its scores may say how sure the judge is; whoever answers in the place of a provider may always."""
-        judge = self.judge
+        judge = self._judge
         is_lost = judge.cache_mode != "off" and not judge.store_text
         return judge.client is not None or (bool(judge.params.get("logprobs")) and not is_lost)
 
@@ -101,7 +102,7 @@ class PromptScorer(Blocking):
                     if isinstance(one, Quotation) and not is_there(one, sample):
                         raise ValueError(f"quotes {shortened(one.quote)}, which message {one.message} does not say")
 
-        judgment = await self.judge.ask(prompt, sample, _answer(prompt), check)
+        judgment = await self._judge.ask(prompt, sample, _answer(prompt), check)
         said = cast("_Said", judgment.answer)
         evidence, lost = _looked_up(said.evidence, judgment.sample)
         reason = f"{said.reason} ({lost} of {len(evidence)} quotes are not there)" if lost else said.reason

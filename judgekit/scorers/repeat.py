@@ -1,8 +1,7 @@
 """A scorer asked again and again: how sure is the judge?"""
 
-import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, isclose
 from statistics import pstdev
@@ -13,7 +12,7 @@ from pydantic import JsonValue
 from judgekit.errors import ConfigError, PlannedError
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Grade, Score, Status, drawing
-from judgekit.scoring import Blocking, Scorer, attempt
+from judgekit.scoring import Blocking, Scorer, all_done, attempt, must_be_scorer
 from judgekit.traces.sample import Sample
 
 By: TypeAlias = Literal["majority", "mean"]
@@ -58,6 +57,7 @@ class Repeat(Blocking):
     name: str = ""
 
     def __post_init__(self) -> None:
+        must_be_scorer(self.scorer, "scorer")
         if self._most < 2:
             raise ConfigError(f"to repeat a scorer takes two draws or more, or 'auto', found draws={self.draws}")
         if self.by not in get_args(By):
@@ -169,16 +169,6 @@ def label_values_of(scorer: Scorer) -> Mapping[str, Grade]:
 def has_confidence(scorer: Scorer) -> bool:
     """Whether its scores may say how sure the judge is, as far as that is known before it is asked."""
     return getattr(scorer, "has_confidence", True)
-
-
-async def all_done(work: Iterable[Coroutine[object, object, Score]]) -> list[Score]:
-    """The scores of work that goes on at once. What is under way may finish, also where some of it stops the run."""
-    scores: list[Score] = []
-    for done in await asyncio.gather(*work, return_exceptions=True):
-        if isinstance(done, BaseException):
-            raise done
-        scores.append(done)
-    return scores
 
 
 def votes_of(scores: Iterable[Score]) -> list[Vote]:

@@ -9,7 +9,7 @@ from judgekit.errors import ConfigError, PlannedError
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Grade, Score
 from judgekit.scorers.repeat import has_confidence, label_values_of, prompts_of, warnings_of
-from judgekit.scoring import Blocking, Scorer, attempt
+from judgekit.scoring import Blocking, Scorer, attempt, must_be_scorer
 from judgekit.traces.sample import Sample
 
 
@@ -44,6 +44,9 @@ class Selective(Blocking):
     name: str = ""
 
     def __post_init__(self) -> None:
+        must_be_scorer(self.scorer, "scorer")
+        if self.escalate is not None:
+            must_be_scorer(self.escalate, "escalate")
         asked = self.min_confidence
         if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 < asked <= 1:  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
             raise ConfigError(f"min_confidence is above 0 and at most 1, found {asked!r}")

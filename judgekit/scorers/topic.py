@@ -11,7 +11,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
 from judgekit.scorers.evidence import must_exist
-from judgekit.scoring import Blocking
+from judgekit.scorers.judged import Judged
 from judgekit.traces.sample import Sample
 
 Mode: TypeAlias = Literal["precision", "recall", "f1", "accuracy"]
@@ -34,7 +34,7 @@ class TopicAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class TopicAdherence(Blocking):
+class TopicAdherence(Judged):
     """1 if the agent answers every request on its topics (recall) and no other (precision).
 
     With TP = answered and on topic, FP = answered and off topic, FN = refused and on topic, TN = refused and off topic:
@@ -51,12 +51,13 @@ class TopicAdherence(Blocking):
         ConfigError: There is no such mode.
     """
 
-    judge: Judge
+    judge: Judge | str
     mode: Mode = "f1"
     name: str = "topic_adherence"
     has_confidence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.mode not in get_args(Mode):
             raise ConfigError.unknown("mode of topic adherence", self.mode, get_args(Mode))
 
@@ -70,7 +71,7 @@ class TopicAdherence(Blocking):
         prompt = self.prompts[0]
         if missing := prompt.missing(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
-        judgment = await self.judge.ask(prompt, sample, TopicAnswer, _check)
+        judgment = await self._judge.ask(prompt, sample, TopicAnswer, _check)
         topics = _topics(judgment.sample)
         requests = list({_identity(request, topics): request for request in judgment.answer.requests}.values())
         counts = _Counts.of(requests)

@@ -164,6 +164,12 @@ class Sample(Record):
     domain: str | None = None
     metadata: JsonObject = Field(default_factory=dict)
 
+    @property
+    def all_references(self) -> tuple[str, ...]:
+        """``reference`` and ``references``, each of them right by itself; blank ones and repetitions are left out."""
+        texts = (self.reference or "", *(self.references or ()))
+        return tuple(dict.fromkeys(text for text in texts if text.strip()))
+
     @classmethod
     def of(cls, messages: Sequence[Message], *, id: str | None = None, **known: Unpack[References]) -> "Sample":
         """A sample from messages. Without an ``id`` it is named after the hash of its messages."""

@@ -34,6 +34,7 @@ _MARKS: dict[Convention, tuple[str, ...]] = {
         "pydantic_ai.",
     ),
 }
+_RESPONSES = ("gen_ai.response.id", "ai.response.id")
 _CONVERSATIONS = (
     "gen_ai.conversation.id",
     "session.id",
@@ -94,6 +95,17 @@ class Span:
             self.started = self.events[0].time
         status: JsonObject = {"code": fields.get("status_code"), "message": fields.get("status_message")}
         self.error = self._error(fields.get("status") or status)
+
+    @property
+    def response_id(self) -> str | None:
+        """The id of the response that a call of a model got. Like the span's own id it is left over."""
+        ids = (self.attributes.peek(name) for name in _RESPONSES)
+        return next((one for one in ids if isinstance(one, str) and one), None)
+
+    @property
+    def is_generative(self) -> bool:
+        """Whether its attributes follow one of the conventions, as those of a web server's own span do not."""
+        return bool(_marks(self.attributes))
 
     def _error(self, status: JsonValue) -> str | None:
         described = status if isinstance(status, dict) else {"code": status}
@@ -349,8 +361,9 @@ def _conventions(span: JsonObject) -> set[Convention]:
     return found
 
 
-def _marks(attributes: JsonObject) -> set[Convention]:
-    return {kind for kind, marks in _MARKS.items() if any(name.startswith(marks) for name in attributes)}
+def _marks(attributes: Iterable[str]) -> set[Convention]:
+    names = tuple(attributes)
+    return {kind for kind, marks in _MARKS.items() if any(name.startswith(marks) for name in names)}
 
 
 def conversation_of(span: JsonValue) -> str | None:

@@ -1,10 +1,13 @@
 """Tables of dataset rows: CSV, Parquet and Arrow."""
 
-import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, time
+from functools import cache
 from importlib import import_module
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec
 from itertools import chain
 from typing import IO, Protocol, cast
 
@@ -56,13 +59,12 @@ def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
     Raises:
         TraceError: There are no rows, or columns without names of their own.
     """
-    csv.field_size_limit(2**31 - 1)  # it is the process's, and a cell may hold a whole conversation
     broken: list[TraceError] = []
     with file.opened() as stream:
         lines = _text(bounded_lines(stream), file.encoding, broken)
         before, first = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
         delimiter = max(_DELIMITERS, key=re.sub('"[^"]*"', "", first).count)
-        rows = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+        rows = _csv().reader(chain([first], lines), delimiter=delimiter, strict=True)
         header = _next(rows, broken)
         if isinstance(header, TraceError):
             raise TraceError(header.found, path=file.path, line=before + 1)
@@ -91,6 +93,27 @@ class _Reader(Protocol):
     def __next__(self) -> list[str]: ...
 
 
+class _Csv(Protocol):
+    Error: type[Exception]
+
+    def field_size_limit(self, limit: int, /) -> int: ...
+    def reader(self, lines: Iterable[str], /, *, delimiter: str, strict: bool) -> _Reader: ...
+
+
+@cache
+def _csv() -> _Csv:
+    """Return an instance of Python's csv parser, in which a cell may hold a whole conversation.
+
+    How long a cell may be is state of the module: that of the one which all import belongs to the user's program.
+    """
+    spec = cast("ModuleSpec", find_spec("_csv"))
+    module = module_from_spec(spec)
+    cast("Loader", spec.loader).exec_module(module)
+    made = cast("_Csv", module)
+    made.field_size_limit(2**31 - 1)
+    return made
+
+
 def _text(stream: Iterable[bytes], encoding: str, broken: list[TraceError]) -> Iterator[str]:
     """The lines of a file. One that is no text is told in ``broken``, and its cells still end where they end."""
     for number, line in enumerate(stream):
@@ -106,7 +129,7 @@ def _next(rows: _Reader, broken: list[TraceError]) -> list[str] | TraceError | N
     cells: list[str] | TraceError | None
     try:
         cells = next(rows, None)
-    except csv.Error as error:
+    except _csv().Error as error:
         hint = next((hint for said, hint in _HINTS.items() if said in str(error)), str(error))
         cells = TraceError(f"not CSV: {hint}")
     if broken:

@@ -11,6 +11,7 @@ from typing import IO
 
 from judgekit.errors import ConfigError
 from judgekit.traces.files import STREAM
+from judgekit.traces.given import samples_in
 from judgekit.traces.packing import packed
 from judgekit.traces.sample import Sample
 from judgekit.traces.writers import WRITERS
@@ -28,7 +29,7 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
         What the format has no place for, by kind (``assistant: model``), and how often it was there.
 
     Raises:
-        ConfigError: There is no such format.
+        ConfigError: There is no such format, or something in ``samples`` is no sample.
         TraceError: What packs the file is not installed.
         OSError: The file cannot be written.
     """
@@ -36,7 +37,7 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
         raise ConfigError.unknown("format to write", format, WRITERS)
     writer = WRITERS[format]
     missing = Counter[str]()
-    samples = iter(samples)
+    samples = samples_in(samples)
     samples = chain(list(islice(samples, 1)), samples)
     with nullcontext(sys.stdout.buffer) if Path(path) == STREAM else replaced(Path(path)) as file:
         for index, sample in enumerate(samples):

@@ -12,8 +12,8 @@ from judgekit.audits.correction import corrected
 from judgekit.audits.drawing import draw
 from judgekit.audits.labels import HumanLabel
 from judgekit.audits.people import EPSILONS
+from judgekit.audits.words import parts
 from judgekit.errors import ConfigError
-from judgekit.reports.audit import parts
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.score import JudgeCall, Score

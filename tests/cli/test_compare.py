@@ -11,12 +11,12 @@ from judgekit.runs.store import RUNS
 HOSTILE = "\x1b[2J\u202e"
 
 
-def kept(right: int, store: Path = RUNS, prefix: str = "s") -> None:
+def kept(right: int, store: Path = RUNS, prefix: str = "s", expected: str = "f") -> None:
     """Keeps a run of 12 samples, of which the first ``right`` make the call that is expected."""
     samples = [
         Sample.of(
             [AIMessage(tool_calls=[ToolCall("f" if number < right else f"other{HOSTILE}")])],
-            reference_tool_calls=[ToolCall("f")],
+            reference_tool_calls=[ToolCall(expected)],
             id=f"{prefix}{number}",
         )
         for number in range(12)
@@ -83,3 +83,58 @@ def test_what_cannot_be_compared_says_why(words, said, cli):
     assert code == 2
     assert said in err.replace("\n", " ")
     assert not Path("found.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("gates", "code", "said"),
+    [
+        (["tool_call_f1.difference >= -0.7"], 0, ["met: tool_call_f1.difference >= -0.7: found -0.667 (12 pairs)"]),
+        (
+            ["tool_call_f1.worse <= 5", "tool_call_f1.pairs >= 90%"],
+            1,
+            [
+                "not met: tool_call_f1.worse <= 5: found 8 (of 12 pairs)",
+                "met: tool_call_f1.pairs >= 90%: found 100% (12 of 12 samples)",
+            ],
+        ),
+    ],
+)
+def test_gates_decide_about_the_exit_code(gates, code, said, cli):
+    kept(12)
+    kept(4)
+    words = [word for gate in gates for word in ("--gate", gate)]
+    found, out, err = cli("compare", 1, 2, *words, "-o", "found.json", "-o", "found.html")
+    assert (found, err.splitlines()) == (code, said)
+    assert "tool_call_f1, 8 worse in B" in out
+    results = json.loads(Path("found.json").read_text(encoding="utf-8"))["gates"]
+    assert [(one["text"], one["met"]) for one in results] == [
+        (gate, line.startswith("met")) for gate, line in zip(gates, said, strict=True)
+    ]
+
+
+def test_a_gate_that_cannot_be_read_stops_everything_before_anything_is_compared(cli, monkeypatch):
+    def never(*_: object) -> None:
+        raise AssertionError("it was compared")
+
+    monkeypatch.setattr("judgekit.reports.paired.Pairs.of", never)
+    kept(12)
+    kept(4)
+    code, out, err = cli("compare", 1, 2, "--gate", "tool_cal_f1.difference.lower >= 0", "-o", "found.json")
+    assert (code, out) == (2, "")
+    assert "no scorer of both runs is called 'tool_cal_f1', did you mean 'tool_call_f1'?" in err
+    assert "it reads like 'tool_call_f1.difference.lower >= -0.02'" in err
+    assert not Path("found.json").exists()
+
+
+def test_changed_references_are_refused_unless_they_are_allowed(cli):
+    kept(12)
+    kept(12, expected="g")
+    code, out, err = cli("compare", 1, 2, "-o", "found.json")
+    assert (code, out) == (2, "")
+    assert "runs 1 (A) and 2 (B): references or tasks differ in 12 of 12 pairs ('s0', 's1', 's2', ...)" in err
+    assert not Path("found.json").exists()
+    code, out, err = cli("compare", 1, 2, "--allow-changed-references", "-o", "found.json")
+    assert (code, err) == (0, "")
+    assert "warning: references or tasks differ in 12 of 12 pairs" in out
+    (warning,) = json.loads(Path("found.json").read_text(encoding="utf-8"))["warnings"]
+    assert "so the difference may come from them" in warning

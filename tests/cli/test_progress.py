@@ -8,7 +8,7 @@ import pytest
 
 from judgekit.cli import run as commands
 from judgekit.cli.asked import Asked
-from judgekit.reports.progress import Tally
+from judgekit.runs.progress import Tally
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row
 from judgekit.runs.store import RUNS, Store

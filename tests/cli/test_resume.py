@@ -258,6 +258,115 @@ def test_scorers_that_cannot_be_added_say_why(cli, broken_off):
     assert [one.name for one in Run.stored().scorers] == [F1]
 
 
+# --- scorers of one run that ask different judges
+
+AGAIN = f"{GOAL}:as=again"
+
+
+def two_judges(judging, other: str = "") -> None:
+    settings(judging)
+    with Path("judgekit.toml").open("a") as file:
+        file.write(f'[judges.other]\nmodel = "openai/other"\nbase_url = "{judging.url}"\n{other}\n')
+
+
+def judges_of(number: int | None = None) -> dict[str, set[str]]:
+    """By scorer, the judges that were asked."""
+    asked: dict[str, set[str]] = {}
+    for row in Run.stored(number):
+        asked.setdefault(row.scorer, set()).update(call.judge for call in row.score.calls)
+    return asked
+
+
+def test_a_scorer_that_is_added_with_a_judge_of_its_own_is_what_it_would_have_been_in_a_run_of_that_judge(
+    cli, judging, conversations
+):
+    two_judges(judging)
+    path = conversations(4)
+    assert cli("run", path, "--scorer", GOAL).code == 0
+    before = list(Run.stored())
+    added = cli("score", 1, "--scorer", AGAIN, "--scorer", F1, "--judge", "other")
+    assert (added.code, added.err) == (0, "")
+    assert judges_of(1) == {GOAL: {"openai/test"}, "again": {"openai/other"}, F1: set()}
+    assert list(Run.stored(1).rows(scorer=GOAL)) == before
+    cli("run", path, "--scorer", AGAIN, "--judge", "other")
+    assert Run.stored(1).scorers[1] == Run.stored(2).scorers[0]
+    assert unspent(Run.stored(1).rows(scorer="again")) == unspent(Run.stored(2))
+    assert cli("resume", 1).code == 0
+    assert cli("score", 1, "--scorer", f"{GOAL}:as=third").code == 0  # asks the run's
+    assert judges_of(1)["third"] == {"openai/test"}
+    assert '"judge": "other"' in cli("runs", 1).out
+
+
+def test_scorers_of_several_judges_go_on_with_the_one_that_each_was_added_with(cli, judging, conversations):
+    two_judges(judging)
+    path = conversations(NUMBER)
+    cli("run", path, "--scorer", GOAL)
+    two_judges(judging, "budget = {requests = 5}\nconcurrency = 1")
+    assert cli("score", 1, "--scorer", AGAIN, "--judge", "other").code == 1
+    two_judges(judging)
+    assert cli("resume").code == 0
+    assert judges_of() == {GOAL: {"openai/test"}, "again": {"openai/other"}}
+    assert len(Run.stored()) == 2 * NUMBER
+    assert judging.asked.total() == 2 * NUMBER
+    Path("judgekit.toml").write_text(Path("judgekit.toml").read_text().replace("openai/other", "openai/another"))
+    refused = cli("resume")
+    assert refused.code == 2
+    assert "again is not what it was: judge.model was 'openai/other' and is 'openai/another'" in refused.err
+
+
+def test_the_judge_of_a_run_goes_before_that_of_the_environment_which_is_kept_with_a_scorer(
+    cli, judging, conversations, monkeypatch
+):
+    two_judges(judging)
+    path = conversations(2)
+    cli("run", path, "--scorer", F1)
+    cli("run", path, "--scorer", F1, "--judge", "default")
+    monkeypatch.setenv("JUDGEKIT_JUDGE", "other")
+    for number in (1, 2):
+        assert cli("score", number, "--scorer", GOAL).code == 0
+    assert (judges_of(1)[GOAL], judges_of(2)[GOAL]) == ({"openai/other"}, {"openai/test"})
+    monkeypatch.delenv("JUDGEKIT_JUDGE")
+    assert [cli("resume", number).code for number in (1, 2)] == [0, 0]
+
+
+def test_a_run_that_goes_on_asks_no_judge_of_the_environment(cli, broken_off, monkeypatch):
+    broken_off()
+    monkeypatch.setenv("JUDGEKIT_JUDGE", "openai/another")
+    assert cli("resume").code == 0
+    assert judges_of()[GOAL] == {"openai/test"}
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ("othr", "no judge is called 'othr', did you mean 'other'?"),
+        ("openai/x", "the environment has no key for https://api.openai.com/v1: set OPENAI_API_KEY"),
+    ],
+)
+def test_a_judge_that_cannot_be_asked_changes_no_run(cli, judging, conversations, judge, said):
+    two_judges(judging)
+    cli("run", conversations(2), "--scorer", F1)
+    before = Run.stored().record
+    ended = cli("score", 1, "--scorer", GOAL, "--judge", judge)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"judgekit: {said}")
+    assert Run.stored().record == before
+
+
+def test_an_audit_of_one_judge_is_none_of_the_other_that_answers_in_the_same_run(cli, judging, conversations):
+    two_judges(judging)
+    path = conversations(NUMBER)
+    cli("run", path, "--scorer", GOAL, "--judge", "other")
+    labels = "".join(f"s{number},{GOAL},{number % 2 == 0},ann\n" for number in range(NUMBER))
+    Path("labels.csv").write_text(f"sample,scorer,value,annotator\n{labels}")
+    assert cli("audit", 1, "--labels", "labels.csv").code == 0
+    for judge in ("other", "default"):
+        cli("run", path, "--scorer", F1, "--judge", "default")
+        cli("score", "last", "--scorer", GOAL, "--judge", judge)
+    assert Run.stored(2).summary[GOAL].audited.startswith("audited: kappa 1.00")
+    assert Run.stored(3).summary[GOAL].audited.startswith("not audited")
+
+
 # --- what has changed
 
 

@@ -146,6 +146,32 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
     db.close()
 
 
+@pytest.mark.parametrize(
+    ("named", "left", "said"),
+    [
+        (("last",), [1, 2, 3], "run 4 is deleted"),
+        ((3, "last"), [1, 2], "runs 3, 4 are deleted"),
+        (("last", 3), [1, 2], "runs 4, 3 are deleted"),
+        (("last", 4, "last"), [1, 2, 3], "run 4 is deleted"),  # the same run, and not the last of what is left
+        ((2, 2), [1, 3, 4], "run 2 is deleted"),
+    ],
+)
+def test_runs_to_be_removed_are_named_by_their_number_or_as_the_last(cli, named, left, said):
+    for _ in range(4):
+        began()
+    ended = cli("runs", *(word for run in named for word in ("--remove", run)))
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f".judgekit/runs.sqlite: {said}; ")
+    assert [record.number for record in Store(RUNS).records()] == left
+
+
+def test_the_last_of_no_runs_cannot_be_removed(cli):
+    Store(RUNS)
+    ended = cli("runs", "--remove", "last")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("judgekit: .judgekit/runs.sqlite: holds no runs")
+
+
 def test_while_another_program_reads_it_is_said_that_words_may_be_left():
     for _ in range(2):
         run([Sample(id="a")], [says], store=RUNS)
@@ -164,6 +190,9 @@ def test_while_another_program_reads_it_is_said_that_words_may_be_left():
     ("words", "said"),
     [
         (("--remove", 1, "--remove", 7), "holds no run 7"),
+        (("--remove", 1, "--remove", "first"), "'first': a run is named by its number, or last"),
+        (("--remove", "last", "--remove", 7), "holds no run 7"),
+        (("--remove", -1), "'-1': a run is named by its number, or last"),
         (("1", "--remove", 1), "either show a run, or --remove some"),
         (("7",), "holds no run 7"),
         (("x",), "a run is named by its number, or last"),

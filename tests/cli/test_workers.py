@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from judgekit.cli import work
-from judgekit.cli.asked import Asked, Problems
+from judgekit.cli.asked import Asked
 from judgekit.cli.work import Errand, Share
+from judgekit.runs.problems import Problems
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, ScorerRecord
 from judgekit.runs.store import RUNS, Store, now
@@ -149,6 +150,20 @@ def test_with_more_processes_a_run_is_the_same(cli, judging, started):
     assert rows(1) == rows(2)
     assert [row.labels for row in rows(1) if row.sample_id == "s570"] == [{"label": "x"}] * 2
     assert judging.asked.total() == 597
+
+
+def test_scorers_that_are_added_with_a_judge_are_shared_as_well(cli, judging, started):
+    path = own("samples.jsonl", 0, 40)
+    with Path("judgekit.toml").open("a") as file:
+        file.write(f'[judges.other]\nmodel = "openai/other"\nbase_url = "{judging.url}"\n')
+    added = ("--scorer", "tool_call_accuracy", "--scorer", JUDGED, "--judge", "other")
+    cli("run", path, *F1)
+    process = started("score", 1, *added, "--workers", 2)
+    assert (process.communicate(timeout=50)[1], process.returncode) == ("", 0)
+    cli("run", path, *F1)
+    cli("score", 2, *added)
+    assert rows(1) == rows(2)
+    assert {call.judge for row in Run.stored(1) for call in row.score.calls} == {"openai/other"}
 
 
 def test_what_can_be_read_once_is_not_shared(cli):

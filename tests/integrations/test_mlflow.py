@@ -8,9 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from judgekit import read
-from judgekit.errors import ConfigError
+from judgekit import AIMessage, HumanMessage, Judge, Panel, PromptScorer, Sample, read, run
+from judgekit.errors import ConfigError, OverloadError
 from judgekit.integrations.mlflow import log_to_mlflow
+from judgekit.judges.scripted import ScriptedClient
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:label:DeprecationWarning"
@@ -91,6 +92,42 @@ def test_each_score_becomes_an_assessment_and_only_scored_ones_have_a_value(serv
         "mlflow.assessment.judgeCost": "0.5",
     }
     assert panel["metadata"] == {"judgekit.sample_id": "s1", "judgekit.status": "abstained"}  # one price is unknown
+
+
+FITTING = {"reason": "Manners.", "evidence": [], "verdict": "fitting"}
+BUSY = OverloadError("busy")
+
+
+def judge(name, *script, fallback=()) -> Judge:
+    return Judge(f"openai/{name}", client=ScriptedClient(script), cache_mode="off", attempts=1, fallback=fallback)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "source_id"),
+    [
+        (lambda: PromptScorer("tone", judge("a", BUSY, fallback=[judge("b", FITTING)])), "openai/b"),
+        (lambda: PromptScorer("tone", judge("a", BUSY, fallback=[judge("b", BUSY, fallback=[judge("c", FITTING)])])), "openai/c"),
+        (lambda: PromptScorer("tone", judge("a", "no JSON", FITTING)), "openai/a"),  # asked again, and answered then
+        (lambda: PromptScorer("tone", judge("a", BUSY, fallback=[judge("b", BUSY)])), "openai/a, openai/b"),  # nobody
+        (lambda: Panel([PromptScorer("tone", judge(name, FITTING)) for name in "abc"]), "openai/a, openai/b, openai/c"),
+        (
+            lambda: Panel(
+                [
+                    PromptScorer("tone", judge("a", FITTING)),
+                    PromptScorer("tone", judge("b", BUSY)),  # has no vote
+                    PromptScorer("tone", judge("c", BUSY, fallback=[judge("d", FITTING)])),
+                ],
+                quorum=2,
+            ),
+            "openai/a, openai/d",
+        ),
+        (lambda: Panel([PromptScorer("tone", judge("a", FITTING)), PromptScorer("tone", judge("b", BUSY))]), "openai/a, openai/b"),
+    ],
+)  # fmt: skip
+def test_the_source_names_the_judges_that_answered_and_not_those_that_failed_before(server, scorer, source_id):
+    sample = Sample.of([HumanMessage("Hi"), AIMessage("Hello")], id=KNOWN)
+    assert log_to_mlflow(run([sample], [scorer()])) == 1
+    assert [one["source"] for one in server.kept] == [{"source_type": "LLM_JUDGE", "source_id": source_id}]
 
 
 def test_what_was_logged_is_read_back_as_the_verdict_of_a_judge_or_of_code(server, coin_flips, tmp_path):

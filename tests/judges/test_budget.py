@@ -4,6 +4,7 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 
 import pytest
@@ -303,7 +304,7 @@ class Fateful:
         for _ in range(fate.turns):
             await asyncio.sleep(0)
         if isinstance(fate.end, JudgeError):
-            raise type(fate.end)(*fate.end.args)
+            raise copy(fate.end)
         if fate.end is None:
             return Reply(text="")
         used = Usage(input_tokens=int(fate.end * request.input_tokens), output_tokens=int(fate.end * 500))

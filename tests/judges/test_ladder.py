@@ -7,6 +7,7 @@ import pytest
 
 from judgekit.errors import (
     AuthenticationError,
+    BudgetError,
     FilterError,
     FormatError,
     JudgeError,
@@ -257,6 +258,25 @@ def test_what_all_would_meet_is_met_by_the_first_alone(stub, question, error):
     found = asyncio.run(ask(asked, [question()] * 9))
     assert [(type(one), str(one)) for one in found] == [(type(error), str(error))] * 9
     assert len(asked.requests) == 1
+
+
+class OverdrawnError(BudgetError):
+    """A user's own error, of a client of their own."""
+
+    def __init__(self, found: str, *, left: float) -> None:
+        super().__init__(found)
+        self.left = left
+
+
+def test_what_all_would_meet_may_be_an_error_of_the_users_own(stub, question):
+    error = OverdrawnError("no money", left=-1.5)
+    error.add_note("ask the treasurer")
+    asked = stub([error])
+    found = asyncio.run(ask(asked, [question()] * 3))
+    assert [(type(one), one.left, one.__notes__) for one in found] == [
+        (OverdrawnError, -1.5, ["ask the treasurer"])
+    ] * 3
+    assert len(set(map(id, found))) == 3  # each its own, with a traceback of its own
 
 
 def test_a_failure_is_not_held_against_those_that_come_later(stub, question):

@@ -421,20 +421,29 @@ def test_a_file_that_cannot_be_a_prompt_is_an_error_that_names_it_and_says_why(w
     assert found in str(info.value)
 
 
-def test_a_prompt_that_is_not_there_is_an_error_that_lists_those_that_are(prompts):
+def test_a_prompt_that_is_not_there_is_an_error_that_lists_those_that_are():
     with pytest.raises(PromptError) as info:
-        load_prompt("agent_gaol")
+        load_prompt("faithfullness")
     assert str(info.value) == (
-        f"{prompts / 'agent_gaol.md'}: there is no such prompt; "
-        f"there are: {', '.join(prompt.name for prompt in shipped_prompts())}"
+        "no prompt is called 'faithfullness', did you mean 'faithfulness'? "
+        f"Known: {', '.join(prompt.name for prompt in shipped_prompts())}; "
+        "a prompt of your own is named by its file, which ends in .md"
     )
 
 
+@pytest.mark.parametrize("name", ["", "system", "../prompts/tone", "tone.md/.."])
+def test_what_is_no_name_of_a_prompt_is_one_that_is_not_there(name):
+    with pytest.raises(PromptError, match=f"^no prompt is called {re.escape(repr(name))}"):
+        load_prompt(name)
+
+
 def test_a_file_that_is_not_there_is_an_error_that_lists_its_neighbours(tmp_path):
-    with pytest.raises(PromptError, match="there is no such prompt; there are: none"):
+    with pytest.raises(PromptError, match=r"own\.md: no prompt file is called 'own\.md'\. Known: none"):
         load_prompt(tmp_path / "own.md")
+    with pytest.raises(PromptError, match=r"'tone\.md', did you mean 'tone'\? Known: none"):
+        load_prompt(tmp_path / "tone.md")
     (tmp_path / "other.md").write_text(file())
-    with pytest.raises(PromptError, match="there is no such prompt; there are: other"):
+    with pytest.raises(PromptError, match=r"'own\.md'\. Known: other\.md"):
         load_prompt(tmp_path / "own.md")
 
 

@@ -306,7 +306,9 @@ def test_a_wait_of_more_than_a_minute_holds_nobody_up(question):
 @pytest.mark.parametrize("kind", [AuthenticationError, QuotaError])
 @pytest.mark.parametrize("pace", [None, 1], ids=["for a place", "for their time"])
 def test_a_key_or_a_quota_that_fails_turns_away_all_that_wait_and_none_that_come_later(question, kind, pace):
-    asked = Slow(1, {0: kind("it is over")})
+    failure = kind("it is over")
+    failure.add_note("pay")
+    asked = Slow(1, {0: failure})
     limited = RateLimit(asked, account(1, requests=pace))
 
     async def ask_and_ask_again():
@@ -315,7 +317,7 @@ def test_a_key_or_a_quota_that_fails_turns_away_all_that_wait_and_none_that_come
         return ends, await limited.complete(question(draw=99))
 
     ends, later = run(ask_and_ask_again())
-    assert [(type(end), str(end)) for end in ends] == [(kind, "it is over")] * 50
+    assert [(type(end), str(end), end.__notes__) for end in ends] == [(kind, "it is over", ["pay"])] * 50
     assert len(set(map(id, ends))) == 50  # each its own, with a traceback of its own
     assert [draw for draw, _ in asked.asked] == [0, 99]
     assert later == REPLY

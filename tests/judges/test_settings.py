@@ -1,9 +1,10 @@
 """The settings of a judge."""
 
+import re
+import traceback
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from judgekit.errors import ConfigError
 from judgekit.judges.budget import Limits
@@ -18,6 +19,21 @@ from judgekit.scoring import signature
 @pytest.mark.parametrize("model", ["gpt-4.1-mini", "/gpt", "openai/", ""])
 def test_a_judge_is_named_provider_and_model(model):
     with pytest.raises(ConfigError, match=r"named provider/model, as in openai/gpt-4.1-mini, found"):
+        Judge(model)
+
+
+@pytest.mark.parametrize(
+    ("model", "meant"),
+    [
+        ("gpt-4o", "'openai/gpt-4o'"),
+        ("claude-sonnet-4-5", "'litellm/anthropic/claude-sonnet-4-5'"),
+        ("gemini-2.5-pro", "'litellm/gemini/gemini-2.5-pro'"),
+        ("anthropic/claude-sonnet-4-5", "'litellm/anthropic'"),
+        ("opnai/gpt-4o", "'openai'"),
+    ],
+)
+def test_a_model_without_its_provider_is_an_error_that_says_which_it_may_be(model, meant):
+    with pytest.raises(ConfigError, match=re.escape(f", did you mean {meant}?")):
         Judge(model)
 
 
@@ -109,8 +125,54 @@ def test_what_judgekit_sends_itself_is_no_parameter(name):
     ids=str,
 )
 def test_settings_that_make_no_sense_are_refused_by_name(settings):
-    with pytest.raises(ValidationError, match=next(iter(settings))):
+    with pytest.raises(ConfigError, match=next(iter(settings))):
         Judge("openai/m", **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        (
+            {"temperature": 0},
+            "no setting of a judge is called 'temperature', did you mean 'params={\"temperature\": 0}'?",
+        ),
+        ({"logprobs": True}, "no setting of a judge is called 'logprobs', did you mean 'params={\"logprobs\": True}'?"),
+        ({"modle": "m"}, "no setting of a judge is called 'modle', did you mean 'model'?"),
+        ({"concurency": 2}, "no setting of a judge is called 'concurency', did you mean 'concurrency'?"),
+        ({"api_base": "http://x"}, "no setting of a judge is called 'api_base', did you mean 'base_url'?"),
+        ({"stream": True}, "no setting of a judge is called 'stream'. Known: "),
+        ({"redact": "email"}, "a judge's settings: redact: Input should be callable, found 'email'; redact: "),
+        (
+            {"budget": {"request": 1}},
+            "no setting of a judge's budget is called 'request', did you mean 'requests'? Known: usd, requests, tokens",
+        ),
+        ({"timeout": -1}, "a judge's settings: timeout: Input should be greater than 0, found -1"),
+        (
+            {"fallback": ["openai/b"]},
+            "a judge's settings: fallback[0]: Input should be a valid dictionary or instance of",
+        ),
+    ],
+    ids=str,
+)
+def test_a_setting_that_does_not_fit_is_an_error_that_says_what_to_write(settings, found):
+    with pytest.raises(ConfigError) as caught:
+        Judge("openai/m", **settings)
+    assert str(caught.value).startswith(found)
+
+
+def test_a_parameter_of_the_api_may_be_called_much_like_a_setting():
+    with pytest.raises(ConfigError, match=r"parameters of the provider's API stand in params$"):
+        Judge("openai/m", max_completion_tokens=100)
+
+
+@pytest.mark.parametrize("name", ["api_key", "openai_api_key", "key"])
+def test_a_key_in_the_place_of_a_setting_is_shown_to_nobody(name):
+    secret = f"sk-{name}"  # in whole it would stand in the traceback's lines of source
+    with pytest.raises(
+        ConfigError, match=f"called '{name}': keys come from the environment, and api_key_env"
+    ) as caught:
+        Judge("openai/m", **{name: secret})
+    assert secret not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize(

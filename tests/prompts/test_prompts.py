@@ -227,6 +227,18 @@ def test_tools_are_shown_where_they_were_recorded_and_not_spoken_of_where_they_w
     assert "\n\n\n" not in shown + bare
 
 
+def test_each_alternative_answer_is_shown_by_itself_and_one_alone_is_called_the_reference():
+    sample = FULL.model_copy(update={"reference": None, "references": ["8 pm", "- Friday\n- 20:00", "8 pm"]})
+    shown = request("answer_correctness", sample).messages[1].content
+    first, second = (re.search(rf"^\[(\w+) reference {number} begins\]$", shown, re.MULTILINE) for number in (1, 2))
+    assert first
+    assert second
+    assert shown.index("| 8 pm") < second.start() < shown.index("| - Friday\n| - 20:00")
+    assert "reference 3" not in shown
+    alone = request("answer_correctness", FULL).messages[1].content
+    assert "reference begins]\n| A table for four is booked" in alone
+
+
 # The form of the reply, held to what OpenAI's guide on structured outputs says under "Supported schemas"
 
 KEYWORDS = {

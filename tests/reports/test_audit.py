@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.audits.findings import Audit, Guarantee, Noise, ScorerAudit
-from judgekit.reports.audit import headline, parts, show_audit
+from judgekit.audits.words import headline, parts
+from judgekit.reports.audit import show_audit
 from judgekit.reports.corrected import Demand
 from judgekit.reports.terminal import console, printable
 from judgekit.runs.receipts import Correction, Figure

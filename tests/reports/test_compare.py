@@ -425,7 +425,7 @@ def test_what_is_the_mean_by_another_name_is_not_said_to_be_another_number():
 
 
 def test_many_pairs_are_not_drawn_again_and_again(monkeypatch):
-    monkeypatch.setattr("judgekit.reports.compare._PAIRS_REDRAWN", 3)
+    monkeypatch.setattr("judgekit.reports.difference._PAIRS_REDRAWN", 3)
     assert "no interval: over 3 pairs take too long to redraw" in text(compare(said(*"abcd"), said(*"abcd")))
 
 

@@ -1,5 +1,6 @@
 """Runs in notebooks."""
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -9,18 +10,37 @@ from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
 from judgekit.score import JudgeCall, Score
 
-CELLS = (
-    """
-from judgekit import AIMessage, Sample, StringPresence, arun, run
-samples = [Sample.of([AIMessage("yes")], reference=word) for word in ("yes", "no")]
+CELLS = {
+    "run": """
+from judgekit import AIMessage, HumanLabel, PromptScorer, Sample, ScriptedJudge, StringPresence, arun, audit, run, scorer
+samples = [Sample.of([AIMessage("yes")], reference=word, id=word) for word in ("yes", "no")]
 results = run(samples, [StringPresence()])
 results
 """,
-    """
+    "arun": """
 results = await arun(samples, [StringPresence()])
 print([row.score.value for row in results])
 """,
-)
+    "score": """
+next(iter(results)).score
+""",
+    "audit": """
+said = {"reason": "", "evidence": [], "verdict": "fitting"}
+judged = run(samples, [PromptScorer("tone", ScriptedJudge({"tone": said}))])
+audit(judged, [HumanLabel(sample=word, scorer="tone", value=1.0) for word in ("yes", "no")])
+""",
+    "progress": """
+import asyncio
+@scorer
+async def slow(sample):
+    await asyncio.sleep(0.6)
+    return 1.0 if sample.id == "yes" else "broken"
+_ = run(samples, [slow], concurrency=1, progress=True)
+""",
+    "async progress": """
+_ = await arun(samples, [slow], concurrency=1, progress=True)
+""",
+}
 
 
 def summary(*scores: Score) -> Summary:
@@ -92,22 +112,53 @@ def test_a_long_summary_says_how_much_is_left_out():
     assert "and 10 more scorers" in found.texts
 
 
-def test_a_run_works_under_the_loop_of_a_notebook(monkeypatch, tmp_path):
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory) -> dict[str, list[dict[str, str]]]:
+    """What each cell shows in a real notebook, by the type of its content, and what it shows in the place of that."""
     nbclient = pytest.importorskip("nbclient", reason="needs nbclient and ipykernel")
     pytest.importorskip("ipykernel", reason="needs nbclient and ipykernel")
     nbformat = pytest.importorskip("nbformat")
-    for variable in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
-        monkeypatch.setenv(variable, str(tmp_path / variable))
-    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    nbclient.NotebookClient(
-        notebook, timeout=50, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
-    ).execute()
-    (shown,), (printed,) = (cell.outputs for cell in notebook.cells)
-    assert Text(shown.data["text/html"]).texts[7:11] == [
-        "string_presence",
-        "0.500",
-        "0.095 to 0.905",
-        "2 of 2",
-    ]  # Wilson
-    assert printed.text == "[1.0, 0.0]\n"
+    folder = tmp_path_factory.mktemp("notebook")
+    cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
+    found: list[list[dict[str, str]]] = [[] for _ in cells]
+
+    class Client(nbclient.NotebookClient):
+        def process_message(self, msg, cell, cell_index):
+            if msg["msg_type"] in ("display_data", "update_display_data", "execute_result"):
+                found[cell_index].append(msg["content"]["data"])
+            elif msg["msg_type"] == "stream":
+                found[cell_index].append({msg["content"]["name"]: msg["content"]["text"]})
+            return super().process_message(msg, cell, cell_index)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+            patch.setenv(variable, str(folder / variable))
+        notebook = nbformat.v4.new_notebook(cells=cells)
+        Client(notebook, timeout=50, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
+    return dict(zip(CELLS, found, strict=True))
+
+
+def test_a_run_works_under_the_loop_of_a_notebook(shown):
+    ((run,), (printed,)) = shown["run"], shown["arun"]
+    assert Text(run["text/html"]).texts[7:11] == ["string_presence", "0.500", "0.095 to 0.905", "2 of 2"]  # Wilson
+    assert printed == {"stdout": "[1.0, 0.0]\n"}
+
+
+def test_a_notebook_shows_a_score(shown):
+    (score,) = shown["score"]
+    assert Text(score["text/html"]).texts[:2] == ["string_presence", " 1.000"]
+
+
+def test_a_notebook_shows_an_audit(shown):
+    (audit,) = shown["audit"]
+    assert Text(audit["text/html"]).texts[:2] == ["audit of run 1", "tone"]
+    assert "text/plain" in audit
+
+
+@pytest.mark.parametrize("cell", ["progress", "async progress"])
+def test_a_notebook_shows_how_far_a_run_is_while_it_runs(shown, cell):
+    told = [one["text/plain"] for one in shown[cell]]
+    assert told[0] == "0 of 2 scores"
+    assert any(re.fullmatch(r"1 of 2 scores(, 0:00:0\d left)?", one) for one in told)
+    assert told[-1] == "2 of 2 scores, 1 failed"
+    assert all("<progress" in one["text/html"] for one in shown[cell])

@@ -3,12 +3,14 @@
 import asyncio
 import json
 import math
+import signal
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from inspect import cleandoc
 from itertools import count
 from pathlib import Path
 
@@ -17,11 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
+from judgekit.runs.hashes import Hashes
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord, differences
 from judgekit.runs.runner import arun, run
-from judgekit.runs.store import Store, now
+from judgekit.runs.store import _MIGRATIONS, Store, now
 from judgekit.score import Exchange, JudgeCall, Score, record
 from judgekit.scoring import scorer
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, Usage
@@ -273,6 +276,7 @@ def test_without_text_no_word_of_a_conversation_is_in_the_file(run_of):
     recorder.row(Row(index=0, sample_id="a", score=score))
     recorder.flush()
     assert not any(b"SECRET" in file.read_bytes() for file in RUNS.parent.iterdir())
+    assert [hashes[1:] for _, hashes in store.hashes(1)] == [(None, None)]
     (row,) = Run.stored(path=RUNS)
     assert (row.score.value, row.score.label, row.score.details) == (0.5, "tie", {"n": 1, "said": ""})
     assert list(Run.stored(path=RUNS).conversations()) == list(Run.stored(path=RUNS).exchanges()) == []
@@ -445,7 +449,7 @@ def test_the_file_is_made_to_outlive_a_fall_of_power():
             db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "application_id")
         ]
     assert found == ["wal", 2, int.from_bytes(b"jrun")]
-    assert ask(RUNS, "PRAGMA user_version") == [(4,)]
+    assert ask(RUNS, "PRAGMA user_version") == [(len(_MIGRATIONS),)]
 
 
 def test_a_folder_of_our_own_is_not_for_committing_and_one_of_the_user_s_is_theirs():
@@ -488,9 +492,7 @@ VERSION_1 = """
 
 
 def test_a_file_of_the_first_version_is_read_and_gone_on_with():
-    with closing(sqlite3.connect("old.sqlite")) as db:
-        db.executescript(VERSION_1)
-    run(samples(1), [fine], store="old.sqlite")
+    run(samples(1), [fine], store=old_file())
     found = Run.stored(7, "old.sqlite")
     assert found.started_at == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     (row,) = found
@@ -502,7 +504,68 @@ def test_a_file_of_the_first_version_is_read_and_gone_on_with():
         labels={"label": True},
     )
     assert "seconds 2.5" in str(found.efforts)
-    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == ([(4,)], 8)
+    assert list(found.store.hashes(7)) == [(4, Hashes())]
+    assert list(found.store.hashes(8)) == [(0, Hashes.of(samples(1)[0], keeps_text=True))]
+    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == (
+        [(len(_MIGRATIONS),)],
+        8,
+    )
+
+
+def schema(path: Path) -> list[tuple]:
+    version, application = ask(path, "PRAGMA user_version"), ask(path, "PRAGMA application_id")
+    return [*version, *application, *ask(path, "SELECT name, sql FROM sqlite_schema ORDER BY name")]
+
+
+def old_file() -> Path:
+    path = Path("old.sqlite")
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(VERSION_1)
+    return path
+
+
+def test_a_migration_may_have_semicolons_in_texts_comments_and_triggers(monkeypatch):
+    migration = (
+        "CREATE TABLE notes (run INTEGER, note TEXT DEFAULT 'a;b') STRICT -- one; two",
+        "CREATE TRIGGER noted AFTER INSERT ON runs BEGIN INSERT INTO notes (run) VALUES (NEW.number); SELECT 1; END",
+    )
+    monkeypatch.setattr("judgekit.runs.store._MIGRATIONS", (*_MIGRATIONS, migration))
+    for path in (Path("new.sqlite"), old_file()):
+        made = run(samples(1), [fine], store=path)
+        assert ask(path, "SELECT * FROM notes") == [(made.number, "a;b")]
+        assert ask(path, "PRAGMA user_version") == [(len(_MIGRATIONS) + 1,)]
+
+
+def test_a_migration_that_fails_changes_nothing(monkeypatch):
+    path = old_file()
+    before = schema(path)
+    migrations = (*_MIGRATIONS, ("CREATE TABLE notes (run INTEGER)", "CREATE TABLE notes (again INTEGER)"))
+    with monkeypatch.context() as patched:
+        patched.setattr("judgekit.runs.store._MIGRATIONS", migrations)
+        with pytest.raises(
+            StoreError, match=r"old\.sqlite: the file of runs cannot be used: table notes already exists"
+        ):
+            Store(path)
+    assert schema(path) == before
+    assert Store(path).record(7).number == 7
+
+
+def test_a_program_that_is_killed_in_the_middle_of_a_migration_leaves_the_old_file(run_python):
+    path = old_file()
+    before = schema(path)
+    script = """
+        import os, signal
+        from judgekit.runs import store
+        def breaks_off():
+            yield "CREATE TABLE notes (run INTEGER)"
+            yield "DROP TABLE scores"
+            os.kill(os.getpid(), signal.SIGKILL)
+        store._MIGRATIONS = (*store._MIGRATIONS, breaks_off())
+        store.Store("old.sqlite")
+    """
+    assert run_python("-c", cleandoc(script)).returncode == -signal.SIGKILL
+    assert schema(path) == before
+    assert Store(path).record(7).number == 7
 
 
 # --- files that are no good

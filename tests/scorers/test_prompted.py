@@ -312,7 +312,7 @@ def test_the_options_of_a_prompt_are_filled_before_it_is_asked(written):
 
 
 def test_a_prompt_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(PromptError, match="there is no such prompt"):
+    with pytest.raises(PromptError, match=r"no prompt file is called 'own.md'"):
         PromptScorer(tmp_path / "own.md", ScriptedJudge([]))
 
 

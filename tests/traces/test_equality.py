@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.traces.equality import same_json
+from judgekit.traces.equality import canonical_json, same_json
 
 EQUAL = [
     (75, 75.0),
@@ -128,3 +128,14 @@ def test_ones_and_zeros_for_true_and_false_are_never_the_same_however_deep(value
     other = confused(value)
     assert other == value
     assert same_json(value, other) is (repr(other) == repr(value))
+
+
+@given(json_values, json_values)
+def test_values_have_one_canonical_text_just_if_they_are_the_same(left, right):
+    assert (canonical_json(left) == canonical_json(right)) is same_json(left, right)
+    assert canonical_json(rewritten(left)) == canonical_json(left)
+
+
+@pytest.mark.parametrize(("left", "right"), [*EQUAL, *DIFFERENT, (10**16, 1e16), (15 * 10**16, 1.5e17), (0.5, 1.5e-7)])
+def test_numbers_have_one_canonical_text_however_they_are_written(left, right):
+    assert (canonical_json(left) == canonical_json(right)) is same_json(left, right)

@@ -158,3 +158,10 @@ def test_a_ranking_that_does_not_fit_is_an_error(retrieved, relevance, scores, f
         Ranking(retrieved, relevance, scores=scores)
     with pytest.raises(ValidationError, match="Ranking"):
         Ranking.model_validate("a")
+
+
+def test_all_references_are_the_reference_and_the_others_once_each_and_none_of_them_blank():
+    both = Sample(id="a", reference="14 days", references=["two weeks", " ", "14 days"])
+    assert both.all_references == ("14 days", "two weeks")
+    assert Sample(id="b", references=["two weeks"]).all_references == ("two weeks",)
+    assert Sample(id="c", reference=" ").all_references == ()

@@ -6,6 +6,7 @@ import io
 import re
 import sys
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -253,6 +254,25 @@ def test_nul_bytes_and_cells_of_a_million_characters_are_text(write):
     samples, told = read_both(write(f'input,output\na\0b,"{long}"\n'))
     assert [message.text for message in samples[0].trace.messages] == ["a\0b", long]
     assert told == []
+
+
+@pytest.fixture
+def limit():
+    """The longest cell that the program around judgekit lets csv read."""
+    before = csv.field_size_limit(10)
+    yield 10
+    csv.field_size_limit(before)
+
+
+def test_the_size_of_cells_that_the_users_program_reads_stays_as_it_is(write, limit):
+    path = write("input,output\n" + f"a,{'b' * 200_000}\n" * 2)
+    readers = [read(path, on_error="raise") for _ in range(2)]
+    for _ in range(2):
+        with ThreadPoolExecutor(2) as threads:
+            assert [len(found.trace.response) for found in threads.map(next, readers)] == [200_000] * 2
+        assert csv.field_size_limit() == limit
+        with pytest.raises(csv.Error, match="larger than field limit"):
+            next(csv.reader(["b" * 11]))
 
 
 def test_tables_of_ragas_columns_are_ragas_rows(write):

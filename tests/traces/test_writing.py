@@ -366,3 +366,9 @@ def test_of_two_that_write_a_file_at_once_the_last_one_stays_whole(tmp_path):
         assert path.read_bytes() == b"second"
     assert path.read_bytes() == b"first"
     assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_what_is_no_sample_is_an_error_and_no_file(tmp_path):
+    with pytest.raises(ConfigError, match="samples is one Sample: put it into a list"):
+        write(Sample.of([HumanMessage("Hi")]), tmp_path / "out.jsonl")  # type: ignore[arg-type] - what is tried here
+    assert not any(tmp_path.iterdir())

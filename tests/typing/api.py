@@ -1,6 +1,7 @@
 """The public API as type checkers see it. This file is checked by mypy and pyright, and never run."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import assert_type
 
 import pandas as pd
@@ -93,6 +94,9 @@ async def uses() -> None:
         plain,
         explained,
         ToolCallF1(args=lambda expected, made: expected == made),
+        ToolCallF1(args=ROUGE()),
+        ToolCallF1(args=ArgMatch(text=Similarity())),
+        ToolCallMatch(ToolMatch(args=explained, tools={"f": ROUGE()})),
         ToolCallMatch("contains"),
         ToolCallMatch(ToolMatch(order="any", args=ArgMatch(only=["a"], text=lambda expected, made: 0.5))),
         ToolConstraints([Before("f", "g")]),
@@ -100,6 +104,10 @@ async def uses() -> None:
         AgentGoalAccuracyWithoutReference(ScriptedJudge([{"verdict": "achieved"}])),
         Repeat(TopicAdherence(limited), draws=3, by="mean"),
         PromptScorer("tone", judge, require_evidence=True),
+        PromptScorer("tone", "openai/gpt-4.1-mini"),
+        TopicAdherence("openai/gpt-4.1-mini"),
+        Pairwise("Which one is better?", "openai/gpt-4.1-mini"),
+        WeightedCriteria({"a": 1}, judge="openai/gpt-4.1-mini"),
         WeightedCriteria({"a": 0.5, "b": 0.5}, checks={"a": lambda sample: None, "b": "Is it so?"}, judge=judge),
         Pairwise("Which one is better?", judge),
         Panel([PromptScorer("tone", judge), PromptScorer("tone", limited)], rule="unanimous", escalate=True),
@@ -116,6 +124,8 @@ async def uses() -> None:
         MaxTokens(8_000),
     ]
     assert_type(await arun([sample], scorers), Run)
+    assert_type(await arun("x.csv", scorers, progress=True), Run)
+    assert_type(run(Path("x.csv"), scorers), Run)
     results = run(read("x.csv", on_error=print, columns={"question": "input"}), scorers, concurrency=2)
     assert_type(results, Run)
     assert_type(Run.stored(1, "runs.sqlite").summary["tool_call_f1"].value, float | None)
@@ -123,6 +133,9 @@ async def uses() -> None:
     assert_type(results.to_pandas(), pd.DataFrame)
     assert_type(results.to_polars(), pl.DataFrame)
     assert_type(compare(results, results), Comparison)
+    assert_type(
+        compare(results, results, gates=["tool_call_f1.p < 0.05"], allow_changed_references=True).gates.met, bool
+    )
     assert_type(check_gates(results, ["failed <= 1%"]).met, bool)
     report(results, "report.html")
     labels = [*read_labels("labels.csv"), HumanLabel(sample="s", scorer="tone", value=True)]

@@ -58,7 +58,7 @@ class BinaryScorer(RankingScorer):
         hits = Hits(graded, [rank for rank, grade in enumerate(graded.grades, 1) if grade >= least], relevant)
         value = self._value(hits)
         if isinstance(value, str):
-            return Score.skipped(self.name, value)
+            return Score.skipped(self.name, value + graded.normalized)
         warnings: list[str] = []
         if relevant == len(judged) and min(judged) < max(judged):
             warnings.append(f"all judged documents are relevant, though their grades differ (relevant_from={least:g})")
@@ -74,7 +74,7 @@ class BinaryScorer(RankingScorer):
     def _explain(self, hits: Hits) -> tuple[str, JsonObject]:
         found = hits.graded.found(hits.ranks)
         details: JsonObject = {"found": found, "relevant": hits.relevant, "retrieved": len(hits.graded.ids)}
-        return self._reason(hits), details
+        return hits.graded.explained(self._reason(hits), details)
 
 
 def _first(hits: Hits) -> str:

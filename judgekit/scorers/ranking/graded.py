@@ -54,9 +54,10 @@ class GradedScorer(RankingScorer):
         }
         among = f"{len(graded.ids)} retrieved" if k is None else f"the first {k} (retrieved: {len(graded.ids)})"
         if not ranks:
-            return f"none of {len(judged)} relevant documents is among {among}", details
+            return graded.explained(f"none of {len(judged)} relevant documents is among {among}", details)
         found, known = _grades(graded.grades[rank - 1] for rank in ranks), _grades(judged)
-        return f"among {among}: grades {found} at {listed_ranks(ranks)}; judged: {known}", details
+        reason = f"among {among}: grades {found} at {listed_ranks(ranks)}; judged: {known}"
+        return graded.explained(reason, details)
 
 
 def _grades(grades: Iterable[float]) -> str:

@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from judgekit.score import Score
 from judgekit.scorers.ranking.retrieval import must_be_path, ranking_of
 from judgekit.scorers.text.normal import normalized
 from judgekit.scoring import Blocking
+from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Ranking, Sample
 
 
@@ -27,6 +28,8 @@ class Graded(NamedTuple):
     judged: Sequence[float]
     """The grades of all documents that were judged, retrieved or not."""
     scores: Sequence[float] | None
+    judged_as: Mapping[str, str]
+    """The judged id of each retrieved one that is another text, and the same only when both are normalized."""
 
     @classmethod
     def of(cls, ranking: Ranking, *, normalize: bool = False) -> "Graded":
@@ -35,12 +38,26 @@ class Graded(NamedTuple):
         Raises:
             ValueError: Two ids are one when they are normalized.
         """
-        retrieved, relevance = ranking.retrieved, ranking.relevance
+        ids, relevance = ranking.retrieved, ranking.relevance
+        judged_as: dict[str, str] = {}
         if normalize:
-            retrieved = _normalized(retrieved, "retrieved")
-            relevance = dict(zip(_normalized(relevance, "relevance"), relevance.values(), strict=True))
-        grade = relevance.get
-        return cls(ranking.retrieved, [grade(one, 0.0) for one in retrieved], list(relevance.values()), ranking.scores)
+            known = dict(zip(_normalized(relevance, "relevance"), relevance, strict=True))
+            pairs = zip(ids, map(known.get, _normalized(ids, "retrieved")), strict=True)
+            judged_as = {one: judged for one, judged in pairs if judged not in (None, one)}
+        grades = [relevance.get(judged_as.get(one, one), 0.0) for one in ids]
+        return cls(ids, grades, list(relevance.values()), ranking.scores, judged_as)
+
+    def explained(self, reason: str, details: JsonObject) -> tuple[str, JsonObject]:
+        """Return an explanation that also says which ids are one only when they are normalized."""
+        if not self.judged_as:
+            return reason, details
+        return reason + self.normalized, {**details, "normalized": {**self.judged_as}}
+
+    @property
+    def normalized(self) -> str:
+        """What a reason adds about ids that are one only when they are normalized."""
+        pairs = [f"{shortened(one)} is {shortened(judged)}" for one, judged in self.judged_as.items()]
+        return f"; normalized, {listed(pairs, most=10)}" if pairs else ""
 
     def found(self, ranks: Iterable[int]) -> list[JsonValue]:
         """The documents at these ranks, for details."""
@@ -64,7 +81,8 @@ class RankingScorer(Blocking, ABC):
     and where no judged document is relevant.
 
     Attributes:
-        normalize: Ids are texts, and are one if they are one when normalized (`judgekit.scorers.text.normal`).
+        normalize: Ids are texts, and are one if they are one when normalized (`judgekit.scorers.text.normal`). Retrieved
+            and judged ids that differ and are one stand in the reason, and in details as ``normalized``.
         tool: Ids are read from the last result of this tool that is no error, which is JSON; ``sample.ranking`` then
             says what is relevant, and what it holds in ``retrieved`` does not matter.
         path: A JMESPath to ids or [id, score] pairs in that result; the result is such a list itself if not given.

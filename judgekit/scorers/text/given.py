@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from judgekit.scoring import Blocking
 from judgekit.traces.rendering import encodable
 from judgekit.traces.sample import Sample
 
@@ -15,11 +16,15 @@ class Given(NamedTuple):
     references: tuple[str, ...]
 
 
+class TextScorer(Blocking):
+    """A scorer that compares the response of a sample with its references, and reads nothing else of it."""
+
+
 def given(sample: Sample) -> Given | str:
     """What is to be compared, or why nothing can be: such a sample is skipped."""
     if (response := sample.trace.response) is None:
         return NO_RESPONSE
-    named = [*([] if sample.reference is None else [sample.reference]), *(sample.references or ())]
-    if references := tuple(dict.fromkeys(encodable(text) for text in named if text.strip())):
-        return Given(encodable(response), references)
-    return "the reference is empty" if named else "the sample has no reference"
+    if references := sample.all_references:
+        return Given(encodable(response), tuple(dict.fromkeys(map(encodable, references))))
+    is_empty = sample.reference is not None or sample.references
+    return "the reference is empty" if is_empty else "the sample has no reference"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from judgekit.errors import ConfigError, listed, shortened
 from judgekit.score import Score
-from judgekit.scorers.text.given import NO_RESPONSE, given
+from judgekit.scorers.text.given import NO_RESPONSE, TextScorer, given
 from judgekit.scorers.text.normal import normalized
 from judgekit.scoring import Blocking
 from judgekit.traces.message import JsonObject
@@ -33,11 +33,12 @@ _SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class ExactMatch(Blocking):
+class ExactMatch(TextScorer):
     """1 if the response is one of the references, else 0. White space around them does not count.
 
-    With ``normalize=True`` neither do case, width, runs of white space, punctuation that ends a sentence, and quotation
-    marks around the whole: ``judgekit.scorers.text.normal.normalized`` says which. An empty response scores 0.
+    With ``normalize=True`` neither do case, width, runs of white space, spaces in Chinese and the like, punctuation that
+    ends a sentence, and quotation marks around the whole: ``judgekit.scorers.text.normal.normalized`` says which. An
+    empty response scores 0.
 
     Skipped without a response or a reference. No judge. Details: ``reference``, the one that it is, or null. Source: exact
     match of SQuAD (Rajpurkar et al. 2016, https://aclanthology.org/D16-1264), which also leaves out articles and all
@@ -67,7 +68,7 @@ class ExactMatch(Blocking):
 
 
 @dataclass(frozen=True)
-class StringPresence(Blocking):
+class StringPresence(TextScorer):
     """1 if one of the references stands in the response as it is, else 0. White space around a reference does not count.
 
     It may stand within a word: ``art`` is in ``party``. With ``ignore_case=True`` upper and lower case are one. An
@@ -153,7 +154,7 @@ class Regex(Blocking):
 
 
 @dataclass(frozen=True)
-class Similarity(Blocking):
+class Similarity(TextScorer):
     """1 if the response is one of the references, else how alike it is to the one that is most like it.
 
     Texts are compared as they are: case, white space and punctuation count. Scripts without spaces between words have

@@ -8,9 +8,8 @@ from pydantic import JsonValue
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scorers.text.given import given
+from judgekit.scorers.text.given import TextScorer, given
 from judgekit.scorers.text.words import Split, Tokenize, splitter
-from judgekit.scoring import Blocking
 from judgekit.traces.sample import Sample
 
 NO_WORD = "the response has no word"
@@ -35,7 +34,7 @@ def in_common(ones: Iterable[Hashable], others: Iterable[Hashable]) -> int:
 
 
 @dataclass(frozen=True)
-class NgramPrecision(Blocking):
+class NgramPrecision(TextScorer):
     """1 if all runs of one to ``n`` words of the response are in a reference as often, 0 if none is.
 
     The n-grams of all orders are counted together: those that the response and a reference have in common, by all of

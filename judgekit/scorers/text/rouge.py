@@ -12,10 +12,9 @@ from pydantic import JsonValue
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scorers.text.given import given
+from judgekit.scorers.text.given import TextScorer, given
 from judgekit.scorers.text.ngrams import NO_WORD, in_common, ngrams
 from judgekit.scorers.text.words import Split, Tokenize, splitter
-from judgekit.scoring import Blocking
 from judgekit.traces.sample import Sample
 
 Mode: TypeAlias = Literal["f1", "precision", "recall"]
@@ -128,7 +127,7 @@ def _stem() -> Callable[[str], str]:
 
 
 @dataclass(frozen=True)
-class ROUGE(Blocking):
+class ROUGE(TextScorer):
     """1 if the response and a reference have everything in common: words, runs of words, or words of the same order.
 
     ``rouge1`` counts words, ``rouge2`` runs of two words, and so on; ``rougeL`` the words of the longest common

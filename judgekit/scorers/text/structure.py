@@ -12,9 +12,8 @@ from pydantic_core import from_json
 
 from judgekit.errors import shortened
 from judgekit.score import Score
-from judgekit.scorers.text.given import given
+from judgekit.scorers.text.given import TextScorer, given
 from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, Difference, Side
-from judgekit.scoring import Blocking
 from judgekit.traces.equality import same_json
 from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json
@@ -40,7 +39,7 @@ class _Parsed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class JSONMatch(Blocking):
+class JSONMatch(TextScorer):
     """1 if the response and a reference are equal as JSON.
 
     Values are compared with their types: 75 is 75.0 and not ``"75"``, and true is not 1. The order of the keys of an
@@ -64,7 +63,7 @@ class JSONMatch(Blocking):
 
 
 @dataclass(frozen=True)
-class JSONDiff(Blocking):
+class JSONDiff(TextScorer):
     """1 if the response and a reference are equal as JSON, else the share of their leaves that agree.
 
     A leaf is a value with no other in it: a text, a number, true, false, null, an empty array or object. The value is the

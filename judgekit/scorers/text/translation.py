@@ -14,8 +14,7 @@ from pydantic import JsonValue
 from judgekit.aggregates.translation import BleuDetails, ChrfDetails, TerDetails, bleu, chrf
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scorers.text.given import given
-from judgekit.scoring import Blocking
+from judgekit.scorers.text.given import TextScorer, given
 from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def _ngrams(words: list[str], max_order: int) -> Counter[tuple[str, ...]]:
 
 
 @dataclass(frozen=True)
-class BLEU(Blocking):
+class BLEU(TextScorer):
     """1 if all n-grams of the response are in a reference and it is no shorter, 0 if no word is: BLEU by sacrebleu.
 
     The geometric mean of the precisions of 1- to ``max_order``-grams, times a penalty for what is shorter than the
@@ -199,7 +198,7 @@ class ChrfCounts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CHRF(Blocking):
+class CHRF(TextScorer):
     """1 if the response has the same n-grams of characters as the reference, 0 if it has none of them: chrF by sacrebleu.
 
     Precision and recall of 1- to ``char_order``-grams of characters, averaged over orders; their F-beta, in which recall
@@ -279,7 +278,7 @@ class EditCounts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TER(Blocking):
+class TER(TextScorer):
     """1 if the response is the reference, 0 if as many words would have to be edited as it has: 1 - TER by sacrebleu.
 
     The translation edit rate is the number of words to insert, delete, replace, or shift in groups, over the number of

@@ -23,6 +23,11 @@ between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each character with
 Split: TypeAlias = Callable[[str], list[str]]
 """Splits a text into words."""
 
+UNSPACED = "".join(
+    rf"\p{{scx={script}}}" for script in ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar")
+)
+"""Scripts without spaces between words, with what they share (such as the long ー), within a set of `regex`."""
+
 _ascii_words = re.compile(r"[A-Za-z0-9]+").findall
 _chinese_or_not = re.compile(r"[\u4e00-\u9fff]+|[^\u4e00-\u9fff]+").findall
 
@@ -54,10 +59,8 @@ def _auto(text: str) -> list[str]:
 def _unicode_words() -> Split:
     import regex  # noqa: PLC0415 - most texts do without
 
-    scripts = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar")
-    unspaced = "".join(rf"\p{{scx={script}}}" for script in scripts)  # with what they share, such as the long ー
-    spaced = rf"--[{unspaced}]"
-    word = rf"[\p{{L}}\p{{N}}&&[{unspaced}]]\p{{M}}*|[\p{{L}}\p{{N}}{spaced}][\p{{L}}\p{{M}}\p{{N}}{spaced}]*"
+    spaced = rf"--[{UNSPACED}]"
+    word = rf"[\p{{L}}\p{{N}}&&[{UNSPACED}]]\p{{M}}*|[\p{{L}}\p{{N}}{spaced}][\p{{L}}\p{{M}}\p{{N}}{spaced}]*"
     return regex.compile(word, regex.V1).findall
 
 

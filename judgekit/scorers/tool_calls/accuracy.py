@@ -53,14 +53,15 @@ class ToolCallAccuracy(Blocking):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Compares the names, then the arguments."""
-        match = Match.of(self._how, sample, self.requestor, include_failed=self.include_failed)
+        match = await Match.of(self._how, sample, self.requestor, include_failed=self.include_failed)
         if isinstance(match, str):
             return Score.skipped(self.name, match)
         expected, made = [call.name for call in match.expected], [one.call.name for one in match.made]
         if not self.strict_order:
             expected, made = sorted(expected), sorted(made)
         aligned = expected == made
-        return Score.scored(self.name, match.value if aligned else 0.0, explain=partial(_explain, match, aligned))
+        value = match.value if aligned else 0.0
+        return Score.scored(self.name, value, warnings=match.warnings, explain=partial(_explain, match, aligned))
 
 
 def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FBT001 - a function of two words

@@ -7,16 +7,18 @@ from enum import Enum
 from functools import cached_property
 from itertools import zip_longest
 from math import fsum
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, PlainValidator, ValidationError
 from pydantic_core import from_json
 
 from judgekit.errors import ConfigError, explain
 from judgekit.scorers.text.normal import folded
 from judgekit.scorers.tool_calls.assignment import evenest_pairs
+from judgekit.scorers.tool_calls.comparers import TextComparer, text_comparer
 from judgekit.scorers.tool_calls.matchers import holds_matcher, matcher_in
 from judgekit.scorers.tool_calls.schemas import schema_problems
+from judgekit.scoring import Scorer, must_be_scorer
 from judgekit.traces.equality import canonical_json, same_json
 from judgekit.traces.message import JsonObject, Many, Record, ToolCall, parse_arguments
 from judgekit.traces.rendering import compact_json
@@ -35,7 +37,6 @@ class Absent(Enum):
 
 ABSENT = Absent.ABSENT
 Side: TypeAlias = JsonValue | Absent
-TextComparer: TypeAlias = Callable[[str, str], float]
 
 
 class Difference(NamedTuple):
@@ -47,10 +48,14 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How far arguments agree: a score in [0, 1], where 1 is a match, and where they do not."""
+    """How far arguments agree: a score in [0, 1], where 1 is a match, and where they do not.
+
+    ``similarities`` are the numbers of what compares texts, by path, where two texts differ.
+    """
 
     score: float
     differences: tuple[Difference, ...]
+    similarities: tuple[tuple[str, float], ...] = ()
 
 
 AGREED = Comparison(1.0, ())
@@ -74,7 +79,8 @@ class ArgMatch(Record):
         types: ``coerce``: a text also equals the JSON that it spells, as ``"75"`` does 75 and ``"True"`` true.
         text: ``casefold``: upper and lower case are one. ``normalized``: so are forms of one character (NFKC) and runs
             of white space, and that at the ends is none. Or a function of the expected text and the one found that
-            gives a similarity in [0, 1].
+            gives a similarity in [0, 1]; or a scorer of texts, such as `ROUGE`, to which the expected text is the
+            reference and the one found the response. Texts that it skips are different, and a warning says so.
         lists: ``unordered``: the order of elements is free. ``contains``: so are further elements.
     """
 
@@ -83,7 +89,7 @@ class ArgMatch(Record):
     ignore: Many[str] = ()
     defaults: JsonObject = Field(default_factory=dict)
     types: Literal["strict", "coerce"] = "strict"
-    text: Literal["exact", "casefold", "normalized"] | TextComparer = "exact"
+    text: Annotated[TextComparer, PlainValidator(text_comparer)] = "exact"
     lists: Literal["ordered", "unordered", "contains"] = "ordered"
 
     @cached_property
@@ -105,22 +111,41 @@ class ArgMatch(Record):
 PLAIN = ArgMatch()
 _FIELDS = tuple(ArgMatch.model_fields.items())
 
-ArgCompare: TypeAlias = ArgMatch | Callable[[JsonObject, JsonObject], bool | float]
+ArgRules: TypeAlias = ArgMatch | Callable[[JsonObject, JsonObject], bool | float]
 """How arguments are compared, or a function of those expected and those made that says so: a bool, or a score in [0, 1]."""
+ArgCompare: TypeAlias = ArgRules | Scorer
+"""The same; or a scorer of texts, which stands for ``ArgMatch(text=scorer)``."""
 
 
-def arg_compare(option: ArgCompare | Mapping[str, JsonValue]) -> ArgCompare:
-    """How arguments are compared, also from a table of a config file.
+def arg_rules(option: object) -> ArgRules:
+    """Return how arguments are compared, also from a table of a config file.
+
+    Raises:
+        ValueError: There is no such rule.
+        ConfigError: It is a class.
+    """
+    if isinstance(option, type):  # it could be called like a function
+        must_be_scorer(option, "args")
+    if isinstance(option, Scorer):
+        option = {"text": option}
+    elif callable(option):
+        return cast("ArgRules", option)
+    try:
+        return ArgMatch.model_validate(option)
+    except ValidationError as error:
+        raise ValueError(explain(error)) from error
+
+
+def arg_compare(option: ArgCompare | Mapping[str, JsonValue]) -> ArgRules:
+    """Return what `arg_rules` does, for the option ``args`` of a scorer.
 
     Raises:
         ConfigError: There is no such rule.
     """
-    if callable(option):
-        return option
     try:
-        return ArgMatch.model_validate(option)
-    except ValidationError as error:
-        raise ConfigError(f"args: {explain(error)}") from error
+        return arg_rules(option)
+    except ValueError as error:
+        raise ConfigError(f"args: {error}") from error
 
 
 def any_glob(patterns: Iterable[str]) -> Callable[[str], bool]:
@@ -136,7 +161,7 @@ def _glob(pattern: str) -> str:
 
 
 def compare_arguments(
-    how: ArgCompare, expected: ExpectedCall, made: ToolCall, tools: Sequence[ToolDefinition] = ()
+    how: ArgRules, expected: ExpectedCall, made: ToolCall, tools: Sequence[ToolDefinition] = ()
 ) -> Comparison:
     """Compares the arguments of two calls.
 
@@ -167,7 +192,7 @@ def compare_arguments(
         problems = schema_problems(made, tools)
         return Comparison(0.0, tuple(Difference("args", one, made.args) for one in problems)) if problems else AGREED
     walk = _Walk(how)
-    return Comparison(walk.arguments(expected, made), tuple(walk.differences))
+    return Comparison(walk.arguments(expected, made), tuple(walk.differences), tuple(walk.similarities))
 
 
 def _narrowed(args: JsonObject, expected: ExpectedCall) -> JsonObject:
@@ -195,6 +220,7 @@ class _Walk:
         self.how = how
         self.notes = notes
         self.differences: list[Difference] = []
+        self.similarities: list[tuple[str, float]] = []
 
     def arguments(self, expected: ExpectedCall, made: ToolCall) -> float:
         """The mean of the scores of the arguments."""
@@ -222,7 +248,7 @@ class _Walk:
         if self.how.types == "coerce" and isinstance(expected, str) != isinstance(made, str):
             left, right = _spelled(expected), _spelled(made)
         if asked and not any(isinstance(left, kind) and isinstance(right, kind) for kind in (dict, list)):
-            return self._noted(path, expected, made, self._scalar(left, right))
+            return self._noted(path, expected, made, self._scalar(path, left, right))
         # Where a container is not asked for, something in it may be, also where the other side has none.
         scores = self._object(path, *(side if isinstance(side, dict) else {} for side in (left, right)), asked=asked)
         scores += self._list(path, *(side if isinstance(side, list) else [] for side in (left, right)), asked=asked)
@@ -268,16 +294,22 @@ class _Walk:
             scores += [self.value(f"{path}[{index}]", ABSENT, made[index], asked=asked) for index in surplus]
         return [score for score in scores if score is not None]
 
-    def _scalar(self, expected: Side, made: Side) -> float:
+    def _scalar(self, path: str, expected: Side, made: Side) -> float:
         if isinstance(expected, Absent) or isinstance(made, Absent):
             return 0.0
         if same_json(expected, made):
             return 1.0
-        if not (isinstance(expected, str) and isinstance(made, str)) or self.how.text == "exact":
+        text = self.how.text
+        if not (isinstance(expected, str) and isinstance(made, str)) or text == "exact":
             return 0.0
-        if callable(self.how.text):
-            return _checked(self.how.text(expected, made), "the comparer of texts")
-        fold = str.casefold if self.how.text == "casefold" else folded
+        if callable(text):
+            similarity = _checked(text(expected, made), "the comparer of texts")
+            if self.notes:
+                self.similarities.append((path, similarity))
+            return similarity
+        if not isinstance(text, str):
+            raise TypeError(f"{text.name} is asked before calls are paired, see Match.of")
+        fold = str.casefold if text == "casefold" else folded
         return float(fold(expected) == fold(made))
 
     def _noted(self, path: str, expected: Side, made: Side, score: float) -> float:

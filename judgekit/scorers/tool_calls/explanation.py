@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from judgekit.errors import listed
-from judgekit.scorers.tool_calls.arguments import AGREED, Absent, Comparison, Difference, Side
+from judgekit.scorers.tool_calls.arguments import Absent, Comparison, Difference, Side
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.rendering import compact_json, plain_name
@@ -27,7 +27,8 @@ def explain(match: Match) -> tuple[str, JsonObject]:
     """The reason and the details of a score.
 
     The details have ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as they went into the value; ``pairs``, each
-    with the score of its arguments and their differences by path; ``out_of_order``, pairs that the order does not
+    with the score of its arguments, their differences by path, and where something compares texts its numbers by path
+    as ``similarities``; ``out_of_order``, pairs that the order does not
     allow; and the calls that are ``missing`` or ``extra``. Expected calls and those made are numbered from 0, messages
     from 1.
     """
@@ -56,9 +57,7 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
     What no pair is made of is paired by tools' names, so that it can be told how arguments differ; these pairs are
     worth nothing.
     """
-    pairs = [
-        _Aligned(one, other, AGREED if credit == 1 else match.compare(one, other)) for one, other, credit in match.pairs
-    ]
+    pairs = [_Aligned(one, other, match.compare(one, other)) for one, other, _ in match.pairs]
     places = [(one, match.block(other)) for one, other, _ in match.pairs]
     displaced: list[_Aligned] = []
     wanted = set(range(len(match.expected))).difference(pair.expected for pair in pairs)
@@ -98,6 +97,8 @@ def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
     }
     if pair.comparison.differences:
         shown["differences"] = [_difference_as_json(one) for one in pair.comparison.differences]
+    if pair.comparison.similarities:
+        shown["similarities"] = dict(pair.comparison.similarities)
     if call.args_error is not None:
         shown["args_error"] = call.args_error
     return shown
@@ -143,8 +144,9 @@ def _pair_in_words(match: Match, pair: _Aligned) -> str:
     call = match.made[pair.made].call
     if call.args_error is not None:
         return f"{_cut(plain_name(call.name))}: arguments cannot be read ({call.args_error})"
+    similarities = {path: f" (similarity {number:.2f})" for path, number in pair.comparison.similarities}
     differences = [
-        f"{_cut(one.path)} expected {_shown(one.expected)}, got {_shown(one.made)}"
+        f"{_cut(one.path)} expected {_shown(one.expected)}, got {_shown(one.made)}{similarities.get(one.path, '')}"
         for one in pair.comparison.differences
     ]
     return f"{_cut(plain_name(call.name))}: {listed(differences, _MOST, ', ')}"

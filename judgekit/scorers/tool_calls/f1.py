@@ -43,4 +43,4 @@ class ToolCallF1(Blocking):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Pairs the calls and counts."""
-        return score_calls(self.name, self._how, sample, self.requestor, include_failed=self.include_failed)
+        return await score_calls(self.name, self._how, sample, self.requestor, include_failed=self.include_failed)

@@ -38,14 +38,16 @@ class ToolCallMatch(Blocking):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Pairs the calls, and gives credit for the pairs."""
-        return score_calls(
+        return await score_calls(
             self.name, tool_match(self.match), sample, self.requestor, include_failed=self.include_failed
         )
 
 
-def score_calls(name: str, how: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> Score:
+async def score_calls(
+    name: str, how: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool
+) -> Score:
     """The score of a sample's calls under a mode."""
-    match = Match.of(how, sample, requestor, include_failed=include_failed)
+    match = await Match.of(how, sample, requestor, include_failed=include_failed)
     if isinstance(match, str):
         return Score.skipped(name, match)
-    return Score.scored(name, match.value, explain=partial(explain, match))
+    return Score.scored(name, match.value, warnings=match.warnings, explain=partial(explain, match))

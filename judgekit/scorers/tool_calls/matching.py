@@ -1,19 +1,20 @@
 """Which call that was made answers which call that was expected."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby, pairwise, product
 from math import fsum
 from typing import NamedTuple
 
 from judgekit.errors import listed
-from judgekit.scorers.tool_calls.arguments import ArgCompare, ArgMatch, Comparison, compare_arguments
+from judgekit.scorers.tool_calls.arguments import ArgMatch, ArgRules, Comparison, compare_arguments
 from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs
+from judgekit.scorers.tool_calls.comparers import Asked, TextFunction, compared
 from judgekit.scorers.tool_calls.matchers import holds_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
-from judgekit.scoring import NO_CONVERSATION
+from judgekit.scoring import NO_CONVERSATION, Scorer
 from judgekit.traces.equality import canonical_json, same_json
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.pairing import call_errors
@@ -56,12 +57,14 @@ class Match:
     expected: Sequence[ExpectedCall]
     made: Sequence[MadeCall]
     tools: Sequence[ToolDefinition] = ()
+    warnings: Collection[str] = ()
+    """What the scorers warn of that compare texts."""
 
     @classmethod
-    def of(cls, how: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> "Match | str":
+    async def of(cls, how: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> "Match | str":
         """The calls of one side of a sample; or why they cannot be matched.
 
-        ``include_failed=False`` leaves out those that gave an error.
+        ``include_failed=False`` leaves out those that gave an error. Where a scorer compares texts, it does so here.
         """
         if sample.reference_tool_calls is None:
             return "the sample has no reference_tool_calls"
@@ -74,7 +77,38 @@ class Match:
         if not include_failed:
             errors = call_errors(sample.trace.messages, requestor)
             made = [call for call, error in zip(made, errors, strict=True) if not error]
-        return cls(how, expected, made, sample.trace.tools)
+        return await cls(how, expected, made, sample.trace.tools).with_texts_compared()
+
+    async def with_texts_compared(self) -> "Match":
+        """Return the match with numbers in the place of the scorers that compare texts: pairing cannot wait for them."""
+        if not any(isinstance(rule, ArgMatch) and isinstance(rule.text, Scorer) for rule in self._rules.values()):
+            return self
+        asked: dict[Asked, Scorer] = {}
+
+        def noting(scorer: Scorer) -> TextFunction:
+            def note(expected: str, made: str) -> float:
+                asked[id(scorer), expected, made] = scorer
+                return 0.0
+
+            return note
+
+        trial = self._with_texts(noting)
+        if not trial.agrees:
+            for wanted, found in self._by_tool(range(len(self.expected)), range(len(self.made))):
+                for one, other in product(wanted, found):
+                    trial.compare(one, other)
+        similarity, warnings = await compared(asked)
+        known = self._with_texts(lambda scorer: lambda expected, made: similarity[id(scorer), expected, made])
+        return replace(known, warnings=warnings)
+
+    def _with_texts(self, function: Callable[[Scorer], TextFunction]) -> "Match":
+        """Return the match with functions in the place of the scorers that compare texts."""
+        rules = {
+            tool: rule.model_copy(update={"text": function(rule.text)})
+            for tool, rule in self._rules.items()
+            if isinstance(rule, ArgMatch) and isinstance(rule.text, Scorer)
+        }
+        return replace(self, how=self.how.model_copy(update={"tools": {**self.how.tools, **rules}}))
 
     @cached_property
     def tp(self) -> float:
@@ -227,7 +261,7 @@ class Match:
         return (both for both in calls.values() if all(both))
 
     @cached_property
-    def _rules(self) -> dict[str, ArgCompare]:
+    def _rules(self) -> dict[str, ArgRules]:
         """How the arguments of each tool that is expected are compared."""
         return {call.name: self.how.args_of(call.name) for call in self.expected}
 

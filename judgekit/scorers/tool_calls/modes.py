@@ -1,12 +1,12 @@
 """What is asked of tool calls: may there be more of them, or fewer, in which order, and how do their arguments compare?"""
 
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Annotated, Literal, cast, get_args
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, PlainValidator, ValidationError
 
 from judgekit.errors import ConfigError, explain
-from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, any_glob
+from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgRules, any_glob, arg_rules
 from judgekit.traces.message import Record, Requestor
 
 
@@ -27,7 +27,7 @@ class ToolMatch(Record):
             order within it.
         parallel: Whether calls of one message have an order among themselves.
         args: How arguments are compared: rules, or a function of those expected and those made that gives a bool or a
-            score in [0, 1].
+            score in [0, 1], or a scorer of texts for ``ArgMatch(text=scorer)``.
         tools: The same for single tools, by name or by pattern (``*`` stands for anything). A name goes before a
             pattern, a pattern before the next.
         credit: The value: ``all_or_nothing`` is 1 if no forbidden call is extra or missing, else 0; ``precision`` is
@@ -42,16 +42,15 @@ class ToolMatch(Record):
     missing: Literal["forbid", "allow"] = "forbid"
     scope: Literal["conversation", "turn"] = "conversation"
     parallel: Literal["unordered", "ordered"] = "unordered"
-    args: ArgCompare = PLAIN
-    tools: dict[str, ArgCompare] = Field(default_factory=dict[str, ArgCompare])
+    args: Annotated[ArgCompare, PlainValidator(arg_rules)] = PLAIN
+    tools: dict[str, Annotated[ArgCompare, PlainValidator(arg_rules)]] = Field(default_factory=dict[str, ArgCompare])
     credit: Literal["all_or_nothing", "precision", "recall", "f1"] = "all_or_nothing"
     args_credit: Literal["all", "fraction"] = "all"
 
-    def args_of(self, tool: str) -> ArgCompare:
+    def args_of(self, tool: str) -> ArgRules:
         """How a tool's arguments are compared."""
-        if tool in self.tools:
-            return self.tools[tool]
-        return next((how for pattern, how in self.tools.items() if any_glob([pattern])(tool)), self.args)
+        fitting = (how for pattern, how in self.tools.items() if any_glob([pattern])(tool))
+        return cast("ArgRules", self.tools[tool] if tool in self.tools else next(fitting, self.args))
 
 
 PRESETS: Mapping[str, ToolMatch] = {

@@ -149,7 +149,7 @@ def exchanged(
     told = {name: value for name, value in known.items() if value is not None}
     if isinstance(last, AIMessage):
         replies[-1] = last.model_copy(
-            update={name: told.pop(name) for name in list(told) if getattr(last, name) is None}
+            update={name: told.pop(name) for name in list(told) if getattr(last, name) in (None, told[name])}
         )
     if told:
         extra["span"] = AIMessage.model_validate(told).model_dump(mode="json", exclude_defaults=True)

@@ -86,7 +86,7 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
     tools += read_tools(attributes)
     model = attributes.text("llm.response.model_name", "llm.model_name", "llm.request.model_name")
     known = {"model": model, "finish_reason": attributes.text("llm.finish_reason"), "usage": read_usage(attributes)}
-    messages, replies = exchanged(asked, answered, tools, **known)
+    messages, replies = exchanged(asked, answered, tools, **known, id=span.response_id)
     return Step(span, "model", asked=messages, answered=replies)
 
 

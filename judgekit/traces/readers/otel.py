@@ -110,7 +110,7 @@ def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[Step]:
     said = sorted(read_said(span), key=lambda one: -len(one.asked) - len(one.answered))
     tools.update({json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for one in said for tool in one.tools})
     if kind == "model":
-        said = [with_attributes(one, attributes) for one in said]
+        said = [with_attributes(one, span) for one in said]
     steps = [Step(span, kind, agent, one.asked, one.answered) for one in said if one.asked or one.answered]
     return steps or [Step(span, "agent" if kind == "agent" else None, agent)]
 

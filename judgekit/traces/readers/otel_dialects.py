@@ -50,14 +50,15 @@ def read_said(span: Span) -> list[Said]:
     return [said for said in found if _holds(said)]
 
 
-def with_attributes(said: Said, attributes: Found) -> Said:
-    """With what the attributes of a model's call say of its answer as a whole: model, usage, and why it ended."""
+def with_attributes(said: Said, span: Span) -> Said:
+    """With what the attributes of a model's call say of its answer as a whole: id, model, usage, and why it ended."""
+    attributes = span.attributes
     last = said.answered[-1] if said.answered else None
     if not isinstance(last, AIMessage):
         return said
     known: dict[str, object] = {
         "model": last.model or attributes.text("gen_ai.response.model", "ai.response.model"),
-        "id": last.id or attributes.text("gen_ai.response.id", "ai.response.id"),
+        "id": last.id or span.response_id,
         "usage": last.usage or otel.read_usage(attributes),
         "finish_reason": last.finish_reason or attributes.text("ai.response.finishReason"),
     }

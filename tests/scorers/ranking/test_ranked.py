@@ -138,6 +138,43 @@ def test_ids_that_become_one_are_an_error_that_names_them(ranking, found):
     assert ReciprocalRank().score(Sample(id="one", ranking=ranking)).reason
 
 
+SEED = [
+    (["小棕瓶精华", "小棕瓶眼霜", "面霜"], "小棕瓶眼霜", 1 / 2),
+    (["skII 神仙水", "兰蔻粉水", " 菌菇水"], "skii神仙水", 1),
+    (["芦荟霜", "高保湿面霜", "skii面膜"], "skii面膜", 1 / 3),
+]
+"""Queries as they were published: what was found, the right one, and its reciprocal rank."""
+
+
+@pytest.mark.parametrize(("found", "right", "value"), SEED)
+def test_published_rows_have_their_published_value(found, right, value):
+    sample = Sample(id="one", ranking=Ranking(found, {right: 1}))
+    assert ReciprocalRank(normalize=True).score(sample).value == value
+
+
+@pytest.mark.parametrize(
+    "scorer", [kind(normalize=True) for kind in ALL] + [ERR(1, normalize=True), HitRate(1, normalize=True)]
+)
+def test_ids_that_are_one_only_when_normalized_are_said(scorer):
+    sample = Sample(id="one", ranking=Ranking(["skII 神仙水", "b", "C."], {"skii神仙水": 1, "b": 1, "c": 0}))
+    score = scorer.score(sample)
+    assert (
+        score.value == scorer.score(Sample(id="one", ranking=Ranking(["a", "b", "c"], {"a": 1, "b": 1, "c": 0}))).value
+    )
+    assert score.details["normalized"] == {"skII 神仙水": "skii神仙水", "C.": "c"}
+    assert score.reason.endswith("; normalized, 'skII 神仙水' is 'skii神仙水'; 'C.' is 'c'")
+    alike = scorer.score(Sample(id="one", ranking=Ranking(["b", "C."], {"b": 1})))
+    assert "normalized" not in alike.details
+    assert "normalized" not in alike.reason
+
+
+def test_they_are_also_said_where_the_sample_is_skipped_for_them():
+    score = AUC(normalize=True).score(Sample(id="one", ranking=Ranking(["a", "B"], {"a": 1, "b": 1})))
+    assert score.reason == (
+        "all of 2 retrieved documents are relevant: there is no pair to compare; normalized, 'B' is 'b'"
+    )
+
+
 def test_a_single_document_is_a_ranking():
     sample = Sample(id="one", ranking=Ranking(["a"], {"a": 1}))
     for scorer in (ReciprocalRank(), AveragePrecision(), PrecisionAtK(1), RecallAtK(1), HitRate(1), NDCG()):

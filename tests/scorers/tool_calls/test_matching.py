@@ -1,5 +1,6 @@
 """Which call answers which, and what is made of it."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -373,7 +374,7 @@ def test_of_a_sample_the_calls_of_one_side_are_taken_on_both():
         expected=[ExpectedCall("f"), ExpectedCall("g", requestor="user")],
     )
     for requestor, name in (("assistant", "f"), ("user", "g")):
-        calls = Match.of(PRESETS["exact"], both, requestor, include_failed=True)
+        calls = asyncio.run(Match.of(PRESETS["exact"], both, requestor, include_failed=True))
         assert [call.name for call in calls.expected] == [one.call.name for one in calls.made] == [name]
 
 
@@ -387,5 +388,5 @@ def test_of_a_sample_failed_calls_are_left_out_if_asked_and_those_of_unknown_end
         expected=[],
     )
     for include_failed, names in ((True, "abcd"), (False, "bcd")):
-        found = Match.of(PRESETS["exact"], recorded, "assistant", include_failed=include_failed)
+        found = asyncio.run(Match.of(PRESETS["exact"], recorded, "assistant", include_failed=include_failed))
         assert "".join(one.call.name for one in found.made) == names

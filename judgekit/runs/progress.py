@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, now and then a line elsewhere."""
+"""How far a run is: a bar on a terminal and in a notebook, now and then a line elsewhere."""
 
 import threading
 import time
@@ -7,6 +7,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from html import escape
+from importlib import import_module
 
 from rich.console import Console, Group, RenderableType
 from rich.constrain import Constrain
@@ -18,6 +20,7 @@ from rich.text import Text
 from judgekit.runs.rows import Row
 
 _SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_BETWEEN_LOOKS = 0.25
 _PACE = 60.0
 """Seconds: the pace of the last minute says when all will be done, since replies from a cache come much faster than others."""
 _WIDEST = 100
@@ -35,7 +38,7 @@ class Tally:
         cached: Replies that came from a cache.
         cost_usd: What the requests cost; ``None`` where that is unknown.
         elsewhere: Says how many scores other processes have made, and how many of these failed.
-        under_way: Says how many requests are under way.
+        under_way: Says how many requests are under way, where somebody knows.
     """
 
     total: int | None = None
@@ -45,7 +48,7 @@ class Tally:
     cached: int = 0
     cost_usd: float | None = 0.0
     elsewhere: Callable[[], tuple[int, int]] = lambda: (0, 0)
-    under_way: Callable[[], int] = lambda: 0
+    under_way: Callable[[], int] | None = None
     _seen: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]], repr=False)
 
     def add(self, row: Row) -> None:
@@ -62,14 +65,19 @@ class Tally:
     def told(self, now: float) -> tuple[float | None, str, str]:
         """The share that is done, how far it is at this time on a monotonic clock, and what else there is to say."""
         scored, failed = self.elsewhere()
-        done, failed, under_way = self.done + scored, self.failed + failed, self.under_way()
+        done, failed = self.done + scored, self.failed + failed
+        under_way = None if self.under_way is None else self.under_way()
         total = None if self.total is None else max(self.total, done)
         scores = f"{done:,} scores" if total is None else f"{done:,} of {total:,} scores"
         left = self._left(done, total, now)
         others = [f"{failed:,} failed"] if failed else []
         if self.requests or self.cached or under_way:
             cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
-            others += [f"{self.cached:,} from cache", f"{under_way:,} under way", cost]
+            others += [
+                f"{self.cached:,} from cache",
+                *([] if under_way is None else [f"{under_way:,} under way"]),
+                cost,
+            ]
         return done / total if total else None, scores if left is None else f"{scores}, {left} left", ", ".join(others)
 
     def _left(self, done: int, total: int | None, now: float) -> timedelta | None:
@@ -90,7 +98,8 @@ def progress(tally: Tally, on: Console) -> Generator[None]:
             yield
         return
     ended = threading.Event()
-    thread = threading.Thread(target=_print_lines, args=(tally, on, ended), daemon=True)
+    show = _show_in_notebook if on.is_jupyter else _print_lines
+    thread = threading.Thread(target=show, args=(tally, on, ended), daemon=True)
     thread.start()
     try:
         yield
@@ -124,3 +133,18 @@ def _print_lines(tally: Tally, on: Console, ended: threading.Event) -> None:
         lines += 1
     if lines:
         show()
+
+
+def _show_in_notebook(tally: Tally, _: Console, ended: threading.Event) -> None:
+    """Rich can draw again in a notebook with ipywidgets alone; this takes no more than a notebook has."""
+    shown = import_module("IPython.display").display(_in_notebook(tally), raw=True, display_id=True)
+    while not ended.wait(_SECONDS_BETWEEN_LOOKS):
+        shown.update(_in_notebook(tally), raw=True)
+    shown.update(_in_notebook(tally), raw=True)
+
+
+def _in_notebook(tally: Tally) -> dict[str, str]:
+    share, *told = tally.told(time.monotonic())
+    text = ", ".join(filter(None, told))
+    value = "" if share is None else f' value="{share:.4f}"'
+    return {"text/plain": text, "text/html": f"<progress{value}></progress> {escape(text)}"}

@@ -8,8 +8,8 @@ import time
 import pytest
 from rich.console import Console
 
-from judgekit.reports import progress as module
-from judgekit.reports.progress import Tally, progress
+from judgekit.runs import progress as module
+from judgekit.runs.progress import Tally, progress
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score
 
@@ -43,8 +43,8 @@ def seen(out: io.StringIO) -> str:
         (Tally(4, done=2, failed=1), [FAILED], "3 of 4 scores", "2 failed"),
         (Tally(1), [SCORED] * 2, "2 of 2 scores", ""),
         (Tally(9_000, elsewhere=lambda: (1_000, 10)), [FAILED], "1,001 of 9,000 scores", "11 failed"),
-        (Tally(), [ASKED, ASKED], "2 scores", "2 from cache, 0 under way, $0.5000"),
-        (Tally(), [ASKED, UNPRICED], "2 scores", "1 from cache, 0 under way, cost unknown"),
+        (Tally(), [ASKED, ASKED], "2 scores", "2 from cache, $0.5000"),
+        (Tally(under_way=lambda: 0), [ASKED, UNPRICED], "2 scores", "1 from cache, 0 under way, cost unknown"),
         (Tally(under_way=lambda: 16), [], "0 scores", "0 from cache, 16 under way, $0.0000"),
     ],
 )
@@ -135,8 +135,8 @@ def test_elsewhere_it_is_now_and_then_a_line_and_one_in_the_end(monkeypatch):
             time.sleep(0.001)
         tally.add(SCORED)
     lines = [re.sub(r", 0:00:\d\d left", "", line) for line in out.getvalue().splitlines()]
-    assert "2 of 3 scores, 1 failed, 1 from cache, 0 under way, $0.2500 (0:00:00)" in lines
-    assert lines[-1] == "3 of 3 scores, 1 failed, 1 from cache, 0 under way, $0.2500 (0:00:00)"
+    assert "2 of 3 scores, 1 failed, 1 from cache, $0.2500 (0:00:00)" in lines
+    assert lines[-1] == "3 of 3 scores, 1 failed, 1 from cache, $0.2500 (0:00:00)"
 
 
 def test_what_is_soon_done_prints_no_line():

@@ -1,0 +1,94 @@
+"""HTML as notebooks show it: all that it says is text, whatever that holds, in the colours of the notebook."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import islice
+
+from pydantic import JsonValue
+
+from judgekit.diff import CALLS, Diff
+from judgekit.traces.rendering import compact_json, cut_middle
+
+_ROWS = 30
+_ITEMS = 10
+_LONGEST = 1_000
+_WRAPPED = "white-space:pre-wrap; overflow-wrap:anywhere"
+_MARKS = {"=": "as expected", "~": "differs", "-": "missing", "+": "not expected", "<>": "out of order"}
+
+
+def fragment(*parts: str) -> str:
+    """Return HTML as one piece, in which a notebook looks for no formulas, which it takes dollar signs for."""
+    return f'<div class="tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
+
+
+def line(text: str, head: str = "") -> str:
+    """Return a text on lines of its own, behind a head in bold."""
+    bold = f"<b>{escape(head)}</b> " if head else ""
+    return f'<div style="{_WRAPPED}">{bold}{escape(cut_middle(text, _LONGEST))}</div>'
+
+
+def texts(rows: Iterable[Sequence[str]], heads: Sequence[str] = ()) -> str:
+    """Return rows of texts as a table; of very many, the first."""
+    given = iter(rows)
+    shown = list(islice(given, _ROWS))
+    more = sum(1 for _ in given)
+    return _table(shown, heads, "left") + (line(f"and {more:,} more") if more else "")
+
+
+def numbers(rows: Iterable[Sequence[str]], heads: Sequence[str]) -> str:
+    """Return rows of a name and numbers as a table."""
+    return _table(rows, heads, "right")
+
+
+def _table(rows: Iterable[Sequence[str]], heads: Sequence[str], align: str) -> str:
+    head = f"<thead>{_row('th', heads, align)}</thead>" if heads else ""
+    return f"<table>{head}<tbody>{''.join(_row('td', row, align) for row in rows)}</tbody></table>"
+
+
+def _row(tag: str, cells: Sequence[str], align: str) -> str:
+    name, *others = cells
+    wrapped = f"; vertical-align:top; {_WRAPPED}" if align == "left" else ""
+    first = f'<{tag} style="text-align:left; vertical-align:top">'
+    other = f'<{tag} style="text-align:{align}{wrapped}">'
+    return f"<tr>{first}{escape(name)}</{tag}>{''.join(f'{other}{escape(cell)}</{tag}>' for cell in others)}</tr>"
+
+
+def details_html(details: Mapping[str, JsonValue]) -> str:
+    """Return what a score was made of: expected and made calls side by side, numbers beside each other, and all else."""
+    diff = Diff.of(details)
+    calls = [(_MARKS[mark], expected, made) for mark, expected, made in diff]
+    told = {name: value for name, value in details.items() if not diff or name not in CALLS}
+    counted = {name: _plain(value) for name, value in told.items() if isinstance(value, int | float)}
+    others = [(name, _shown(value)) for name, value in told.items() if name not in counted]
+    return "".join(
+        (
+            texts(calls, ("", "expected", "made")) if calls else "",
+            numbers([[*counted.values()]], [*counted]) if counted else "",
+            texts(others) if others else "",
+        )
+    )
+
+
+def _shown(value: JsonValue) -> str:
+    """Return a value in words, the items of a list below each other."""
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        more = [f"and {len(value) - _ITEMS:,} more"] if len(value) > _ITEMS else []
+        return "\n".join([*map(_on_a_line, value[:_ITEMS]), *more])
+    return _on_a_line(value)
+
+
+def _on_a_line(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        text = "; ".join(f"{name}: {_plain(one)}" for name, one in value.items())
+    else:
+        text = _plain(value)
+    return cut_middle(" ".join(text.split()), _LONGEST, apart=" ")
+
+
+def _plain(value: JsonValue) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return f"{round(value, 3)}" if isinstance(value, float) else compact_json(value)
+    except ValueError:  # Python writes no whole number of so many digits
+        return "too long to be shown"

@@ -1,0 +1,100 @@
+"""Hashes of what a sample is scored against, by which two runs find out whether that changed."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from judgekit.traces.equality import canonical_json
+from judgekit.traces.known import MEASURED
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import Trace
+
+_BYTES = 8
+_PRODUCED = frozenset((*MEASURED, "results", "expected_output"))
+"""Fields that are measurements of the agent, or references."""
+
+
+class Hashes(NamedTuple):
+    """Hashes of one sample, each of all of its kind together; ``None`` where nothing is known of it.
+
+    What is equal as JSON has equal hashes, whatever the order of its keys and however its defaults are spelled.
+
+    Attributes:
+        references: What is known to be right, or what the sample is compared with, hashed with the sample's id, so that
+            equal references of different samples do not show: ``reference``, ``references``,
+            ``reference_tool_calls`` (without ids and notes of calls), ``reference_topics``, ``label``, the ``relevance``
+            of a ranking, ``fields["expected_output"]``, what was said and called in ``rival``, and ``task`` and
+            ``criteria`` of the metadata, where benchmarks keep the task. Not the agent's own work: the trace with the
+            labels that it was given, ``prediction``, ``prediction_score``, what a ranking ``retrieved``, and measured
+            fields. Nor ``group`` and ``domain``, which are compared by themselves, and all other ``metadata``.
+        material: ``documents`` and all other ``fields``. They may be given with the task, or be what the agent retrieved
+            and came to, which nobody can tell from their names.
+        first_message: The text of the user's first message.
+    """
+
+    references: int | None = None
+    material: int | None = None
+    first_message: int | None = None
+
+    @classmethod
+    def of(cls, sample: Sample, *, keeps_text: bool) -> "Hashes":
+        """Return the hashes of a sample; without text only that of all references, since one of a short text can be guessed."""
+        try:
+            references = _hash(canonical_json([sample.id, _references(sample)]))
+            if not keeps_text:
+                return cls(references)
+            said = next((message.text for message in sample.trace.messages if message.role == "user"), "")
+            return cls(references, _hash(canonical_json(_material(sample))), _hash(said))
+        except (TypeError, ValueError):  # an object of Python, or a number too long to be written
+            return cls()
+
+
+def _references(sample: Sample) -> JsonValue:
+    calls, ranking, rival = sample.reference_tool_calls, sample.ranking, sample.rival
+    return _known(
+        reference=sample.reference,
+        references=_texts(sample.references),
+        reference_tool_calls=None if calls is None else [_call(one) for one in calls],
+        reference_topics=_texts(sample.reference_topics),
+        label=sample.label,
+        relevance=None if ranking is None else {**ranking.relevance},
+        rival=None if rival is None else _conversation(rival),
+        expected_output=sample.fields.get("expected_output"),
+        task=sample.metadata.get("task"),
+        criteria=sample.metadata.get("criteria"),
+    )
+
+
+def _call(one: ExpectedCall) -> JsonValue:
+    compared = _texts(one.compare_args)
+    return _known(name=one.name, args=one.args, compare_args=compared, requestor=one.requestor, turn=one.turn)
+
+
+def _known(**values: JsonValue) -> JsonValue:
+    """Return the values that are there, so that no hash changes when samples can hold more one day."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _texts(given: Sequence[str] | None) -> JsonValue:
+    return None if given is None else [*given]
+
+
+def _conversation(trace: Trace) -> JsonValue:
+    return [
+        [message.role, message.text, [[call.name, call.args] for call in message.tool_calls]]
+        if isinstance(message, AIMessage | HumanMessage)
+        else [message.role, message.text]
+        for message in trace.messages
+    ]
+
+
+def _material(sample: Sample) -> JsonValue:
+    return [_texts(sample.documents), {name: value for name, value in sample.fields.items() if name not in _PRODUCED}]
+
+
+def _hash(text: str) -> int:
+    encoded = text.encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(encoded, digest_size=_BYTES).digest(), signed=True)

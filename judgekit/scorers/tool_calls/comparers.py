@@ -1,0 +1,65 @@
+"""What compares two texts within arguments: a rule, a function, or a scorer that compares a response with a reference."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Literal, TypeAlias, cast, get_args
+
+from judgekit.errors import shortened
+from judgekit.score import Score
+from judgekit.scorers.text.given import TextScorer
+from judgekit.scoring import FunctionScorer, Scorer, all_done, must_be_scorer
+from judgekit.traces.message import AIMessage
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+TextRule: TypeAlias = Literal["exact", "casefold", "normalized"]
+TextFunction: TypeAlias = Callable[[str, str], float]
+TextComparer: TypeAlias = TextRule | TextFunction | Scorer
+Asked: TypeAlias = tuple[int, str, str]
+"""What a scorer is asked: the scorer by its `id`, the expected text and the one that was found."""
+
+
+def text_comparer(option: object) -> TextComparer:
+    """Return what compares texts, once it is known to be able to.
+
+    Raises:
+        ValueError: It is no rule, no function and no scorer, or a scorer of more than two texts.
+        ConfigError: It is a class.
+    """
+    if isinstance(option, type):  # it could be called like a function
+        must_be_scorer(option, "text")
+    if isinstance(option, Scorer):
+        is_ours = type(option).__module__.partition(".")[0] == __name__.partition(".")[0]
+        if is_ours and not isinstance(option, TextScorer | FunctionScorer):
+            raise ValueError(
+                f"{option.name} compares no two texts; BLEU, CHRF, TER, ROUGE, NgramPrecision, ExactMatch, StringPresence, "
+                "Similarity, JSONMatch and JSONDiff do, and so may functions with @scorer and scorers of your own"
+            )
+    elif option not in get_args(TextRule) and not callable(option):
+        rules = " or ".join(map(repr, get_args(TextRule)))
+        raise ValueError(f"expected {rules}, a function of two texts, or a scorer of texts, found {shortened(option)}")
+    return cast("TextComparer", option)
+
+
+async def compared(asked: Mapping[Asked, Scorer]) -> tuple[Mapping[Asked, float], Collection[str]]:
+    """Return how similar texts are to the scorers that are asked, all at once, and what these warn of.
+
+    Texts that a scorer skips are not similar.
+
+    Raises:
+        ValueError: A scorer gave a failed score.
+    """
+    scores = await all_done(_compared(scorer, expected, made) for (_, expected, made), scorer in asked.items())
+    warnings = dict.fromkeys(f"{score.scorer}: {warning}" for score in scores for warning in score.warnings)
+    for score in scores:
+        if score.value is None:
+            warnings[f"{score.scorer} skips some texts of arguments ({score.reason}); they count as different"] = None
+    return {one: score.value or 0.0 for one, score in zip(asked, scores, strict=True)}, warnings
+
+
+async def _compared(scorer: Scorer, expected: str, made: str) -> Score:
+    sample = Sample(id="arguments", trace=Trace(messages=[AIMessage(made)]), reference=expected)
+    score = await scorer.ascore(sample)
+    if score.status == "failed":
+        texts = f"{shortened(expected)} with {shortened(made)}"
+        raise ValueError(f"{scorer.name} cannot compare {texts}: {score.reason}")
+    return score
