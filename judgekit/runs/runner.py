@@ -159,7 +159,7 @@ async def score_each(
     emit: Callable[[Row], object],
     *,
     concurrency: int,
-    begin: Callable[[int, str, list[JudgeCall]], object] = lambda *_: None,
+    begin: Callable[[int, str, list[JudgeCall]], object] = lambda _index, _scorer, _calls: None,
 ) -> None:
     """Scores each sample with its scorers and hands on each row as soon as it is there, in any order.
 
