@@ -59,8 +59,9 @@ class JudgeCall(Record):
     """One request to a judge, also one that failed or never reached its server.
 
     ``prompt`` is the prompt with its version. ``model`` and ``system_fingerprint`` are what the provider reported with
-    the reply, also with one that is cached since; ``None`` where it reported none. ``cost_usd`` is ``None`` where the price is unknown. ``cached`` replies
-    cost nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run keeps it apart.
+    the reply, also with one that is cached since; ``None`` where it reported none. ``cost_usd`` is ``None`` where the price is unknown;
+    ``price_list`` is the list that it was taken from, such as ``litellm 1.106.2``, if it was. ``cached`` replies cost
+    nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run keeps it apart.
     """
 
     judge: str
@@ -70,6 +71,7 @@ class JudgeCall(Record):
     cached: bool = False
     usage: Usage | None = None
     cost_usd: float | None = None
+    price_list: str | None = None
     seconds: float = 0.0
     error: str | None = None
     exchange: Exchange | None = Field(default=None, exclude=True, repr=False)
@@ -88,6 +90,11 @@ class JudgeCall(Record):
         if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
             return usage.input_tokens + usage.output_tokens
         return 0 if self.error in _UNCHARGED else None
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether it cost anything, or may have."""
+        return self.tokens_paid != 0
 
     @property
     def usd_paid(self) -> float | None:
@@ -307,10 +314,13 @@ _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers
 
 
 @contextmanager
-def ledger() -> Generator[list[JudgeCall]]:
-    """Collects the judge calls made inside, as they happen, so that work that fails or is cancelled keeps its cost."""
+def ledger(*, apart: bool = False) -> Generator[list[JudgeCall]]:
+    """Collect the judge calls made inside, as they happen, so that work that fails or is cancelled keeps its cost.
+
+    Ledgers that are open already collect them too, unless this one is kept ``apart`` from them.
+    """
     calls: list[JudgeCall] = []
-    token = _ledgers.set((*_ledgers.get(), calls))
+    token = _ledgers.set((calls,) if apart else (*_ledgers.get(), calls))
     try:
         yield calls
     finally:
@@ -338,10 +348,10 @@ def current_draw() -> int:
     return _draw.get()
 
 
-def record(call: JudgeCall) -> None:
-    """Writes a judge call into every ledger that is open here."""
+def record(*made: JudgeCall) -> None:
+    """Write judge calls into every ledger that is open here."""
     for calls in _ledgers.get():
-        calls.append(call)
+        calls.extend(made)
 
 
 _outages: ContextVar[MutableMapping[object, str] | None] = ContextVar("judgekit_outages", default=None)

@@ -62,10 +62,11 @@ def _cells(one: Examination) -> tuple[str, ...]:
 
 
 def _reported(one: Examination) -> str:
+    prices = f"; prices: {one.price_list}" if one.price_list else ""
     if one.model is None:
-        return UNREPORTED
+        return f"{UNREPORTED}{prices}"
     fingerprint = f", with the system fingerprint {quoted(one.system_fingerprint)}" if one.system_fingerprint else ""
-    return f"answered as {quoted(one.model)}{fingerprint}"
+    return f"answered as {quoted(one.model)}{fingerprint}{prices}"
 
 
 def _yes(is_so: bool) -> str:  # noqa: FBT001 - there is nothing else it could be

@@ -26,7 +26,7 @@ from judgekit.runs.progress import Tally, progress
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import score_each, tasks
 from judgekit.runs.summary import Line, Summary
-from judgekit.score import Score
+from judgekit.score import Score, ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 
 
@@ -59,7 +59,8 @@ def probe(
     asked.check()
     if output is not None and not output.parent.is_dir():
         raise ConfigError(f"--output {output}: there is no folder {output.parent}")
-    rows, stopped, exit_code = _ask(asked)
+    with ledger() as calls:
+        rows, stopped, exit_code = _ask(asked)
     summary = Summary()
     for row in rows:
         summary.add(row)
@@ -67,11 +68,12 @@ def probe(
         show_plan(summary, console())
         return
     found = outcomes(rows)
-    line = next(iter(summary), Line("none"))
     _show(name, found, console())
-    for told in line.unscored():
+    for told in next(iter(summary), Line(name)).unscored():
         _say(": ".join(told), console())
-    _say(f"\n{line.spent()}", console())
+    spent = Line(name)
+    spent.add_unscored(calls)  # all of them, also of attacks that were not judged to the end
+    _say(f"\n{spent.spent()}", console())
     if output is not None:
         _write(output, asked, found)
         wrote(output)

@@ -1,6 +1,7 @@
 """The outermost layer: a question that was answered is not asked again."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -9,7 +10,7 @@ from judgekit.errors import ReplayError, ReplyError, StoreError
 from judgekit.judges.client import Client, Reply, Request
 from judgekit.judges.replies import LEASE, CachedReplies, Replies
 from judgekit.judges.verdict import verdict_alone
-from judgekit.score import JudgeCall, record
+from judgekit.score import JudgeCall, ledger, record
 
 CacheMode: TypeAlias = Literal["read_write", "refresh", "replay", "off"]
 
@@ -50,30 +51,29 @@ def explain_miss(replies: Replies, request: Request) -> str:
 class Cache:
     """Answers from what is kept, and keeps what is answered; what failed never gets here.
 
-    Equal requests under way are one request, whose waiters may be cancelled one by one. Those of others that use the
-    same file, in this process or another, are claimed and waited for. With ``refresh`` it asks all the same, and keeps
-    the new reply. Without ``store_text`` it keeps no words of the judge: see `verdict_alone`.
+    Equal requests under way are one request, whose waiters may be cancelled one by one; with the last one it is
+    cancelled. Those of others that use the same file, in this process or another, are claimed and waited for. With
+    ``refresh`` it asks all the same, and keeps the new reply. Without ``store_text`` it keeps no words of the judge: see
+    `verdict_alone`.
     """
 
     inner: Client
     replies: CachedReplies
     mode: CacheMode
     store_text: bool = True
-    _under_way: dict[str, asyncio.Task[Reply]] = field(
-        default_factory=dict[str, asyncio.Task[Reply]], init=False, repr=False
-    )
+    _under_way: "dict[str, _UnderWay]" = field(default_factory=dict[str, "_UnderWay"], init=False, repr=False)
     _renewal: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
         """The reply that is kept, or the one that is waited for, or a new one."""
         if self.mode != "refresh" and (kept := kept_reply(self.replies, request)) is not None:
             return kept
-        if (task := self._under_way.get(request.key)) is not None:
-            return _remembered(request, await _result(task))
-        task = asyncio.create_task(self._ask(request) if self.mode == "refresh" else self._ask_once(request))
-        self._under_way[request.key] = task
-        task.add_done_callback(lambda done: self._landed(request.key, done))
-        return await _result(task)
+        asked = self._under_way.get(request.key)
+        if asked is None or asked.abandoned:
+            asked = _UnderWay(self._ask if self.mode == "refresh" else self._ask_once, request)
+            self._under_way[request.key] = asked
+            asked.task.add_done_callback(lambda _: self._landed(request.key, asked))
+        return await asked.reply(request)
 
     async def _ask_once(self, request: Request) -> Reply:
         pause = _FIRST_LOOK
@@ -109,12 +109,13 @@ class Cache:
             self.replies.renew()
         self._renew_later()
 
-    def _landed(self, key: str, task: asyncio.Task[Reply]) -> None:
-        del self._under_way[key]
+    def _landed(self, key: str, asked: "_UnderWay") -> None:
+        if self._under_way[key] is asked:
+            del self._under_way[key]
         if not self._under_way:
             self._rest()
-        if not task.cancelled():
-            task.exception()  # marks it as seen: all its waiters may be gone
+        if not asked.task.cancelled():
+            asked.task.exception()  # marks it as seen: all its waiters may be gone
 
     def _rest(self) -> None:
         if self._renewal is not None:
@@ -123,7 +124,7 @@ class Cache:
 
     async def aclose(self) -> None:
         """Ends what is under way, and closes the file and what is inside."""
-        if under_way := list(self._under_way.values()):
+        if under_way := [asked.task for asked in self._under_way.values()]:
             for task in under_way:
                 task.cancel()
             await asyncio.wait(under_way)
@@ -132,10 +133,54 @@ class Cache:
         await self.inner.aclose()
 
 
-async def _result(task: asyncio.Task[Reply]) -> Reply:
-    """What a task returns, for one of its waiters. Unlike a shield, it logs no error that all of them have left."""
-    await asyncio.wait((task,))
-    return task.result()
+class _UnderWay:
+    """A request under way, and those who wait for its reply. The first of them that is not cancelled pays for it."""
+
+    def __init__(self, ask: Callable[[Request], Coroutine[object, object, Reply]], request: Request) -> None:
+        self.abandoned = False
+        self._request = request
+        self._waiting = 0
+        self._paid = False
+        self._calls: list[JudgeCall] = []
+        self.task = asyncio.create_task(self._asked(ask))
+
+    async def _asked(self, ask: Callable[[Request], Coroutine[object, object, Reply]]) -> Reply:
+        with ledger(apart=True) as self._calls:
+            return await ask(self._request)
+
+    async def reply(self, request: Request) -> Reply:
+        """The reply, for one more who waits for it."""
+        self._waiting += 1
+        try:
+            await asyncio.wait((self.task,))
+        except asyncio.CancelledError:
+            if self._waiting == 1:
+                await self._cancel()
+                self._pay()
+            raise
+        finally:
+            self._waiting -= 1
+        is_first = self._pay()
+        reply = self.task.result()
+        if not is_first:
+            return _remembered(request, reply)
+        return reply if request is self._request else _accepted(request, reply)
+
+    async def _cancel(self) -> None:
+        """Cancels it, and waits until all that it cost is known, however often that is cancelled."""
+        self.abandoned = True
+        self.task.cancel()
+        while not self.task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait((self.task,))
+
+    def _pay(self) -> bool:
+        """Writes what it cost into the ledgers that are open here, and says so, unless another waiter did."""
+        if self._paid:
+            return False
+        self._paid = True
+        record(*self._calls)
+        return True
 
 
 def kept_reply(replies: Replies, request: Request) -> Reply | None:
@@ -149,11 +194,8 @@ def kept_reply(replies: Replies, request: Request) -> Reply | None:
 
 
 def _remembered(request: Request, reply: Reply) -> Reply:
-    """A reply that somebody else paid for; equal requests may accept less than the one that was sent."""
-    try:
-        request.accept(reply.text)
-    except ValueError as error:
-        raise ReplyError(f"the reply that is kept for this request cannot be used: {error}", text=reply.text) from error
+    """A reply that somebody else paid for."""
+    _accepted(request, reply)
     record(
         JudgeCall(
             judge=request.judge,
@@ -166,4 +208,13 @@ def _remembered(request: Request, reply: Reply) -> Reply:
             exchange=request.exchange(reply.text),
         )
     )
+    return reply
+
+
+def _accepted(request: Request, reply: Reply) -> Reply:
+    """A reply that was sent for an equal request, which may accept more than this one."""
+    try:
+        request.accept(reply.text)
+    except ValueError as error:
+        raise ReplyError(f"the reply that is kept for this request cannot be used: {error}", text=reply.text) from error
     return reply

@@ -158,6 +158,8 @@ class Reply(Record):
         system_fingerprint: The provider's name for the configuration that the model ran with, where it reports one.
         usage: Tokens, where the provider says.
         cost_usd: ``None`` where it is unknown.
+        price_list: The list that the cost was taken from, such as ``litellm 1.106.2``; ``None`` of a price that was set,
+            or that the provider reported.
         logprobs: One for each token, where they were asked for (``params = {logprobs = true}``).
     """
 
@@ -167,6 +169,7 @@ class Reply(Record):
     system_fingerprint: Name = None
     usage: Usage | None = None
     cost_usd: float | None = None
+    price_list: str | None = None
     logprobs: Many[TokenLogprob] | None = None
 
 

@@ -29,6 +29,7 @@ from judgekit.errors import (
 )
 from judgekit.judges.client import Reply, TokenLogprob
 from judgekit.judges.price import Price
+from judgekit.judges.price_list import ListPrice
 from judgekit.traces.message import Usage
 from judgekit.traces.rendering import cut_middle
 
@@ -125,7 +126,8 @@ def read_completion(body: bytes, where: str, price: Price | None) -> Reply:
     Args:
         body: What the server sent.
         where: Who sent it.
-        price: What tokens cost, where known. What the provider says of the cost is taken where not.
+        price: What tokens cost, where known. What the provider says of the cost is taken where not, and before the price
+            of a list.
 
     Raises:
         JudgeError: It is no completion.
@@ -139,14 +141,17 @@ def read_completion(body: bytes, where: str, price: Price | None) -> Reply:
     choice = completion.choices[0]
     usage = None if completion.usage is None else _usage(completion.usage)
     cost = None if price is None else price.of(usage)
-    if cost is None and completion.usage is not None:
-        cost = completion.usage.cost
+    price_list = price.source if isinstance(price, ListPrice) and cost is not None else None
+    reported = None if completion.usage is None else completion.usage.cost
+    if reported is not None and (cost is None or price_list):
+        cost, price_list = reported, None
     reply = Reply(
         text=_text(choice.message),
         model=completion.model,
         system_fingerprint=completion.system_fingerprint,
         usage=usage,
         cost_usd=cost,
+        price_list=price_list,
     )
     if choice.finish_reason == "error":
         raise LostError(f"{where}: the provider broke off the reply: {shown(reply.text)}")

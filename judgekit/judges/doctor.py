@@ -46,7 +46,8 @@ class Examination:
         model: The model that answered, as its provider reports it; ``None`` if it reports none.
         system_fingerprint: The same of the configuration that the model ran with.
         usage: The tokens that it reports; ``None`` if it does not.
-        cost_usd: What the answer cost; ``None`` if neither its settings nor its reply say.
+        cost_usd: What the answer cost; ``None`` if unknown.
+        price_list: The list that the cost was taken from, such as ``litellm 1.106.2``, if it was.
         seconds: How long the answer took.
     """
 
@@ -59,6 +60,7 @@ class Examination:
     system_fingerprint: str | None = None
     usage: Usage | None = None
     cost_usd: float | None = None
+    price_list: str | None = None
     seconds: float | None = None
 
 
@@ -96,6 +98,7 @@ async def examine(judge: Judge) -> Examination:
         system_fingerprint=reply.system_fingerprint,
         usage=reply.usage,
         cost_usd=reply.cost_usd,
+        price_list=reply.price_list,
         seconds=perf_counter() - started,
     )
 

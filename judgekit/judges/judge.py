@@ -85,7 +85,7 @@ class Judge(JudgeSettings):
     def model_post_init(self, context: object, /) -> None:
         """Checks the settings, and starts to count."""
         super().model_post_init(context)
-        self._spending = Spending(self.budget, self.price)
+        self._spending = Spending(self.budget, None if self.budget.usd is None else self.known_price)
         self._footing = Footing()
         self._clients = _Clients()
 

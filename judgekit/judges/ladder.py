@@ -95,6 +95,7 @@ class Ladder:
                     system_fingerprint=reply.system_fingerprint if reply else None,
                     usage=reply.usage if reply else None,
                     cost_usd=reply.cost_usd if reply else None,
+                    price_list=reply.price_list if reply else None,
                     seconds=perf_counter() - started,
                     error=problem,
                     exchange=request.exchange(reply.text if reply else None),

@@ -23,7 +23,7 @@ def build(judge: JudgeSettings, spending: Spending, footing: Footing) -> Client:
     """The client of a judge, for the running event loop. All its clients share what is spent and what was found out."""
     if judge.dry_run:
         read = judge.cache_mode in ("read_write", "replay") and judge.cache.exists()
-        return Plan(open_replies(judge.cache, "replay") if read else None, judge.price)
+        return Plan(open_replies(judge.cache, "replay") if read else None, judge.known_price)
     if judge.cache_mode == "replay":
         return Replay(open_replies(judge.cache, judge.cache_mode))
     asking = provider(judge)
@@ -43,7 +43,7 @@ def provider(judge: JudgeSettings) -> Client:
     if judge.offline and not stays_here(judge.endpoint):
         return Offline()
     connect = provider_named(judge.provider).connect
-    return connect(base_url=judge.endpoint, api_key=api_key(judge), timeout=judge.timeout, price=judge.price)
+    return connect(base_url=judge.endpoint, api_key=api_key(judge), timeout=judge.timeout, price=judge.known_price)
 
 
 def _account(judge: JudgeSettings) -> Account:

@@ -81,7 +81,7 @@ class LitellmClient:
         base_url: The server; empty for the provider's own.
         api_key: The key; if ``None``, litellm finds it in the environment under the provider's own name.
         timeout: Seconds for one attempt as a whole, also where the server drips its reply byte by byte.
-        price: What tokens cost, where known. litellm's own table of prices goes stale, and is not used.
+        price: What tokens cost, where known.
 
     Raises:
         ConfigError: litellm cannot be imported.

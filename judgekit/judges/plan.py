@@ -7,6 +7,7 @@ from judgekit.judges.budget import likely_usage
 from judgekit.judges.cache import kept_reply
 from judgekit.judges.client import Reply, Request
 from judgekit.judges.price import Price
+from judgekit.judges.price_list import ListPrice
 from judgekit.judges.replies import Replies
 from judgekit.score import JudgeCall, record
 
@@ -42,6 +43,7 @@ class Plan:
                 cached=again,
                 usage=usage,
                 cost_usd=cost,
+                price_list=self.price.source if isinstance(self.price, ListPrice) else None,
                 error=type(error).__name__,
             )
         )

@@ -13,6 +13,7 @@ from judgekit.judges.budget import Limits
 from judgekit.judges.cache import CacheMode
 from judgekit.judges.client import Client
 from judgekit.judges.price import Price
+from judgekit.judges.price_list import listed_price
 from judgekit.judges.providers import PROVIDERS, likely_model, provider_named
 from judgekit.judges.redaction import PATTERNS
 from judgekit.traces.message import JsonObject, Many, Record
@@ -38,8 +39,9 @@ class JudgeSettings(Record):
         fallback: Judges that are asked in its place, in turn, where it is overloaded or down, or its context too short.
         api_key_env: The environment variable that holds the key. The provider's own one if not given; with a
             ``base_url``, no key is sent unless its variable is named here.
-        price: What tokens cost, for the cost of a score; unknown if not given and the provider does not say.
-        budget: The most that may be spent: ``usd`` (needs a ``price``), ``requests``, ``tokens``.
+        price: What tokens cost, for the cost of a score. If not given, it is what the provider says, or else the price
+            by litellm's list where litellm is installed (see `known_price`), or else unknown.
+        budget: The most that may be spent: ``usd`` (needs a price), ``requests``, ``tokens``.
         timeout: Seconds for one attempt as a whole.
         attempts: How often an overloaded or unreachable provider is asked. Rate limits are borne with ten times, unless
             it is 1. A provider that is not reached in so many attempts is down for the rest of the run.
@@ -114,7 +116,7 @@ class JudgeSettings(Record):
             json.dumps(self.params, allow_nan=False, ensure_ascii=False).encode()
         except ValueError as error:
             raise ConfigError(f"params hold what cannot be sent as JSON: {error}") from error
-        if self.budget.usd is not None and self.price is None:
+        if self.budget.usd is not None and self.known_price is None:
             raise ConfigError(
                 f"a budget in US dollars needs the price of {self.model}: price = {{input=..., output=...}}"
             )
@@ -133,6 +135,15 @@ class JudgeSettings(Record):
         """The server's address; empty for a provider that is unknown, whose replies can only be replayed."""
         known = PROVIDERS.get(self.provider)
         return self.base_url or (known.base_url if known else "")
+
+    @property
+    def known_price(self) -> Price | None:
+        """What tokens cost: the judge's own ``price``, or that of litellm's list if the provider's own server is asked."""
+        known = PROVIDERS.get(self.provider)
+        is_own = known is not None and self.endpoint.rstrip("/") == known.base_url.rstrip("/")
+        if self.price is not None or self.client is not None or not is_own:
+            return self.price
+        return listed_price(self.model, self.params)
 
     @property
     def account(self) -> tuple[str, str | None]:

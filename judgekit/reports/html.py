@@ -169,6 +169,7 @@ def _run(side: _Side, thin: Mapping[str, str]) -> JsonValue:
         "inputs": [one.model_dump() for one in run.inputs],
         "notes": list(run.record.notes),
         "version": run.record.version,
+        "prices": run.summary.prices.removeprefix("prices: "),
         "slices": _slices(run.summary),
         "scorers": [
             {

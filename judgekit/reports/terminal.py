@@ -108,6 +108,8 @@ def show_summary(
     on.print(_numbers(summary, raw, corrected, thin))
     if summary.asked:
         on.print(_spent(summary))
+    if prices := summary.prices:
+        on.print(harmless(prices))
     for told in _unusual(intervals):
         on.print(harmless(told))
     for line in summary:
@@ -148,6 +150,8 @@ def show_plan(summary: Summary, on: Console) -> None:
     columns = ("scorer", "samples", "skipped", "requests", "cached", "about tokens", "about cost")
     rows = ((line.scorer, str(line.total), str(line.counts["skipped"]), *_asked(line)) for line in summary)
     on.print(table(columns, rows))
+    if prices := summary.prices:
+        on.print(harmless(prices))
     for line in summary:
         if others := Counter({name: times for name, times in line.errors.items() if name != "PlannedError"}):
             on.print(harmless(f"{line.scorer}: would fail: {counted(others)}"))

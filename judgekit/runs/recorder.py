@@ -1,9 +1,11 @@
 """Writes a run into the file where it is kept, as its scores are made."""
 
 import asyncio
+import secrets
 import zlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
 from pydantic_core import to_json
 
@@ -12,7 +14,7 @@ from judgekit.runs.conduct import Conduct
 from judgekit.runs.hashes import Hashes
 from judgekit.runs.rows import Row, RunRecord, labels_of, without_text
 from judgekit.runs.store import CALLS, Store
-from judgekit.score import Score
+from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Record
 from judgekit.traces.sample import Sample
 
@@ -24,10 +26,25 @@ _CONVERSATION = "INSERT OR IGNORE INTO conversations VALUES (?, ?, ?)"
 _SCORE = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?"
 _EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?, ?, ?, ?, ?)"
+_CALLS = "INSERT OR REPLACE INTO unscored_calls (run, id, sample, scorer, calls) VALUES (?, ?, ?, ?, ?)"
+_KEPT_CALLS = "DELETE FROM unscored_calls WHERE run = ? AND id = ?"
+_OLD_CALLS = """
+    INSERT INTO unscored_calls (run, sample, scorer, calls)
+    SELECT run, sample, scorer, calls FROM scores WHERE run = ? AND sample = ? AND scorer = ? AND calls IS NOT NULL
+"""
+
+
+@dataclass
+class _Attempt:
+    """A score that is being made, and the judge calls that were paid for it so far."""
+
+    calls: list[JudgeCall]
+    id: int = field(default_factory=lambda: secrets.randbits(62))
+    written: int = 0
 
 
 class Recorder:
-    """Writes samples and scores into a run; those of a tenth of a second together.
+    """Writes samples, scores and what was paid for them into a run; those of a tenth of a second together.
 
     What is killed loses no more than that, and what was under way.
     """
@@ -37,6 +54,7 @@ class Recorder:
         self._run = record.number
         self._text = record.keeps_text
         self._places = {one.name: place for place, one in enumerate(record.scorers)}
+        self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._waiting: dict[str, list[tuple[object, ...]]] = {}
         self._failure: StoreError | None = None
 
@@ -61,15 +79,24 @@ class Recorder:
         if self._text:
             self._add_text(_CONVERSATION, sample, index)
 
+    def begin(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:
+        """Take the ledger of a score that is being made: what is in it was paid, whether or not the score is kept."""
+        self._attempts[index, self._places[scorer]] = _Attempt(calls)
+
     def row(self, row: Row) -> None:
-        """Takes a score."""
+        """Takes a score, which has the calls that were paid for it. Those of a score in its place stay with the run."""
         score = row.score if self._text else without_text(row.score)
         try:
             line = self._line(score)
         except ValueError as error:
-            line = self._line(Score.failed(score.scorer, f"the score cannot be written: {error}", error="StoreError"))
+            reason = f"the score cannot be written: {error}"
+            line = self._line(Score.failed(score.scorer, reason, error="StoreError", calls=score.calls))
         place = self._places[score.scorer]
+        self._add(_OLD_CALLS, row.index, place)
         self._add(_SCORE, row.index, place, *line)
+        attempt = self._attempts.pop((row.index, place), None)
+        if attempt is not None and attempt.written:
+            self._add(_KEPT_CALLS, attempt.id)
         self._add(_NO_EXCHANGES, row.index, place)  # those of a score that this one takes the place of
         for number, call in enumerate(row.score.calls if self._text else ()):
             if call.exchange is not None:
@@ -84,7 +111,7 @@ class Recorder:
             _encoded(score.error),
             None if score.aggregate == "mean" else _encoded(score.aggregate),
             _json(score.warnings) if score.warnings else None,
-            CALLS.dump_json(tuple(score.calls)).decode() if score.calls else None,
+            _calls(score.calls) if score.calls else None,
             _json((score.reason, score.details)),
             score.confidence,
         )
@@ -103,6 +130,10 @@ class Recorder:
 
     def flush(self) -> None:
         """Writes what waits."""
+        for (index, place), attempt in self._attempts.items():
+            if attempt.written < len(attempt.calls):
+                attempt.written = len(attempt.calls)
+                self._add(_CALLS, attempt.id, index, place, _calls(attempt.calls))
         if self._waiting:
             waiting, self._waiting = self._waiting, {}
             with self._store.transaction() as db:
@@ -131,6 +162,16 @@ class Recorder:
                 self.flush()
         if self._failure is not None:
             raise self._failure
+
+
+def _calls(calls: Iterable[JudgeCall]) -> str:
+    """Calls as a file can hold them: what was paid is kept, whatever a judge is called."""
+    try:
+        return CALLS.dump_json(tuple(calls)).decode()
+    except ValueError:
+        texts = ("judge", "prompt", "model", "system_fingerprint", "error")
+        held = (call.model_copy(update={name: _text(getattr(call, name)) for name in texts}) for call in calls)
+        return CALLS.dump_json(tuple(held)).decode()
 
 
 def _json(value: object) -> str:

@@ -102,6 +102,8 @@ class Run:
         summary = Summary({one.name: Line(one.name) for one in self.scorers})
         for row in self:
             summary.add(row)
+        for scorer, calls in self.store.unscored_calls(self.number):
+            summary[scorer].add_unscored(calls)
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.about = self.samples.about
@@ -217,7 +219,7 @@ class Run:
         return f"Run(number={self.number}, rows={len(self)}, stopped={self.stopped!r})"
 
     def _repr_html_(self) -> str:
-        return summary_html(self.summary, filter(None, (str(self.efforts), *self._notes())))
+        return summary_html(self.summary, filter(None, (str(self.efforts), self.summary.prices, *self._notes())))
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (str(self.efforts), str(self.summary), *self._notes())))

@@ -3,8 +3,9 @@
 import asyncio
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib.metadata import version
 from math import inf
 from pathlib import Path
@@ -17,7 +18,7 @@ from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, SampleCount, ScorerRecord, questions_of
 from judgekit.runs.store import Store, now
-from judgekit.score import remembering_outages
+from judgekit.score import JudgeCall, ledger, remembering_outages
 from judgekit.scoring import Scorer, attempt, wait_for
 from judgekit.traces.sample import Sample
 
@@ -181,11 +182,16 @@ async def score_into(
             emit(row)
 
     async with recorder.writing():
-        await score_each(known(), scorers, keep, concurrency=concurrency)
+        await score_each(known(), scorers, keep, concurrency=concurrency, begin=recorder.begin)
 
 
 async def score_each(
-    tasks: Iterable[Task], scorers: Sequence[Scorer], emit: Callable[[Row], object], *, concurrency: int
+    tasks: Iterable[Task],
+    scorers: Sequence[Scorer],
+    emit: Callable[[Row], object],
+    *,
+    concurrency: int,
+    begin: Callable[[int, str, list[JudgeCall]], object] = lambda _index, _scorer, _calls: None,
 ) -> None:
     """Scores each sample with its scorers and hands on each row as soon as it is there, in any order.
 
@@ -198,6 +204,7 @@ async def score_each(
         scorers: All that score any of the samples.
         emit: Takes the rows.
         concurrency: Samples that are scored at once.
+        begin: Takes, before a score is made, the number of its sample, its scorer, and the ledger of its judge calls.
 
     Raises:
         BudgetError: Nothing more may be spent. What was under way is done.
@@ -210,7 +217,7 @@ async def score_each(
         with remembering_outages():
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
-                    group.create_task(_work(source, emit))
+                    group.create_task(_work(source, partial(_score, source=source, begin=begin, emit=emit)))
     except ExceptionGroup as errors:  # scores fail on their own: this is no sample's own fault
         error = errors.exceptions[0]
         raise error from error.__cause__
@@ -237,7 +244,7 @@ class _Source:
         return next(self._tasks)
 
 
-async def _work(source: _Source, emit: Callable[[Row], object]) -> None:
+async def _work(source: _Source, score: Callable[[Task, Sequence[Scorer]], Awaitable[None]]) -> None:
     loop = asyncio.get_running_loop()
     rested = loop.time()
     for task in source:
@@ -245,12 +252,12 @@ async def _work(source: _Source, emit: Callable[[Row], object]) -> None:
         others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
         try:
             if judged and others:
-                both = (_score(task, judged, source, emit), _score(task, others, source, emit))
+                both = (score(task, judged), score(task, others))
                 for problem in await asyncio.gather(*both, return_exceptions=True):
                     if problem is not None:
                         raise problem
             else:
-                await _score(task, judged or others, source, emit)
+                await score(task, judged or others)
         except BudgetError as error:
             source.spent = source.spent or error
             return
@@ -259,13 +266,21 @@ async def _work(source: _Source, emit: Callable[[Row], object]) -> None:
             rested = loop.time()
 
 
-async def _score(task: Task, scorers: Sequence[Scorer], source: _Source, emit: Callable[[Row], object]) -> None:
+async def _score(
+    task: Task,
+    scorers: Sequence[Scorer],
+    source: _Source,
+    begin: Callable[[int, str, list[JudgeCall]], object],
+    emit: Callable[[Row], object],
+) -> None:
     # One question after another, while other samples run beside: a provider's prefix cache can then help.
     for scorer in scorers:
         if scorer.name in source.down:
             continue
         try:
-            score = await attempt(scorer, task.sample)
+            with ledger() as calls:
+                begin(task.number, scorer.name, calls)
+                score = await attempt(scorer, task.sample)
         except JudgeDownError as error:
             source.down.setdefault(scorer.name, error)
         else:

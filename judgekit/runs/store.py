@@ -70,10 +70,19 @@ _MIGRATIONS = (
         "ALTER TABLE samples ADD COLUMN material_hash INTEGER",
         "ALTER TABLE samples ADD COLUMN first_message_hash INTEGER",
     ),
+    (
+        """
+        CREATE TABLE unscored_calls (
+            id INTEGER PRIMARY KEY, run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL,
+            calls TEXT NOT NULL
+        ) STRICT
+        """,
+        "CREATE INDEX unscored_calls_of_run ON unscored_calls (run)",
+    ),
 )
 """Each takes a file from one version of the schema to the next, statement by statement. They are added to, and never changed."""
 
-_PARTS = ("scorers", "samples", "conversations", "scores", "exchanges")
+_PARTS = ("scorers", "samples", "conversations", "scores", "exchanges", "unscored_calls")
 """Tables of what belongs to a run."""
 _READ_AT_ONCE = 64
 """Conversations."""
@@ -378,13 +387,26 @@ class Store:
         """
         return Counts(*map(int, next(self._select(sql, run))))
 
+    def unscored_calls(self, run: int) -> Iterator[tuple[str, Sequence[JudgeCall]]]:
+        """The judge calls of attempts that gave no score, or one that was made again, each with its scorer."""
+        sql = """
+            SELECT name, calls FROM unscored_calls JOIN scorers ON scorers.run = unscored_calls.run AND place = scorer
+            WHERE unscored_calls.run = ? ORDER BY sample, scorer, id
+        """
+        for scorer, calls in self._select(sql, run):
+            with self._undamaged(f"what was paid for run {run}"):
+                found = CALLS.validate_json(calls)
+            yield scorer, found
+
     def has_sample(self, run: int, number: int) -> bool:
         """Return whether a run holds the sample of this number."""
         return any(self._select("SELECT 1 FROM samples WHERE run = ? AND number = ?", run, number))
 
     def is_empty(self, run: int) -> bool:
-        """Return whether nothing came of a run: it has no scores."""
-        return not any(self._select("SELECT 1 FROM scores WHERE run = ? LIMIT 1", run))
+        """Return whether nothing came of a run: it has no scores, and nothing was paid for it."""
+        if any(self._select("SELECT 1 FROM scores WHERE run = ? LIMIT 1", run)):
+            return False
+        return not any(call.is_paid for _, calls in self.unscored_calls(run) for call in calls)
 
     def forget(self, run: int) -> None:
         """Delete a run if nothing came of it. The next run gets its number, unless another run has begun since."""

@@ -2,13 +2,13 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.aggregates.total import PackedScores, Total, total_of
-from judgekit.errors import listed
+from judgekit.errors import listed, number_of
 from judgekit.runs.answers import Answers, Reported
 from judgekit.runs.draws import Draws, details_of
 from judgekit.runs.rows import Row
@@ -58,7 +58,8 @@ class Line:
     the number of all samples where it is not known exactly: ``about ``, or ``at least ``.
     ``audited`` says what is known of the judge's trustworthiness; it is empty of a scorer that asks none.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
-    provider did not say, or the price is unknown.
+    provider did not say, or the price is unknown. ``unscored_requests`` of the requests are of attempts that gave no score, or one
+    that was made again. ``price_lists`` are the lists that costs were taken from, such as ``litellm 1.106.2``.
     """
 
     scorer: str
@@ -69,9 +70,11 @@ class Line:
     reasons: dict[Status, Counter[str]] = field(default_factory=dict[Status, Counter[str]])
     answers: Answers = field(default_factory=Answers)
     requests: int = 0
+    unscored_requests: int = 0
     cached: int = 0
     tokens: int | None = 0
     cost_usd: float | None = 0.0
+    price_lists: set[str] = field(default_factory=set[str])
     missing: int = 0
     about: str = ""
     audited: str = ""
@@ -102,7 +105,8 @@ class Line:
         self._overall = None
         self.warnings.update(score.warnings)
         for call in score.calls:
-            self._add_call(call)
+            self.answers.add(call)
+            self._add_cost(call)
         if len(score.calls) > 1:
             self._add_draws(score)
         if score.value is None:
@@ -133,12 +137,20 @@ class Line:
             if (draws := Draws.of(told)) is not None:
                 self._drawn.update(samples=1, made=len(draws.values), most=draws.most, saved=saved)
 
-    def _add_call(self, call: JudgeCall) -> None:
-        self.answers.add(call)
+    def add_unscored(self, calls: Iterable[JudgeCall]) -> None:
+        """Add the cost of an attempt that gave no score, or one that was made again."""
+        before = self.requests
+        for call in calls:
+            self._add_cost(call)
+        self.unscored_requests += self.requests - before
+
+    def _add_cost(self, call: JudgeCall) -> None:
         if call.cached:
             self.cached += 1
             return
         self.requests += call.is_request
+        if call.price_list is not None:
+            self.price_lists.add(call.price_list)
         tokens, cost = call.tokens_paid, call.usd_paid
         self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
         self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
@@ -261,7 +273,8 @@ class Line:
         """How many judges' replies it took, and what they cost."""
         tokens = "tokens unknown" if self.tokens is None else f"{self.tokens:,} tokens"
         cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
-        return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}"
+        prices = f" by the prices of {' and '.join(sorted(self.price_lists))}" if self.price_lists else ""
+        return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}{prices}"
 
     def said(self) -> Iterator[str]:
         """Its number with what it was taken over, what it took of judges, and how these are trusted."""
@@ -284,6 +297,8 @@ class Line:
                 f"draws: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} a sample; "
                 f"{drawn['saved']:,} requests saved"
             )
+        if self.unscored_requests:
+            yield f"{number_of(self.unscored_requests, 'request')} gave no score that is kept: stopped, or made again"
         yield from self.answers.told()
         for warning, times in self.warnings.most_common(_WARNINGS_SHOWN):
             yield f"{times} with a warning: {warning}"
@@ -383,6 +398,12 @@ class Summary:
     def asked(self) -> bool:
         """Whether any judge answered, now or from its cache."""
         return any(line.requests or line.cached for line in self)
+
+    @property
+    def prices(self) -> str:
+        """Which lists costs were taken from, such as ``prices: litellm 1.106.2``; empty if from none."""
+        lists = sorted({one for line in self for one in line.price_lists})
+        return f"prices: {', '.join(lists)}" if lists else ""
 
     def cells(self) -> Iterator[Sequence[str]]:
         """The heads of a table, and a line for each scorer, in which - stands for what there is not."""

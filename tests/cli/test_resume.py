@@ -26,7 +26,11 @@ KEPT = f"run 1, kept in {RUNS}\n"
 
 def settings(judging, **changes: object) -> None:
     lines = {"model": "openai/test", "base_url": judging.url, "concurrency": 1, **changes}
-    tables = {"budget": "{{requests = {}}}", "temperature": "{{temperature = {}}}"}
+    tables = {
+        "budget": "{{requests = {}}}",
+        "temperature": "{{temperature = {}}}",
+        "price": "{{input = {0}, output = {0}}}",
+    }
     told = [f"{name} = {tables.get(name, '{}').format(json.dumps(value))}" for name, value in lines.items()]
     Path("judgekit.toml").write_text("\n".join(["[judges.default]", *told, ""]).replace("temperature =", "params =", 1))
 
@@ -165,6 +169,43 @@ def test_only_failed_scores_are_made_again_and_only_when_asked(cli, judging, con
     assert [row for row in after if row in kept] == kept
     assert [row.sample_id for row in after if row not in kept] == failed
     assert {row.score.status for row in after} == {"scored"}
+
+
+def failing(judging, numbers: set[int]) -> None:
+    """Lets the judge answer in a way that nobody can use about these samples, and about all others as ever."""
+    said = type(judging).answer
+    judging.answer = lambda talk: {"odd": 1} if judging.number(talk) in numbers else said(judging, talk)
+
+
+def test_what_failed_attempts_cost_stays_in_the_totals_of_the_run(cli, judging, conversations):
+    settings(judging, price=1.0)
+    path = conversations(5)
+    for times, failed in enumerate(({1, 3}, {1, 3}, {3}, set())):
+        failing(judging, failed)
+        words = ("resume", "--retry-failed") if times else ("run", path, *BOTH, "--gate", f"{GOAL}.cost_usd < 0.011")
+        assert cli(*words).code == (1 if failed or times else 0)
+        line = Run.stored().summary[GOAL]
+        assert (line.counts["failed"], line.requests) == (len(failed), judging.asked.total())
+        assert line.tokens == 1_100 * line.requests
+        assert line.cost_usd == pytest.approx(0.0011 * line.requests)
+    assert (line.requests, line.unscored_requests) == (15, 10)
+    assert sum(len(row.score.calls) for row in Run.stored()) == 5
+    assert "found $0.0165" in cli("runs", 1, "-o", "summary.md").out + Path("summary.md").read_text()
+    assert f"{GOAL}: 10 requests gave no score that is kept: stopped, or made again" in cli("runs", 1).out
+
+
+def test_what_a_stopped_run_paid_amid_a_score_stays_in_its_totals_when_it_goes_on(cli, judging, conversations):
+    path = conversations(2)
+    scorer = f"{GOAL}:draws=5"
+    settings(judging, budget=8, price=1.0)
+    assert cli("run", path, "--scorer", scorer).code == 1
+    [line] = Run.stored().summary
+    assert (len(Run.stored()), line.requests, line.unscored_requests, judging.asked.total()) == (1, 8, 3, 8)
+    settings(judging, price=1.0)
+    assert cli("resume").code == 0
+    [line] = Run.stored().summary
+    assert (line.requests, line.cached, line.unscored_requests, judging.asked.total()) == (10, 3, 3, 10)
+    assert line.cost_usd == pytest.approx(0.011)
 
 
 # --- adding scorers

@@ -1111,3 +1111,5 @@ def test_a_second_signal_ends_it_at_once(server, tmp_path):
         ["interrupted before anything was scored"],
     )
     assert not Path("rows.jsonl").exists()
+    [line] = Run.stored().summary
+    assert (line.requests, line.unscored_requests, line.tokens, line.cost_usd, line.missing) == (1, 1, None, None, 1)

@@ -29,7 +29,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.replies import CachedReplies, Recorded
 from judgekit.judges.schema import strict_schema
 from judgekit.runs.runner import run
-from judgekit.score import JudgeCall, ledger
+from judgekit.score import JudgeCall, ledger, record
 from judgekit.scorers.goal import AgentGoalAccuracyWithReference
 from judgekit.traces.message import Usage
 
@@ -201,25 +201,124 @@ def test_a_waiter_that_is_cancelled_leaves_the_others_their_reply(stub, kept, qu
     assert len(asked.requests) == 1
 
 
-@pytest.mark.parametrize("line", [REPLY, OverloadError("busy")], ids=["reply", "error"])
-def test_a_request_whose_waiters_are_all_cancelled_ends_quietly_and_its_reply_is_kept(stub, kept, question, line):
-    asked = gated(stub, line)
+class Paying:
+    """Answers when its gate is opened, as a provider that is paid, also for a request that is cancelled."""
 
+    def __init__(self, line: Reply | Exception = REPLY) -> None:
+        self.gate = asyncio.Event()
+        self.requests = 0
+        self._line = line
+
+    async def complete(self, request):
+        self.requests += 1
+        error: str | None = "CancelledError"
+        try:
+            await self.gate.wait()
+            error = type(self._line).__name__ if isinstance(self._line, Exception) else None
+        finally:
+            record(JudgeCall(judge=request.judge, prompt=request.prompt, cost_usd=0.25, error=error))
+        if isinstance(self._line, Exception):
+            raise self._line
+        return self._line
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+
+def paid(calls):
+    return [call.error for call in calls if not call.cached]
+
+
+@pytest.mark.parametrize("mode", ["read_write", "refresh"])
+@pytest.mark.parametrize("line", [REPLY, OverloadError("busy")], ids=["reply", "error"])
+@pytest.mark.parametrize("cancelled", [[0], [1], [0, 1], [0, 2], [1, 2]])
+def test_a_shared_request_is_paid_once_by_the_first_that_stays(kept, question, cancelled, line, mode):
     async def ask():
-        cache = Cache(asked, kept, "read_write")
-        tasks = await started(cache, [question() for _ in range(3)])
-        for task in tasks:
-            task.cancel()
-        assert [type(end) for end in await asyncio.gather(*tasks, return_exceptions=True)] == [
-            asyncio.CancelledError
-        ] * 3
-        asked.gate.set()
+        asked = Paying(line)
+        ledgers: list[list[JudgeCall]] = []
+
+        async def one():
+            with ledger() as calls:
+                ledgers.append(calls)
+                return await Cache.complete(cache, question())
+
+        cache = Cache(asked, kept, mode)
+        tasks = [asyncio.create_task(one()) for _ in range(3)]
         for _ in range(5):
             await asyncio.sleep(0)
+        for place in cancelled:
+            tasks[place].cancel()
+        await asyncio.sleep(0)
+        assert [paid(calls) for calls in ledgers] == [[], [], []]
+        asked.gate.set()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        assert asked.requests == 1
+        return ends, ledgers
+
+    ends, ledgers = asyncio.run(ask())
+    staying = [place for place in range(3) if place not in cancelled]
+    assert [isinstance(end, asyncio.CancelledError) for end in ends] == [place in cancelled for place in range(3)]
+    assert [ends[place] for place in staying] == [line] * len(staying)
+    error = None if line is REPLY else "OverloadError"
+    assert [paid(calls) for calls in ledgers] == [[error] if place == staying[0] else [] for place in range(3)]
+    again = sum(call.cached for calls in ledgers for call in calls)
+    assert again == (len(staying) - 1 if line is REPLY else 0)
+
+
+def test_one_who_stays_and_accepts_less_has_paid_all_the_same(kept, question):
+    async def ask():
+        asked = Paying()
+        cache = Cache(asked, kept, "read_write")
+        tasks = await started(cache, [question(), question(accept=unacceptable)])
+        tasks.pop(0).cancel()
+        asked.gate.set()
+        return await tasks[0]
+
+    error, calls = asyncio.run(ask())
+    assert (type(error), paid(calls)) == (ReplyError, [None])
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_request_whose_waiters_are_all_cancelled_is_cancelled_and_the_last_one_knows_its_cost(kept, question, times):
+    async def ask():
+        asked = Paying()
+        cache = Cache(asked, kept, "read_write")
+        with ledger() as calls:
+            tasks = [asyncio.create_task(cache.complete(question())) for _ in range(3)]
+            for _ in range(5):
+                await asyncio.sleep(0)
+            for _ in range(times):
+                for task in tasks:
+                    task.cancel()
+                await asyncio.sleep(0)
+            again = asyncio.create_task(cache.complete(question()))
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
+            assert [type(end) for end in ends] == [asyncio.CancelledError] * 3
+            assert paid(calls) == ["CancelledError"]
+            asked.gate.set()
+            assert await again == REPLY  # whoever asks after them asks anew
+        assert (asked.requests, paid(calls)) == (2, ["CancelledError", None])
 
     asyncio.run(ask())
     gc.collect()  # an exception that nobody saw is reported when its task is forgotten
-    assert kept.get(question().key) == (REPLY if line is REPLY else None)
+
+
+def test_waiters_that_are_cancelled_as_the_reply_comes_pay_for_it_once(kept, question):
+    async def ask():
+        asked = Paying()
+        cache = Cache(asked, kept, "read_write")
+        with ledger() as calls:
+            tasks = [asyncio.create_task(cache.complete(question())) for _ in range(3)]
+            for _ in range(5):
+                await asyncio.sleep(0)
+            under_way = cache._under_way[question().key].task
+            under_way.add_done_callback(lambda _: [task.cancel() for task in tasks])
+            asked.gate.set()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return paid(calls)
+
+    assert asyncio.run(ask()) == [None]
+    assert kept.get(question().key) == REPLY
 
 
 def test_a_loop_that_ends_while_a_request_is_under_way_ends_quietly(stub, kept, question):

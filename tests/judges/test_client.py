@@ -158,7 +158,7 @@ def test_tokens_are_reckoned_at_four_bytes_each(question):
 
 def test_a_reply_keeps_what_the_provider_did_not_say_apart_from_zero():
     reply = Reply(text="x")
-    nothing = dict.fromkeys(("model", "system_fingerprint", "usage", "cost_usd", "logprobs"))
+    nothing = dict.fromkeys(("model", "system_fingerprint", "usage", "cost_usd", "price_list", "logprobs"))
     assert json.loads(reply.model_dump_json()) == {"text": "x", "ending": "stop", **nothing}
     with pytest.raises(ValidationError, match="frozen"):
         reply.text = "y"

@@ -156,7 +156,6 @@ def test_a_score_that_no_file_can_hold_is_a_failed_score_that_says_so(run_of):
         Score.scored("s", 1, label="\udfff"),
         Score.scored("s", 1, details={"\ud800": 1}),
         Score.scored("s", 1, warnings=["\ud800"]),
-        Score.scored("s", 1, calls=[JudgeCall(judge="j", prompt="\ud800")]),
         Score.failed("s", "why", error="\ud800"),
         Score.scored("s", 1, aggregate="\ud800"),
     ]
@@ -169,6 +168,14 @@ def test_a_score_that_no_file_can_hold_is_a_failed_score_that_says_so(run_of):
 def test_an_id_that_no_file_can_hold_is_kept_as_near_as_it_can_be(run_of):
     (row,) = run([Sample(id="a\ud800", group="\udfff")], [fine], store=RUNS)
     assert (row.sample_id, row.group, row.score.value) == (r"a\ud800", r"\udfff", 1.0)
+
+
+@pytest.mark.parametrize("reason", ["fine", "a \ud800"])
+def test_a_call_that_no_file_can_hold_is_kept_as_near_as_it_can_be(run_of, reason):
+    call = JudgeCall(judge="j", prompt="\ud800", model="\udfff", cost_usd=0.25)
+    (row,) = run_of(Row(index=0, sample_id="a", score=Score.scored("s", 1, reason=reason, calls=[call])))
+    assert row.score.status == ("scored" if reason == "fine" else "failed")
+    assert row.score.calls == (call.model_copy(update={"prompt": r"\ud800", "model": r"\udfff"}),)
 
 
 def test_a_score_that_cannot_be_explained_fails_and_the_rest_is_kept(run_of):

@@ -1,0 +1,128 @@
+"""What models cost by the price list that litellm ships, where it is installed: read from its file, never imported."""
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from pydantic_core import from_json
+
+from judgekit.judges.price import Price
+from judgekit.traces.message import JsonObject, Many, Usage
+
+_FILE = "model_prices_and_context_window_backup.json"
+_INPUT, _OUTPUT, _CACHED = "input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost"
+_REASONING, _WRITTEN = "output_cost_per_reasoning_token", "cache_creation_input_token_cost"
+_TIER = re.compile(rf"({_INPUT}|{_OUTPUT}|{_REASONING}|{_CACHED}|{_WRITTEN})(?:_above_([0-9]+)(k?)_tokens)?")
+_OF_OTHER_REQUESTS = re.compile(
+    "_(batches|flex|balanced|priority|ultrafast|decisions)$|_above_1hr|audio|image|video|search|grounding|file_|vector_"
+    "|code_interpreter|computer_use|off_peak|explicit_cache|_cache_hit$"
+)
+"""Prices of what no judge asks for: other tiers of service, media, tools. Off-peak prices are lower than those taken."""
+
+_UNPRICED = {"databricks", "github_copilot", "oci", "perplexity", "sagemaker", "snowflake", "watsonx"}
+_UNPRICED_CLOUDS = ("azure", "bedrock", "vertex_ai")
+"""Providers whose price depends on more than the model and its tokens: on the region, the contract, on searches."""
+
+_NEUTRAL = {
+    *("temperature", "top_p", "top_k", "min_p", "seed", "stop", "max_tokens", "max_completion_tokens", "logprobs"),
+    *("top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty", "reasoning_effort", "thinking"),
+    *("verbosity", "user", "metadata", "store", "allowed_openai_params", "drop_params"),
+}
+"""Parameters that change nothing of what a token costs."""
+
+
+class ListPrice(Price):
+    """A price by a list, which may be another one for requests of more than so many tokens of input.
+
+    Attributes:
+        source: The list and its version, such as ``litellm 1.106.2``.
+        above: From which number of input tokens on all tokens of a request have which price, in rising order.
+    """
+
+    source: str
+    above: Many[tuple[int, Price]] = ()
+
+    def of(self, usage: Usage | None) -> float | None:
+        """The cost of a request, or ``None`` where its tokens are unknown."""
+        if usage is not None and usage.input_tokens is not None:
+            for tokens, price in reversed(self.above):
+                if usage.input_tokens >= tokens:
+                    return price.of(usage)
+        return super().of(usage)
+
+
+def listed_price(model: str, params: Collection[str]) -> ListPrice | None:
+    """The price of a model, named as judges are, by litellm's list; ``None`` where it is not sure.
+
+    Where a request may cost one of several prices that its usage does not tell apart, it is the highest.
+
+    Args:
+        model: Such as ``openai/gpt-4.1-mini`` or ``litellm/anthropic/claude-sonnet-4-5``.
+        params: The names of the request's parameters. Any that may change the price leaves it unknown.
+    """
+    client, _, name = model.partition("/")
+    if not _NEUTRAL.issuperset(params):
+        return None
+    if client == "openai":
+        provider = client
+    elif client == "litellm" and "/" in name:
+        provider, _, name = name.partition("/")
+        if any(os.environ.get(f"{provider.upper()}_{end}") for end in ("API_BASE", "BASE_URL")):
+            return None  # litellm then asks another server
+    else:
+        return None
+    spec = find_spec("litellm")
+    folders = spec.submodule_search_locations if spec is not None else None
+    return _price(Path(folders[0]) / _FILE, provider, name) if folders else None
+
+
+@lru_cache
+def _price(path: Path, provider: str, name: str) -> ListPrice | None:
+    if provider in _UNPRICED or provider.startswith(_UNPRICED_CLOUDS) or "search" in name:
+        return None
+    try:
+        models: Mapping[str, JsonObject] = from_json(path.read_bytes())
+        found = (models.get(f"{provider}/{name}"), models.get(name))
+        entry = next((one for one in found if one is not None and one.get("litellm_provider") == provider), None)
+        return None if entry is None else _read(entry, provider)
+    except (OSError, ValueError, TypeError, AttributeError):  # no list, or one of another make
+        return None
+
+
+def _read(entry: JsonObject, provider: str) -> ListPrice | None:
+    """The price that an entry of the list stands for; ``None`` where it holds a price that is not understood."""
+    tiers: dict[int, dict[str, float]] = {0: {}}
+    for name, cost in entry.items():
+        if not cost or not ("cost" in name or "pric" in name) or _OF_OTHER_REQUESTS.search(name):
+            continue
+        above = _TIER.fullmatch(name)
+        if above is None or not isinstance(cost, int | float) or cost < 0:
+            return None
+        tokens = int(above[2] or 0) * (1000 if above[3] else 1)
+        tiers.setdefault(tokens, {})[above[1]] = round(cost * 1_000_000, 9)
+    base = tiers.pop(0)
+    if entry.get("mode") != "chat" or not {_INPUT, _OUTPUT} <= base.keys():  # 0 may mean that nobody knows
+        return None
+    above_all = tuple((tokens, _price_of({**base, **tiers[tokens]}, provider)) for tokens in sorted(tiers))
+    return ListPrice(**_price_of(base, provider).model_dump(), source=_source(), above=above_all)
+
+
+def _price_of(costs: Mapping[str, float], provider: str) -> Price:
+    # Some providers write to their cache unasked, and charge for it. Anthropic writes what a request marks.
+    written = 0.0 if provider == "anthropic" else costs.get(_WRITTEN, 0.0)
+    return Price(
+        input=max(costs[_INPUT], written),
+        output=max(costs[_OUTPUT], costs.get(_REASONING, 0.0)),
+        cached=costs.get(_CACHED),
+    )
+
+
+def _source() -> str:
+    try:
+        return f"litellm {version('litellm')}"
+    except PackageNotFoundError:
+        return "litellm"

@@ -1,0 +1,202 @@
+"""What a run paid: all that was sent for it, also where no score came of it."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from judgekit.errors import AuthenticationError, QuotaError
+from judgekit.judges.client import Reply
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.scripted import ScriptedJudge
+from judgekit.reports.export import report
+from judgekit.reports.gates import check_gates
+from judgekit.runs.recorder import Recorder
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord
+from judgekit.runs.runner import arun, run
+from judgekit.runs.store import Store, now
+from judgekit.runs.summary import Line
+from judgekit.score import JudgeCall, Score, record
+from judgekit.scorers.panel import Panel
+from judgekit.scorers.prompted import PromptScorer
+from judgekit.scorers.repeat import Repeat
+from judgekit.scoring import scorer
+from judgekit.traces.message import AIMessage, HumanMessage, Usage
+from judgekit.traces.sample import Sample
+
+RUNS = Path("runs.sqlite")
+ASKED = Prompt("good", "Good?", ("conversation",), "", "You judge.", "Good?", scale=(("yes", 1.0), ("no", 0.0)))
+REPLY = Reply(
+    text=json.dumps({"reason": "r", "evidence": [1], "verdict": "yes"}),
+    model="m",
+    usage=Usage(input_tokens=1_000, output_tokens=100),
+    cost_usd=0.25,
+)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def samples(number: int) -> list[Sample]:
+    return [Sample.of([HumanMessage(f"Hi {index}"), AIMessage("Hello")], id=str(index)) for index in range(number)]
+
+
+def asking(*lines: Reply | Exception, name: str = "good") -> PromptScorer:
+    """A scorer whose judge says these lines, the last one again and again."""
+    spoken = iter(lines)
+    last = lines[-1]
+    return PromptScorer(ASKED, ScriptedJudge(lambda _: next(spoken, last)), name=name)
+
+
+def spent(run: Run) -> list[tuple[int, int | None, float | None]]:
+    return [(line.requests, line.tokens, line.cost_usd) for line in run.summary]
+
+
+@pytest.mark.parametrize("store", [None, RUNS])
+def test_the_paid_calls_of_a_panel_stay_with_the_run_when_a_member_s_quota_is_spent(store):
+    members = [asking(REPLY, name="a"), asking(REPLY, name="b"), asking(REPLY, QuotaError("no money"), name="c")]
+    found = run(samples(2), [Panel(members)], store=store, concurrency=1)
+    assert (found.stopped, len(found)) == ("no money", 1)
+    assert [row.score.usd_paid for row in found] == [0.75]
+    assert spent(found) == [(6, 5_500, 1.25)]
+    assert found.summary["panel"].unscored_requests == 3
+    assert "panel: 3 requests gave no score that is kept: stopped, or made again" in str(found)
+
+
+def test_a_budget_that_is_spent_amid_the_draws_of_a_score_was_spent():
+    judge = ScriptedJudge(lambda _: REPLY, budget={"requests": 8})
+    found = run(samples(4), [Repeat(PromptScorer(ASKED, judge), draws=5)], concurrency=1)
+    assert (len(found), spent(found)) == (1, [(8, 8_800, 2.0)])
+
+
+def paid(number: int = 1, **changes: object) -> list[JudgeCall]:
+    return [JudgeCall(judge="j", prompt="p", cost_usd=0.25, usage=REPLY.usage).model_copy(update=changes)] * number
+
+
+@pytest.mark.parametrize("ends", [AuthenticationError, asyncio.CancelledError])
+def test_what_ends_a_run_at_once_takes_no_cost_with_it(ends):
+    """Two have paid when it ends, and pay once more while they are cancelled."""
+
+    @scorer
+    async def judged(sample: Sample) -> float:
+        if sample.id == "2":
+            await asyncio.sleep(0.01)
+            if ends is AuthenticationError:
+                raise ends("no key")
+            running[0].cancel()
+            await asyncio.sleep(60)
+        record(*paid())
+        try:
+            await asyncio.sleep(60)
+        finally:
+            record(*paid())
+        return 1.0
+
+    running: list[asyncio.Task[Run]] = []
+
+    async def work() -> None:
+        running.append(asyncio.create_task(arun(samples(3), [judged], store=RUNS)))
+        await running[0]
+
+    with pytest.raises(ends):
+        asyncio.run(work())
+    found = Run.stored(path=RUNS)
+    assert (len(found), spent(found)) == (0, [(4, 4_400, 1.0)])
+
+
+def test_where_tokens_or_prices_of_a_lost_attempt_are_unknown_those_of_the_run_are():
+    lines = {"usage": (3, None, 0.5), "cost_usd": (3, 2_200, None)}
+    for name, expected in lines.items():
+        scorer = asking(REPLY, REPLY.model_copy(update={name: None}), QuotaError("no money"))
+        assert spent(run(samples(1), [Repeat(scorer, draws=3)])) == [expected]
+
+
+def test_a_file_says_what_a_score_under_way_took_before_it_is_there():
+    """So that what is killed loses no more than the last tenth of a second."""
+    store = Store(RUNS)
+    begun = store.begin(RunRecord(started_at=now(), scorers=[ScorerRecord.of(asking(REPLY))]))
+    calls: list[JudgeCall] = []
+    recorder = Recorder(store, begun)
+    [sample] = samples(1)
+    recorder.sample(0, sample)
+    recorder.begin(0, "good", calls)
+    for number in range(1, 4):
+        recorder.flush()
+        calls += paid()
+        recorder.flush()
+        found = Run.stored(path=RUNS)
+        assert (spent(found), found.summary["good"].unscored_requests) == (
+            [(number, 1_100 * number, 0.25 * number)],
+            number,
+        )
+    recorder.row(Row.of(0, sample, Score.scored("good", 1, calls=calls)))
+    recorder.flush()
+    found = Run.stored(path=RUNS)
+    assert (spent(found), found.summary["good"].unscored_requests) == ([(3, 3_300, 0.75)], 0)
+
+
+def test_a_score_that_takes_another_s_place_leaves_the_run_what_that_one_cost():
+    store = Store(RUNS)
+    begun = store.begin(RunRecord(started_at=now(), scorers=[ScorerRecord.of(asking(REPLY))]))
+    [sample] = samples(1)
+    for number in range(1, 4):
+        recorder = Recorder(store, begun)
+        recorder.sample(0, sample)
+        recorder.row(Row.of(0, sample, Score.failed("good", "busy", error="OverloadError", calls=paid(2))))
+        recorder.flush()
+        found = Run.stored(path=RUNS)
+        assert spent(found) == [(2 * number, 2_200 * number, 0.5 * number)]
+        assert [row.score.usd_paid for row in found] == [0.5]
+        assert found.summary["good"].unscored_requests == 2 * (number - 1)
+
+
+def test_who_answered_is_told_of_scores_that_are_kept():
+    line = Line("good")
+    line.add_unscored(paid(3, model="m-1"))
+    assert (line.requests, line.judges, list(line.told())) == (
+        3,
+        {},
+        ["3 requests gave no score that is kept: stopped, or made again"],
+    )
+    line.add(Row(index=0, sample_id="0", score=Score.scored("good", 1, calls=paid(model="m-2"))))
+    assert (line.requests, line.reported, line.unscored_requests) == (4, {"j": {"m-2": 1}}, 3)
+
+
+@pytest.fixture
+def half_paid() -> Run:
+    """A run of two samples, one of which has a score at $0.50, and one cost $0.25, has none, and met a quota."""
+    return run(samples(2), [Repeat(asking(*[REPLY] * 3, QuotaError("no money")), draws=2, name="twice")], concurrency=1)
+
+
+def test_reports_and_gates_are_of_all_that_was_paid(half_paid):
+    assert spent(half_paid) == [(4, 3_300, 0.75)]
+    assert "4 judge requests, 0 from cache, 3,300 tokens, $0.7500" in str(half_paid)
+    assert "$0.7500" in half_paid._repr_html_()
+    gates = check_gates(half_paid, ["cost_usd <= 0.5", "twice.cost_usd <= 0.75"])
+    assert [gate.met for gate in gates.gates] == [False, True]
+    report(half_paid, "summary.md", gates)
+    assert "$0.7500" in Path("summary.md").read_text()
+    assert [row.score.usd_paid for row in half_paid] == [0.5]
+
+
+def test_a_run_is_forgotten_only_if_it_has_neither_scores_nor_paid_calls(half_paid):
+    store = Store(RUNS)
+    known = [ScorerRecord.of(asking(REPLY))]
+    empty, scored, paying = (store.begin(RunRecord(started_at=now(), scorers=known)) for _ in range(3))
+    [sample] = samples(1)
+    for begun in (scored, paying):
+        recorder = Recorder(store, begun)
+        recorder.sample(0, sample)
+        recorder.begin(0, "good", paid())
+        if begun is scored:
+            recorder.row(Row.of(0, sample, Score.scored("good", 1)))
+        recorder.flush()
+    for one in (empty, scored, paying):
+        store.forget(one.number)
+    assert [record.number for record in store.records()] == [scored.number, paying.number]
+    store.remove([paying.number])
+    assert list(store.unscored_calls(paying.number)) == []
