@@ -120,7 +120,6 @@ def test_ctrl_c_before_the_first_score_leaves_no_run(cli, conversations, monkeyp
 
     monkeypatch.setattr(Recordings, "numbered", interrupted)
     assert cli("run", path, *F1, "-o", "rows.jsonl") == (130, "", "interrupted before anything was scored\n")
-    monkeypatch.undo()
     assert (counts()["runs"], Path("rows.jsonl").exists()) == (0, False)
 
 
