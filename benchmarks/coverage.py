@@ -374,7 +374,7 @@ def scored(verdicts: Iterable[float]) -> Run:
     scale = {"pass": 1.0, "fail": 0.0}
     scorer = ScorerRecord(name="it", signature="0" * 16, identity=None, judged=True, scale=scale)
     store = Store(None)
-    record = store.begin(RunRecord(started_at=now(), scorers=[scorer]))
+    record = store.begin(RunRecord(started_at=now(), scorers=[scorer], samples_known="exactly"))
     recorder = Recorder(store, record)
     for number, verdict in enumerate(verdicts):
         sample = Sample.of([AIMessage("Hi")] * (1 + number % 5), id=f"s{number}")

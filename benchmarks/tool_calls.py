@@ -67,7 +67,7 @@ def score(path: Path) -> None:
 
     summary = Summary()
     scorers = [ToolCallAccuracy(), ToolCallF1()]
-    asyncio.run(score_each(tasks(read(path, on_error="raise"), scorers), summary.add, concurrency=1))
+    asyncio.run(score_each(tasks(read(path, on_error="raise"), scorers), scorers, summary.add, concurrency=1))
     assert all(line.value == 1 for line in summary)
 
 

@@ -13,6 +13,8 @@ JudgekitError
     ├── RejectedError         the provider refuses the request as it is
     │   ├── ContextError      the request is longer than the model can read
     │   └── FormatError       the model cannot be held to the form of reply that was asked for
+    ├── UnreachableError      the request never reached the server; trying again may help
+    │   └── JudgeDownError    the server was not reached again and again: no more is sent to it in this run
     ├── OverloadError         the provider cannot answer now; asking again may help
     │   ├── LostError         the reply did not arrive whole, and may have been charged
     │   └── RateLimitError    too many requests; says how long to wait where the provider does
@@ -24,7 +26,8 @@ JudgekitError
     ├── OfflineError          the request would leave this machine, and that is switched off
     └── PlannedError          the request would be sent, were this not a dry run
 
-What the next question would meet as well (`STOPS_RUN`) is never a failed score: it stops the run.
+What the next question would meet as well (`STOPS_RUN`) is never a failed score: it stops the run. `JudgeDownError` stops
+the scorers of that judge, and the run when no other scorer is left.
 """
 
 from collections.abc import Iterable, Iterator
@@ -129,6 +132,15 @@ class FormatError(RejectedError):
     """The model cannot be held to the form of reply that was asked for, such as a JSON Schema."""
 
 
+class UnreachableError(JudgeError):
+    """The request never reached the server: connection refused, unknown host, no connection in time. It costs nothing."""
+
+
+@final
+class JudgeDownError(UnreachableError):
+    """The server was not reached in a series of attempts, so no further request is sent to it in this run."""
+
+
 class OverloadError(JudgeError):
     """The provider cannot answer now: server error, lost connection, deadline passed. Asking again may help.
 
@@ -198,7 +210,7 @@ class PlannedError(JudgeError):
     """The request would be sent, were this not a dry run."""
 
 
-STOPS_RUN = (AuthenticationError, ModelError, BudgetError, ConfigError, StoreError)
+STOPS_RUN = (AuthenticationError, ModelError, BudgetError, JudgeDownError, ConfigError, StoreError)
 """What the next question would meet as well."""
 
 

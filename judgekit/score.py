@@ -1,7 +1,7 @@
 """What a scorer says of a sample, and the ledger of judge calls that were paid on the way."""
 
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import GetSetDescriptorType
@@ -19,6 +19,7 @@ from judgekit.errors import (
     QuotaError,
     RateLimitError,
     RejectedError,
+    UnreachableError,
     number_of,
 )
 from judgekit.traces.message import Many, Record, Usage
@@ -41,6 +42,7 @@ _UNCHARGED = {
         QuotaError,
         RateLimitError,
         RejectedError,
+        UnreachableError,
     )
 }
 """Errors of requests that no model answered. Answers that are refused, filtered or cut off are paid for like others."""
@@ -54,12 +56,13 @@ class Exchange(Record):
 
 
 class JudgeCall(Record):
-    """One request to a judge, also one that failed.
+    """One request to a judge, also one that failed or never reached its server.
 
     ``prompt`` is the prompt with its version. ``model`` and ``system_fingerprint`` are what the provider reported with
-    the reply, also with one that is cached since; ``None`` where it reported none. ``cost_usd`` is ``None`` where the price is unknown;
-    ``price_list`` is the list that it was taken from, such as ``litellm 1.106.2``, if it was. ``cached`` replies cost
-    nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run keeps it apart.
+    the reply, also with one that is cached since; ``None`` where it reported none. ``cost_usd`` is ``None`` where the
+    price is unknown; ``price_list`` is the list that it was taken from, such as ``litellm 1.106.2``, if it was.
+    ``cached`` replies cost nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run
+    keeps it apart.
     """
 
     judge: str
@@ -73,6 +76,11 @@ class JudgeCall(Record):
     seconds: float = 0.0
     error: str | None = None
     exchange: Exchange | None = Field(default=None, exclude=True, repr=False)
+
+    @property
+    def is_request(self) -> bool:
+        """Whether a server was reached for it. Cached replies and connections that failed are no requests."""
+        return not self.cached and self.error != UnreachableError.__name__
 
     @property
     def tokens_paid(self) -> int | None:
@@ -322,3 +330,22 @@ def record(*made: JudgeCall) -> None:
     """Write judge calls into every ledger that is open here."""
     for calls in _ledgers.get():
         calls.extend(made)
+
+
+_outages: ContextVar[MutableMapping[object, str] | None] = ContextVar("judgekit_outages", default=None)
+
+
+@contextmanager
+def remembering_outages() -> Generator[None]:
+    """Sends nothing more inside to a server that was found to be down. Whatever comes later tries it again."""
+    token = _outages.set({})
+    try:
+        yield
+    finally:
+        _outages.reset(token)
+
+
+def known_outages() -> MutableMapping[object, str]:
+    """Return why servers are down, by what judges know of their connections, to read and to add to."""
+    known = _outages.get()
+    return {} if known is None else known

@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import shutil
+import socket
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -157,6 +158,29 @@ def test_a_score_that_is_too_low_or_none_fails_and_says_which(suite):
         "AssertionError: tone of sample 's1': ConfigError: the script has no more lines for 'tone'",
     ]
     assert "judgekit/" not in done.stdout.str().replace("\\", "/")  # no line of ours stands in the traceback
+
+
+def test_a_test_whose_judge_is_down_fails_with_what_was_found(suite, monkeypatch):
+    monkeypatch.setattr("judgekit.judges.breaker._FIRST_WAIT", 0.01)
+    with socket.socket() as taken:  # at which nobody listens
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        done = suite(
+            f"""
+            from judgekit import AIMessage, Judge, PromptScorer, Sample
+
+            def test_tone(judgekit):
+                judge = Judge("openai/qwen", base_url="{url}", cache_mode="off")
+                judgekit.assert_score(Sample.of([AIMessage("Hi")], id="s1"), PromptScorer("tone", judge), at_least=0.3)
+            """,
+            "--judgekit-judges",
+        )
+    done.assert_outcomes(failed=1)
+    done.stdout.re_match_lines(
+        [
+            rf"E +AssertionError: tone of sample 's1': JudgeDownError: openai/qwen at {url}: .*; tried 4 times in .*base_url"
+        ]
+    )
 
 
 def test_the_evidence_of_a_judge_is_shown_with_what_it_cost():

@@ -14,7 +14,16 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from judgekit.diff import DiffLine
 from judgekit.runs.rows import Row
-from judgekit.score import JudgeCall, Score, current_draw, drawing, ledger, record
+from judgekit.score import (
+    JudgeCall,
+    Score,
+    current_draw,
+    drawing,
+    known_outages,
+    ledger,
+    record,
+    remembering_outages,
+)
 from judgekit.traces.message import Usage
 
 STATUSES = ["scored", "skipped", "failed", "abstained"]
@@ -377,6 +386,7 @@ USED = Usage(input_tokens=100, output_tokens=10)
         ({"usage": Usage(input_tokens=100)}, None, None),
         ({"usage": USED, "cost_usd": 0.5, "cached": True}, 0, 0.0),
         ({"error": "RateLimitError"}, 0, 0.0),
+        ({"error": "UnreachableError"}, 0, 0.0),
         ({"error": "LostError"}, None, None),
         ({"error": "CancelledError"}, None, None),
         ({"usage": USED, "cost_usd": 0.5, "error": "RefusalError"}, 110, 0.5),
@@ -388,6 +398,7 @@ USED = Usage(input_tokens=100, output_tokens=10)
         "half said",
         "cached",
         "refused at the door",
+        "never sent",
         "lost",
         "cancelled",
         "no",
@@ -407,3 +418,22 @@ def test_draws_within_draws_are_told_apart():
                     found.append(current_draw())
     assert found == list(range(6))
     assert current_draw() == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_request"),
+    [({}, True), ({"error": "LostError"}, True), ({"error": "UnreachableError"}, False), ({"cached": True}, False)],
+)
+def test_a_request_is_what_reached_a_server(fields, is_request):
+    assert JudgeCall(judge="j", prompt="p@1", **fields).is_request is is_request
+
+
+def test_outages_are_remembered_inside_alone_and_by_each_run_apart():
+    known_outages()["server"] = "gone"
+    with remembering_outages():
+        assert known_outages() == {}
+        known_outages()["server"] = "gone"
+        with remembering_outages():
+            assert known_outages() == {}
+        assert known_outages() == {"server": "gone"}
+    assert known_outages() == {}

@@ -221,7 +221,7 @@ def compare_judges(run: Run, judges: Mapping[str, str], labels: Iterable[HumanLa
     adjusted = holm([None if one is None else one.p for one in closer])
     return JudgeComparison(
         run=run.number,
-        samples=run.store.counts(run.number).samples,
+        samples=run.samples.samples,
         sides=[_side(run, answers) for answers in found],
         pairs=[
             _pair(a, b, one and one.model_copy(update={"p_holm": p}))

@@ -11,7 +11,7 @@ from judgekit.audits.findings import Audit
 from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels
 from judgekit.audits.people import EPSILONS
 from judgekit.cli.app import app
-from judgekit.cli.kept import Kept, Number, Report, numbered, writable
+from judgekit.cli.kept import Kept, Number, Report, numbered, writable, wrote
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
 from judgekit.reports.corrected import demands
@@ -86,6 +86,7 @@ def audit(
             screen.out.print(printable(line), soft_wrap=True)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](found, made), path)
+        wrote(path)
 
 
 def _epsilon(text: str) -> float:

@@ -10,6 +10,7 @@ import typer
 from rich.filesize import decimal
 
 from judgekit.cli.app import app
+from judgekit.cli.kept import wrote
 from judgekit.errors import ConfigError, StoreError
 from judgekit.judges.cassettes import RecordedReplies, write_cassette, write_lines
 from judgekit.judges.replies import CachedReplies, Recorded
@@ -91,7 +92,7 @@ def export(
     if output is None:
         write_lines(sys.stdout.buffer, lines)
     else:
-        _say(f"{output}: {write_cassette(output, lines):,} replies written")
+        wrote(output, f"{write_cassette(output, lines):,} replies")
     replies.close()
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.app import app
-from judgekit.cli.kept import Kept, Report, numbered, writable
+from judgekit.cli.kept import Kept, Report, numbered, writable, wrote
 from judgekit.cli.outcome import show_gates
 from judgekit.reports.compare import Comparison, show_changes
 from judgekit.reports.compare import compare as compared
@@ -57,6 +57,7 @@ def compare(
         show_changes(comparison, show, screen.out)
         for path in outputs:
             write_text(_KINDS[path.suffix.lower()](comparison, show), path)
+            wrote(path)
         show_gates(comparison.gates, screen.err)
     raise typer.Exit(int(not comparison.gates.met))
 

@@ -11,7 +11,7 @@ from judgekit.audits.judges import JudgeComparison, compare_judges
 from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels, value_of
 from judgekit.cli.app import app
 from judgekit.cli.asked import Asked
-from judgekit.cli.kept import Kept, Report, writable
+from judgekit.cli.kept import Kept, Report, writable, wrote
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.run import (
     ConfigFile,
@@ -128,6 +128,7 @@ def compare(
     for path in outputs:
         if len(ended.run):
             write_text(_KINDS[path.suffix.lower()](ended.run, comparison), path)
+            wrote(path)
         else:
             said = f"{path}: not written, since nothing was scored"
             console(stderr=True).print(printable(said), soft_wrap=True)

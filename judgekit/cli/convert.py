@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.app import app
+from judgekit.cli.kept import wrote
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, number_of
 from judgekit.reports.terminal import console, printable_lines
 from judgekit.traces.files import must_not_be_read
 from judgekit.traces.inspection import Inspection
@@ -49,7 +50,8 @@ def convert(
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error
     err = console(stderr=True)
-    lines = [f"{output}: {found.conversations - missing.get('samples', 0):,} conversations written"]
+    wrote(output, number_of(found.conversations - missing.get("samples", 0), "conversation"))
+    lines: list[str] = []
     if missing:
         lines.append(f"{to} has no place for these:")
         lines += [f"  {times:,} x {kind}" for kind, times in missing.items()]
@@ -58,6 +60,7 @@ def convert(
         lines += [f"  {str(problem).partition(chr(10))[0]}" for problem in found.problems]
         if (more := found.told - len(found.problems)) > 0:
             lines.append(f"  and {more:,} more")
-    err.print(printable_lines("\n".join(lines)), soft_wrap=True)
+    for line in lines:
+        err.print(printable_lines(line), soft_wrap=True)
     if found.unread or recordings.failed:
         raise typer.Exit(1)

@@ -2,14 +2,15 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Coroutine, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from judgekit.reports.terminal import console
 
 Item = TypeVar("Item")
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 30.0
 """Seconds for what is under way."""
 
@@ -22,10 +23,27 @@ class Interrupts:
 
     def until(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, until a signal comes."""
-        for item in items:
-            if self.signal is not None:
-                return
-            yield item
+        if self.signal is None:
+            for item in items:
+                yield item
+                if self.signal is not None:  # before another one is taken, which would then be lost
+                    return
+
+    @contextmanager
+    def at_once(self) -> Generator[None]:
+        """Raise `KeyboardInterrupt` for every signal."""
+
+        def stop(number: int, _: object) -> None:
+            self.signal = self.signal or number
+            raise KeyboardInterrupt
+
+        before = {number: signal.signal(number, stop) for number in _SIGNALS}
+        try:
+            with suppress(KeyboardInterrupt):
+                yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     async def heed(self, work: Coroutine[object, object, None]) -> None:
         """Does the work, and returns early where a signal ended it."""
@@ -40,7 +58,7 @@ class Interrupts:
             console(stderr=True).print("stopping when the samples under way are done; once more to stop at once")
             loop.call_later(_GRACE, task.cancel)
 
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _SIGNALS:
             with suppress(NotImplementedError, RuntimeError):  # on Windows, or in a thread: Ctrl-C then ends it at once
                 loop.add_signal_handler(number, stop, number)
         try:
@@ -49,6 +67,6 @@ class Interrupts:
             if self.signal is None:
                 raise
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in _SIGNALS:
                 with suppress(NotImplementedError, RuntimeError):
                     loop.remove_signal_handler(number)

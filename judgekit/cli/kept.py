@@ -1,4 +1,4 @@
-"""What commands are told of the runs that are kept."""
+"""Options of commands that read runs, and what commands say of the files that they wrote."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -8,6 +8,10 @@ import typer
 
 from judgekit.errors import ConfigError
 from judgekit.reports.export import KINDS, must_be_writable
+from judgekit.reports.terminal import console, printable
+from judgekit.runs.rows import RunRecord
+from judgekit.runs.store import Store
+from judgekit.traces.files import STREAM
 
 _DIGITS = 18
 
@@ -42,3 +46,14 @@ def writable(outputs: Sequence[Path] | None, kinds: Collection[str] = KINDS) -> 
     for path in outputs or ():
         must_be_writable(path, kinds)
     return outputs or ()
+
+
+def show_kept(record: RunRecord, store: Store) -> None:
+    """Report on stderr which run was made, and where it is kept."""
+    console(stderr=True).print(printable(f"run {record.number}, kept in {store.path}"), soft_wrap=True)
+
+
+def wrote(path: Path, what: str = "") -> None:
+    """Report on stderr that a file was written, and what is in it."""
+    name = "standard output" if path == STREAM else path
+    console(stderr=True).print(printable(f"wrote {name}{': ' if what else ''}{what}"), soft_wrap=True)

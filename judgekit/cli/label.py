@@ -1,6 +1,6 @@
 """``judgekit label``: a sheet on which people label what a judge scored."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ import typer
 
 from judgekit.audits.drawing import draw, is_not_applicable
 from judgekit.cli.app import app
-from judgekit.cli.kept import Kept, Number, numbered, writable
+from judgekit.cli.kept import Kept, Number, numbered, writable, wrote
 from judgekit.errors import ConfigError, listed
 from judgekit.reports.export import write_text
 from judgekit.reports.sheet import Sheet
@@ -57,7 +57,8 @@ def label(
     sheet = Sheet(found, asked, drawn, has_skipped)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](sheet), path)
-    for line in _told(sheet, outputs):
+        wrote(path)
+    for line in _told(sheet):
         console().print(printable(line), soft_wrap=True)
 
 
@@ -76,7 +77,7 @@ def _asked(run: Run, name: str | None) -> ScorerRecord:
     return judged[0]
 
 
-def _told(sheet: Sheet, outputs: Sequence[Path]) -> Iterator[str]:
+def _told(sheet: Sheet) -> Iterator[str]:
     line = sheet.run.summary[sheet.scorer.name]
     drawn, scored = len(sheet.drawn), line.counts["scored"]
     if sheet.includes_skipped:
@@ -84,10 +85,10 @@ def _told(sheet: Sheet, outputs: Sequence[Path]) -> Iterator[str]:
         scored += sum(map(is_not_applicable, rows))
     how = "by verdict" if sheet.drawn[0].drawn == "stratified" else "at random"
     which = f"all {scored:,}" if drawn == scored else f"{drawn:,} of {scored:,}, drawn {how}"
-    yield f"{listed(map(str, outputs), between=', ')}: samples to be labelled for {sheet.scorer.name}: {which}"
+    yield f"samples to be labelled for {sheet.scorer.name}: {which}"
     if others := line.total - scored:
         why = "they have no verdict" if sheet.includes_skipped else "they have no score"
-        yield f"not drawn from, because {why}: {others:,} more"
+        yield f"not drawn from, because {why}: {line.about}{others:,} more"
     if lost := drawn - len(sheet.samples):
         yield f"to be left blank, for their conversations were not kept: {lost:,}"
     yield f"then: judgekit audit {sheet.run.number} --labels FILE"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from judgekit.cli.kept import show_kept, wrote
 from judgekit.errors import number_of
 from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
@@ -42,9 +43,11 @@ def conclude(
     show_problems(problems, run.duplicate_ids, err)
     for note in run.record.notes[bool(problems.unread) :]:  # the first of them heads the list of these
         err.print(printable(note), soft_wrap=True)
+    show_kept(run.record, run.store)
     for path in outputs:
         if len(run):
             report(run, path, found)
+            wrote(path)
         else:  # a run that could not begin destroys nothing
             err.print(printable(f"{path}: not written, since nothing was scored"), soft_wrap=True)
     if (page := os.environ.get(STEP_SUMMARY)) and (outputs or gates):

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.app import app
+from judgekit.cli.kept import wrote
 from judgekit.errors import ConfigError, TraceError, listed, number_of
 from judgekit.reports.terminal import console, printable, printable_lines
-from judgekit.traces.files import STREAM, must_not_be_read
+from judgekit.traces.files import must_not_be_read
 from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -65,7 +66,7 @@ def pair(
         raise
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error
-    console(stderr=output == STREAM).print(printable(f"{output}: {len(paired):,} pairs written"), soft_wrap=True)
+    wrote(output, number_of(len(paired), "pair"))
     if problems or any(left_over.values()):
         raise typer.Exit(1)
 

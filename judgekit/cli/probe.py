@@ -14,8 +14,9 @@ from rich.console import Console, RenderableType
 
 from judgekit.cli.app import app
 from judgekit.cli.interrupts import Interrupts
+from judgekit.cli.kept import wrote
 from judgekit.config import Config
-from judgekit.errors import BudgetError, ConfigError
+from judgekit.errors import BudgetError, ConfigError, JudgeDownError
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.probes.outcome import RESULTS, Outcome, outcomes, verdict
@@ -75,6 +76,7 @@ def probe(
     _say(f"\n{spent.spent()}", console())
     if output is not None:
         _write(output, asked, found)
+        wrote(output)
     if stopped:
         goes_on = (
             "" if asked.cache_mode == "off" else "\nthe same command goes on from here, since all answers are cached"
@@ -95,12 +97,13 @@ def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
             rows.append(row)
             tally.add(row)
 
-        work = score_each(interrupts.until(tasks(samples(), [scorer])), emit, concurrency=judge.concurrency)
+        todo = interrupts.until(tasks(samples(), [scorer]))
+        work = score_each(todo, [scorer], emit, concurrency=judge.concurrency)
         try:
             asyncio.run(interrupts.heed(work))
         except KeyboardInterrupt:
             interrupts.signal = signal.SIGINT
-        except BudgetError as error:
+        except (BudgetError, JudgeDownError) as error:
             return rows, f"stopped: {error}", 1
     if interrupts.signal is not None:
         return rows, "interrupted", 128 + interrupts.signal

@@ -16,22 +16,23 @@ import judgekit
 from judgekit.cli.app import app
 from judgekit.cli.asked import Asked
 from judgekit.cli.interrupts import Interrupts
-from judgekit.cli.kept import Kept, Number, Output, Show, numbered, writable
+from judgekit.cli.kept import Kept, Number, Output, Show, numbered, show_kept, writable
 from judgekit.cli.outcome import conclude, show_problems, show_run
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.work import Errand, Processes
 from judgekit.config import JUDGE_VARIABLE, Config, ScorerSpec
-from judgekit.errors import BudgetError, ConfigError, TraceError, listed
+from judgekit.errors import BudgetError, ConfigError, JudgeDownError, JudgekitError, listed
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.reports.gates import Gate
 from judgekit.reports.glossary import Screen, explained
 from judgekit.reports.terminal import console, show_plan
+from judgekit.runs.counting import Source, count_samples
 from judgekit.runs.problems import Problems
 from judgekit.runs.progress import Tally, progress
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord, ScorerRecord, differences
-from judgekit.runs.runner import must_differ, score_each, score_into, tasks
+from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, differences
+from judgekit.runs.runner import Task, must_differ, score_each, score_into, tasks
 from judgekit.runs.store import RUNS, Store, now
 from judgekit.runs.summary import Summary
 from judgekit.score import Status
@@ -202,7 +203,8 @@ def resume(
     _must_be_as_before(record, scorers)
     again: tuple[Status, ...] = ("failed",) if retry_failed else ()
     from_store = _has_its_samples(kept, record, asked)
-    record = kept.change(record.model_copy(update={"ended_at": None, "stopped": ""}))
+    expected = {} if record.samples_known == "exactly" else SampleCount.expected(asked.expected())._asdict()
+    record = kept.change(record.model_copy(update={"ended_at": None, "stopped": "", **expected}))
     errand = Errand(store, record, range(len(scorers)), again, from_store)
     raise _score(kept, errand, scorers, settings, workers).exit(show, outputs)
 
@@ -291,13 +293,14 @@ def plan(asked: Asked, scorers: Sequence[Scorer]) -> None:
     """Says what a run would ask for."""
     summary, problems = Summary(), Problems()
     samples = (sample for _, sample in asked.samples(problems))
-    asyncio.run(score_each(tasks(samples, scorers), summary.add, concurrency=1))
+    asyncio.run(score_each(tasks(samples, scorers), scorers, summary.add, concurrency=1))
     show_plan(summary, console())
     show_problems(problems, (), console(stderr=True))
 
 
 def score_anew(asked: Asked, settings: Config, scorers: Sequence[Scorer], store: Path, workers: int = 1) -> Ended:
-    """Begins a run, and scores. One that could read nothing is forgotten."""
+    """Begin a run, and score. If nothing comes of it, it is forgotten."""
+    expected = SampleCount.expected(asked.expected())
     record = RunRecord(
         started_at=now(),
         inputs=asked.inputs(),
@@ -305,75 +308,98 @@ def score_anew(asked: Asked, settings: Config, scorers: Sequence[Scorer], store:
         asked=asked.model_dump(mode="json", by_alias=True),
         version=version("judgekit"),
         keeps_text=settings.store_text,
+        samples=expected.samples,
+        samples_known=expected.samples_known,
     )
     kept = Store(store)
-    record = kept.begin(record)
-    errand = Errand(store, record, range(len(scorers)))
-    try:
-        return _score(kept, errand, scorers, settings, workers)
-    except TraceError:
-        kept.forget(record.number)
-        raise
+    with kept.starting(record) as record:
+        return _score(kept, Errand(store, record, range(len(scorers))), scorers, settings, workers)
 
 
 def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Config, workers: int) -> Ended:
-    """Scores what is missing."""
+    """Score what is missing.
+
+    Raises:
+        JudgekitError: Nothing more could be scored. A spent budget, or a judge that is down, is raised if nothing came of the run at all.
+        typer.Exit: It was interrupted before anything came of it.
+    """
     record, interrupts, problems = errand.record, Interrupts(), Problems()
-    stopped = ""
+    stopped_by: BudgetError | JudgeDownError | None = None
     judged = [place for place in errand.places if record.scorers[place].judged]
     shared = [place for place in errand.places if workers > 1 and place not in judged]
     own = [(place, one) for place, one in zip(errand.places, scorers, strict=True) if place not in shared]
     concurrency = max((one.concurrency for one in settings.judges_used.values()), default=1)
-    with ExitStack() as stack:
-        tally = _tally(store, errand)
-        processes = stack.enter_context(Processes(replace(errand, places=shared), workers)) if shared else None
-        if processes is not None:
-            tally.elsewhere = lambda: (processes.scored, processes.failed)
-        stack.enter_context(progress(tally, console(stderr=True)))
+    mine = replace(errand, places=[place for place, _ in own]) if own else errand
+    own_scorers = [one for _, one in own]
+    source = Source(mine.tasks(store, own_scorers or scorers, problems))
+    tally = _tally(store, errand)
 
-        async def here() -> None:
-            nonlocal stopped
-            mine = replace(errand, places=[place for place, _ in own])
-            todo = interrupts.until(mine.tasks(store, [one for _, one in own], problems)) if own else ()
-            try:
-                await score_into(store, record, todo, concurrency=concurrency, emit=tally.add)
-            except BudgetError as error:
-                stopped = f"stopped: {error}"
-
-        async def work() -> None:
-            others = processes.finish(lambda: interrupts.signal is not None) if processes else None
-            try:
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(here())
-                    elsewhere = group.create_task(others) if others else None
-            except ExceptionGroup as errors:
-                raise errors.exceptions[0] from errors.exceptions[0].__cause__
-            problems.join(elsewhere.result() if elsewhere else Problems())
-
+    async def here() -> None:
+        nonlocal stopped_by
         try:
-            asyncio.run(interrupts.heed(work()))
-        except KeyboardInterrupt:
-            interrupts.signal = signal.SIGINT
-    if interrupts.signal is not None:
-        stopped = "interrupted"
-    if not stopped:
-        problems.must_have_read_some(store.count(record.number))
-    ended = {
-        "ended_at": now(),
-        "stopped": stopped,
-        "read_to_end": record.read_to_end or not stopped,
-        "notes": record.notes if errand.kept else tuple(problems.notes(record.inputs)),
-    }
-    return Ended(Run(store, store.change(record.model_copy(update=ended))), problems, interrupts.signal)
+            todo = interrupts.until(source) if own else ()
+            await score_into(store, record, todo, own_scorers, concurrency=concurrency, emit=tally.add)
+        except (BudgetError, JudgeDownError) as error:
+            stopped_by = error
+
+    async def work(processes: Processes | None) -> None:
+        others = processes.finish(lambda: interrupts.signal is not None) if processes else None
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(here())
+                elsewhere = group.create_task(others) if others else None
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from errors.exceptions[0].__cause__
+        problems.join(elsewhere.result() if elsewhere else Problems())
+
+    try:
+        with ExitStack() as stack:
+            processes = stack.enter_context(Processes(replace(errand, places=shared), workers)) if shared else None
+            if processes is not None:
+                tally.elsewhere = lambda: (processes.scored, processes.failed)
+            stack.enter_context(progress(tally, console(stderr=True)))
+            asyncio.run(interrupts.heed(work(processes)))
+    except KeyboardInterrupt:
+        interrupts.signal = signal.SIGINT
+    except JudgekitError:
+        if not store.is_empty(record.number):
+            show_kept(record, store)
+        raise
+    stopped = "interrupted" if interrupts.signal is not None else f"stopped: {stopped_by}" if stopped_by else ""
+    if store.is_empty(record.number):
+        if interrupts.signal is not None:
+            console(stderr=True).print("interrupted before anything was scored")
+            raise typer.Exit(128 + interrupts.signal)
+        if stopped_by is not None:
+            raise stopped_by
+        problems.must_have_read_some(0)
+    return _ended(store, errand, stopped, source, problems, interrupts)
+
+
+def _ended(
+    store: Store, errand: Errand, stopped: str, source: Source[Task], problems: Problems, interrupts: Interrupts
+) -> Ended:
+    """Write that a run has ended, and how many samples it has; if it was stopped, those that are left are counted."""
+    record = errand.record
+    ended = {"ended_at": now(), "stopped": stopped, "read_to_end": record.read_to_end or not stopped}
+    record = store.change(record.model_copy(update=ended))  # it has ended, whatever becomes of the counting
+    count = SampleCount(store.counts(record.number).samples, "exactly")
+    if stopped and not errand.kept:
+        with interrupts.at_once():
+            count = count_samples(store, record.number, source)
+        problems.join(Problems())  # what other processes could not read either counts once
+    known = {} if record.samples_known == "exactly" else count._asdict()
+    notes = record.notes if errand.kept else tuple(problems.notes(record.inputs))
+    record = store.change(record.model_copy(update={**known, "notes": notes}))
+    return Ended(Run(store, record), problems, interrupts.signal)
 
 
 def _tally(store: Store, errand: Errand) -> Tally:
     """What is there already of all that is to be there in the end."""
     record, there = errand.record, store.counts(errand.record.number)
-    samples = there.samples if record.read_to_end else Asked.of(record).expected()
     again = there.failed if errand.again else 0
     return Tally(
-        total=None if samples is None else samples * len(errand.places),
+        total=None if record.samples_known == "at least" else record.samples * len(errand.places),
         done=there.scores - again if 0 in errand.places else 0,  # scorers that were added have none yet
         failed=there.failed - again if 0 in errand.places else 0,
         under_way=requests_under_way,

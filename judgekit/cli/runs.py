@@ -11,7 +11,7 @@ from rich.console import Console
 
 from judgekit.cli.app import app
 from judgekit.cli.asked import Asked
-from judgekit.cli.kept import Kept, Output, Show, numbered, writable
+from judgekit.cli.kept import Kept, Output, Show, numbered, writable, wrote
 from judgekit.errors import ConfigError, listed
 from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
@@ -20,7 +20,7 @@ from judgekit.reports.glossary import explained
 from judgekit.reports.terminal import Highlights, console, printable, show_summary, table
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
-from judgekit.runs.store import RUNS, Counts, Store
+from judgekit.runs.store import RUNS, Store
 
 _SCORERS_SHOWN = 3
 _INPUTS_SHOWN = 2
@@ -62,6 +62,7 @@ def runs(
             _show(found, show, seed if bootstrap else None, screen.out)
         for path in outputs:
             report(found, path, _gates(found))
+            wrote(path)
     else:
         _list(Store(store, read_only=True), console())
 
@@ -85,7 +86,7 @@ def _remove(path: Path, named: list[str]) -> None:
 
 
 def _list(store: Store, on: Console) -> None:
-    rows = [_cells(record, store.counts(record.number)) for record in store.records()]
+    rows = [_cells(Run(store, record)) for record in store.records()]
     if not rows:
         _say(f"{store.path}: holds no runs", on)
         return
@@ -93,14 +94,16 @@ def _list(store: Store, on: Console) -> None:
     on.print(table(heads, rows, words=3))
 
 
-def _cells(record: RunRecord, counts: Counts) -> tuple[str, ...]:
+def _cells(run: Run) -> tuple[str, ...]:
+    record, counts = run.record, run.store.counts(run.number)
     scorers = listed((one.name for one in record.scorers), _SCORERS_SHOWN, ", ")
     inputs = listed((Path(one.path).name for one in record.inputs), _INPUTS_SHOWN, ", ")
     what = f"{scorers or 'nothing'} of {inputs or ('standard input' if record.asked else 'samples in Python')}"
     if (state := _state(record)) != "finished":
         what = f"{state.partition(':')[0]}: {what}"
     took = "" if record.ended_at is None else str(record.ended_at - record.started_at)
-    return str(record.number), _local(record.started_at), what, took, *(f"{count:,}" for count in counts)
+    numbers = (str(run.samples), f"{counts.scores:,}", f"{counts.failed:,}")
+    return str(record.number), _local(record.started_at), what, took, *numbers
 
 
 def _state(record: RunRecord) -> str:

@@ -211,7 +211,7 @@ def _score_share(errand: Errand, share: Share, stop: Event, counts: "Synchronize
         settings = asked.settings()
         scorers = [settings.build(asked.scorers[place]) for place in errand.places]
         work = until_stopped(errand.tasks(store, scorers, problems, share))
-        asyncio.run(score_into(store, errand.record, work, concurrency=1, emit=count))
+        asyncio.run(score_into(store, errand.record, work, scorers, concurrency=1, emit=count))
         pipe.send(problems)
     except (JudgekitError, OSError) as error:
         pipe.send(error)

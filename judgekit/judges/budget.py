@@ -75,6 +75,8 @@ class Spending:
         with self._lock:
             self._add(share.tokens, share.usd, -1)
             for call in calls:
+                if not call.is_request:
+                    continue
                 tokens, usd = call.tokens_paid, call.usd_paid
                 self._add(share.tokens if tokens is None else tokens, share.usd if usd is None else usd, 1)
 

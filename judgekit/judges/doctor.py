@@ -13,6 +13,7 @@ from judgekit.errors import (
     OfflineError,
     OverloadError,
     RejectedError,
+    UnreachableError,
 )
 from judgekit.judges.answer import read_answer
 from judgekit.judges.client import Request, Step, Turn
@@ -82,7 +83,8 @@ async def examine(judge: Judge) -> Examination:
     except AuthenticationError as error:
         return Examination(_said(error), "refused", reached=True)
     except JudgeError as error:
-        reached = error.status is not None if isinstance(error, OverloadError) else not isinstance(error, OfflineError)
+        unreached = isinstance(error, OfflineError | UnreachableError)
+        reached = error.status is not None if isinstance(error, OverloadError) else not unreached
         return Examination(_said(error), key, reached=reached)
     finally:
         await client.aclose()

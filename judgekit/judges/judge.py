@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakMethod
 
 from pydantic import BaseModel, JsonValue, PrivateAttr
 
-from judgekit.errors import ContextError, OverloadError, ReplyError
+from judgekit.errors import ContextError, JudgeDownError, OverloadError, ReplyError, UnreachableError
 from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.budget import Spending
 from judgekit.judges.client import Client, Reply, Request, TokenLogprob
@@ -26,6 +26,8 @@ from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 Check: TypeAlias = Callable[[Answer, Sample], None]
+_FALLS_BACK = (OverloadError, UnreachableError, ContextError)
+"""Errors on which the next judge is asked."""
 
 
 @dataclass(frozen=True)
@@ -149,16 +151,18 @@ class Judge(JudgeSettings):
                 reply = await self._reply(request)
                 answered = read_answer(reply.text, answer)
                 return Judgment(answered, tuple(calls), sample, request.omitted, reply.logprobs)
-            except (OverloadError, ContextError) as error:
-                problem = error
+            except _FALLS_BACK as error:
+                problems = [error]
             for other in self.fallback:
                 try:
                     judgment = await other.ask(prompt, sample, answer, check)
-                except (OverloadError, ContextError) as error:
-                    problem = error
+                except _FALLS_BACK as error:
+                    problems.append(error)
                 else:
                     return replace(judgment, calls=tuple(calls))
-            raise problem
+            if others := [one for one in problems if not isinstance(one, JudgeDownError)]:
+                raise others[-1]
+            raise JudgeDownError("; ".join(dict.fromkeys(map(str, problems)))) from problems[-1]
 
     def request(
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Check[Answer] | None = None

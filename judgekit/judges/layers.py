@@ -1,8 +1,9 @@
-"""The one place that fixes the order of the layers: cache, budget, retry, rate limit, ladder, provider."""
+"""The one place that fixes the order of the layers: cache, budget, retry, breaker, rate limit, ladder, provider."""
 
 from pathlib import Path
 
 from judgekit.errors import StoreError
+from judgekit.judges.breaker import Breaker
 from judgekit.judges.budget import Budget, Spending
 from judgekit.judges.cache import Cache, CacheMode, Replay
 from judgekit.judges.cassettes import RecordedReplies
@@ -27,7 +28,9 @@ def build(judge: JudgeSettings, spending: Spending, footing: Footing) -> Client:
         return Replay(open_replies(judge.cache, judge.cache_mode))
     asking = provider(judge)
     if not isinstance(asking, Offline):  # what is not sent is neither counted nor held back
-        asking = Budget(Retry(RateLimit(Ladder(asking, footing), _account(judge)), judge.attempts), spending)
+        account = _account(judge)
+        connected = Breaker(RateLimit(Ladder(asking, footing), account), account.circuit, judge.attempts)
+        asking = Budget(Retry(connected, judge.attempts), spending)
     if judge.cache_mode == "off":
         return asking
     return Cache(asking, CachedReplies(judge.cache), judge.cache_mode, judge.store_text)

@@ -23,10 +23,11 @@ from judgekit.errors import (
     JudgeError,
     LostError,
     ModelError,
-    OverloadError,
+    UnreachableError,
 )
 from judgekit.judges.client import Reply, Request
 from judgekit.judges.completion import read_completion, refused, shown
+from judgekit.judges.connection import chain_of, reason_of, was_sent
 from judgekit.judges.openai import response_format
 from judgekit.judges.price import Price
 
@@ -36,9 +37,6 @@ _QUIET = {
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",  # or it fetches a table of headers
 }
 """What litellm is told through the environment before it is imported, where the user did not say otherwise."""
-
-_NOT_SENT = {"ClientConnectorError", "ConnectionTimeoutError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol"}
-"""How aiohttp and httpx, whichever litellm uses, name what goes wrong before a request is on its way."""
 
 _OWN = {400, 401, 402, 403, 404, 429}
 """The statuses of refusals that came without an HTTP error. litellm's others stand for a reply that it could not read."""
@@ -116,7 +114,7 @@ class LitellmClient:
         except JudgeError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever litellm raises, and it repeats what the server said
-            raise self._refused(_chain(error, handled), where) from None
+            raise self._refused(chain_of(error, handled), where) from None
         with suppress(JudgeError):
             return read_completion(body.encode(), where, self._price)
         return read_completion(self._hidden(body).encode(), where, self._price)  # whose error shows what was said
@@ -158,8 +156,8 @@ class LitellmClient:
         said, root = str(chain[0]), str(chain[-1])
         said = self._hidden(said if root in said else f"{said} {root}")
         found = f"{where}: {shown(said)}"
-        if causes.keys() & _NOT_SENT:
-            return OverloadError(found)
+        if not was_sent(chain):
+            return UnreachableError(f"{where}: {self._hidden(reason_of(chain))}")
         if (missing := causes.get("ModuleNotFoundError")) is not None:
             return ModelError(f"{where}: {missing}. litellm needs this package for this model: install it")
         if _NO_KEY.search(said):
@@ -204,16 +202,6 @@ def _load() -> _Litellm:
     litellm.suppress_debug_info = True  # or it prints an advertisement with every error
     litellm.disable_hf_tokenizer_download = True  # or it fetches one to count what a provider did not
     return litellm
-
-
-def _chain(error: BaseException, handled: BaseException | None) -> list[BaseException]:
-    """The error and what led to it, up to an error that the caller was handling when it asked."""
-    chain: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause is not handled and cause not in chain:
-        chain.append(cause)
-        cause = cause.__cause__ or cause.__context__
-    return chain
 
 
 def _as_sent(completion: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ Works with the SDK's versions 2 and 3, and with aiohttp below it where that is i
 
 import asyncio
 import re
+import sys
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
@@ -13,9 +14,10 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, JudgeError, LostError, OverloadError
+from judgekit.errors import ConfigError, JudgeError, LostError, UnreachableError
 from judgekit.judges.client import Reply, Request
 from judgekit.judges.completion import read_completion, refused
+from judgekit.judges.connection import chain_of, reason_of, was_sent
 from judgekit.judges.price import Price
 from judgekit.traces.message import JsonObject
 
@@ -30,12 +32,6 @@ _HEADERS = {
     "user-agent",
 }
 _ACCOUNT = {"openai-organization", "openai-project"}
-
-_NOT_SENT = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
-"""How the HTTP clients of both versions name what goes wrong before a request is on its way."""
-
-_NOT_SENT_BY_AIOHTTP = {"ClientConnectorError", "ConnectionTimeoutError"}
-"""How aiohttp names it. What the SDK makes of aiohttp's errors does not tell."""
 
 
 class OpenAIClient:
@@ -72,6 +68,7 @@ class OpenAIClient:
         import openai  # noqa: PLC0415 - loaded when the client was made
 
         where = f"{request.judge} at {request.base_url}"
+        handled = sys.exception()
         try:
             async with asyncio.timeout(self._timeout):
                 body = await self._send(request)
@@ -80,9 +77,11 @@ class OpenAIClient:
         except openai.APIStatusError as error:
             raise self._refused(error, where) from None  # it repeats what the server said, perhaps with the key
         except Exception as error:  # not all that the transports raise goes through the SDK's hands
-            kind = OverloadError if _stayed_here(error) else LostError
+            chain = chain_of(error, handled)
+            if not was_sent(chain):
+                raise UnreachableError(f"{where}: {reason_of(chain)}") from error
             cause = error.__cause__ or error
-            raise kind(f"{where}: {str(cause) or type(cause).__name__}") from error
+            raise LostError(f"{where}: {str(cause) or type(cause).__name__}") from error
         with suppress(JudgeError):
             return read_completion(body, where, self._price)
         return read_completion(self._hidden(body), where, self._price)  # whose error shows what was said
@@ -130,16 +129,6 @@ async def _trim(needed: AbstractSet[str], authorization: str, request: Any) -> N
     """Takes out of a request what the SDK put in from the environment."""
     kept = {name: value for name, value in request.headers.items() if name in needed}
     request.headers = type(request.headers)({**kept, "authorization": authorization})
-
-
-def _stayed_here(error: BaseException) -> bool:
-    """Whether a request was not yet on its way when it failed."""
-    causes: set[str] = set()
-    cause: BaseException | None = error
-    while cause is not None:
-        causes |= {kind.__name__ for kind in type(cause).__mro__}
-        cause = cause.__cause__
-    return not causes.isdisjoint(_NOT_SENT_BY_AIOHTTP if "ClientConnectionError" in causes else _NOT_SENT)
 
 
 def response_format(request: Request) -> JsonObject:

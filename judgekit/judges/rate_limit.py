@@ -7,7 +7,8 @@ from copy import copy
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError
+from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, UnreachableError
+from judgekit.judges.breaker import Circuit
 from judgekit.judges.budget import likely_tokens
 from judgekit.judges.client import Client, Reply, Request
 from judgekit.judges.completion import LONGEST_WAIT
@@ -38,6 +39,7 @@ class Account:
     concurrency: Concurrency
     requests: Pace | None = None
     tokens: Pace | None = None
+    circuit: Circuit = field(default_factory=Circuit, init=False)
     _paused_until: float = field(default=0.0, init=False)
     _failure: Exception | None = field(default=None, init=False)
     _line: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
@@ -85,6 +87,12 @@ class Account:
         self.concurrency.leave()
         self._changed.set()
 
+    def give_back(self, tokens: int) -> None:
+        """Takes a request that never reached the server off what was used of the minute."""
+        for pace, units in ((self.requests, 1), (self.tokens, tokens)):
+            if pace is not None:
+                pace.correct(-units)
+
     def pause(self, seconds: float) -> None:
         """Lets nothing go for a while."""
         self._paused_until = max(self._paused_until, _now() + seconds)
@@ -127,7 +135,10 @@ def requests_under_way() -> int:
 
 @dataclass(frozen=True)
 class RateLimit:
-    """Sends a request when the account can bear it. A key or a quota that fails turns away all that wait."""
+    """Sends a request when the account can bear it.
+
+    A key or a quota that fails, or a server that cannot be reached, turns away all that wait.
+    """
 
     inner: Client
     account: Account
@@ -146,6 +157,10 @@ class RateLimit:
                 account.concurrency.limited(sent)
             raise
         except (AuthenticationError, QuotaError) as error:
+            account.turn_away(error)
+            raise
+        except UnreachableError as error:
+            account.give_back(expected)
             account.turn_away(error)
             raise
         finally:

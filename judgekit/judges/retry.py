@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import tenacity
 
-from judgekit.errors import OverloadError, RateLimitError, TruncatedError
+from judgekit.errors import JudgeDownError, OverloadError, RateLimitError, TruncatedError, UnreachableError
 from judgekit.judges.client import Client, Reply, Request
 from judgekit.judges.completion import LONGEST_WAIT
 
@@ -15,7 +15,9 @@ _backoff = tenacity.wait_random_exponential(multiplier=0.5, max=LONGEST_WAIT)
 
 @dataclass(frozen=True)
 class Retry:
-    """Asks up to ``attempts`` times while the provider is overloaded; waits as long as it says, or at random.
+    """Asks up to ``attempts`` times while the provider is overloaded or some connections to it fail.
+
+    It waits as long as the provider says, or at random.
 
     A rate limit that many requests share may take more rounds, so it is borne with ten times, unless ``attempts`` is 1.
     A reply that was cut off is asked for once more, with twice the room.
@@ -54,7 +56,9 @@ class Retry:
 
 
 def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, OverloadError) and (error.retry_after or 0) <= LONGEST_WAIT
+    if isinstance(error, OverloadError):
+        return (error.retry_after or 0) <= LONGEST_WAIT
+    return isinstance(error, UnreachableError) and not isinstance(error, JudgeDownError)
 
 
 def _wait(state: tenacity.RetryCallState) -> float:

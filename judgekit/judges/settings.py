@@ -36,7 +36,7 @@ class JudgeSettings(Record):
         redact: What is taken out of a sample's texts before the judge sees it: ``url``, ``secret``, ``email``, ``iban``,
             ``card``, ``ip``, ``phone``; or a function from text to text, with a ``version`` (an attribute).
         conversation_tokens: About how many tokens of a recording are shown; all if not given. See `Trace.render`.
-        fallback: Judges that are asked in its place, in turn, where it is overloaded or its context too short.
+        fallback: Judges that are asked in its place, in turn, where it is overloaded or down, or its context too short.
         api_key_env: The environment variable that holds the key. The provider's own one if not given; with a
             ``base_url``, no key is sent unless its variable is named here.
         price: What tokens cost, for the cost of a score. If not given, it is what the provider says, or else the price
@@ -44,7 +44,7 @@ class JudgeSettings(Record):
         budget: The most that may be spent: ``usd`` (needs a price), ``requests``, ``tokens``.
         timeout: Seconds for one attempt as a whole.
         attempts: How often an overloaded or unreachable provider is asked. Rate limits are borne with ten times, unless
-            it is 1.
+            it is 1. A provider that is not reached in so many attempts is down for the rest of the run.
         concurrency: The most requests at once; fewer go where the provider cannot bear as many.
         requests_per_minute: No limit if not given. Of the limits that judges of one account have, the strictest hold.
         tokens_per_minute: The same for tokens, in and out.

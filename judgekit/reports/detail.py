@@ -108,6 +108,7 @@ def _call(call: JudgeCall) -> JsonValue:
         "model": call.model,
         "fingerprint": call.system_fingerprint,
         "cached": call.cached,
+        "request": call.is_request,
         "cost": call.usd_paid,
         "tokens": [usage.input_tokens, usage.output_tokens] if usage and counted else None,
         "seconds": call.seconds,

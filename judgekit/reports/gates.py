@@ -124,9 +124,9 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
 
 def _too_few(line: Line, min_coverage: float) -> str:
     scored = line.counts["scored"]
-    if scored >= min_coverage * line.total - EQUAL:
+    if scored >= min_coverage * line.total - EQUAL and not (line.about and min_coverage):
         return ""
-    return f"only {scored:,} of {line.total:,} samples were scored, and min_coverage is {min_coverage * 100:g}%"
+    return f"only {scored:,} of {line.about}{line.total:,} samples were scored, and min_coverage is {min_coverage * 100:g}%"
 
 
 @dataclass(frozen=True)
@@ -223,12 +223,14 @@ class Gate:
             return fsum(costs), f"found ${self._shown(fsum(costs))}"
         counts = sum((line.counts for line in lines), Counter[Status]())
         count = counts[self.field if self.field in OTHERS else "scored"]
-        of = sum(line.total for line in lines)
-        found = f"found {count:,} of {of:,}"
+        of, about = sum(line.total for line in lines), max((line.about for line in lines), default="")
+        found = f"found {count:,} of {about}{of:,}"
         if not self.is_share:
             return count, found
         if not counts.total():
             return None, "there are no scores"
+        if about:
+            return None, f"{found}, so that the share is not known"
         share = count / of
         return share, f"{found}, {self._shown(share)}"
 

@@ -186,7 +186,15 @@ def _line(line: Line, correction: Correction | None) -> dict[str, JsonValue]:
 def _number(line: Line) -> dict[str, JsonValue]:
     low, high, method = line.interval or (None, None, None)
     scored = line.counts["scored"]
-    return {"value": line.value, "low": low, "high": high, "method": method, "n": scored, "total": line.total}
+    return {
+        "value": line.value,
+        "low": low,
+        "high": high,
+        "method": method,
+        "n": scored,
+        "about": line.about,
+        "total": line.total,
+    }
 
 
 def _slices(summary: Summary) -> list[JsonValue]:

@@ -61,6 +61,7 @@ def _ends(run: Run, gates: GateResults) -> Iterator[str]:
         failure = "" if gate.met else f'<failure type="gate" message="{xml_text(str(gate))}"/>'
         yield f'<testcase classname="gates" name="{xml_text(gate.text)}">{failure}</testcase>\n'
     unfinished = [run.record.unfinished] if run.record.unfinished else []
+    unfinished += [f"{line.scorer}: {line.over()}" for line in run.summary if unfinished and line.missing]
     if missing := "; ".join((*unfinished, *run.record.notes)):
         message = xml_text(missing)
         yield f'<testcase classname="gates" name="all samples"><error type="incomplete" message="{message}"/></testcase>\n'

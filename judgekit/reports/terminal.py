@@ -249,7 +249,7 @@ def _numbers(
                 f"{'! ' if line.scorer in thin else ''}{rounded(figure.value)}",
                 between(figure) or "-",
                 *([rounded(line.value) if line.scorer in corrected else ""] if corrected else []),
-                f"{line.counts['scored']:,} of {line.total:,}",
+                f"{line.counts['scored']:,} of {line.about}{line.total:,}",
                 *(f"{line.counts[status]:,}" for status in others),
             ]
         )

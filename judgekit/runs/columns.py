@@ -100,7 +100,7 @@ _OF_SCORES: Sequence[Column] = (
     Column("warnings", "text", lambda row: "; ".join(row.score.warnings) or None),
     Column("judge_models", "text", lambda row: _reported(row, lambda call: call.model)),
     Column("system_fingerprints", "text", lambda row: _reported(row, lambda call: call.system_fingerprint)),
-    Column("requests", "integer", lambda row: sum(not call.cached for call in row.score.calls)),
+    Column("requests", "integer", lambda row: sum(call.is_request for call in row.score.calls)),
     Column("cached", "integer", lambda row: sum(call.cached for call in row.score.calls)),
     Column("tokens", "integer", lambda row: row.score.tokens_paid),
     Column("cost_usd", "number", lambda row: row.score.usd_paid),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from judgekit.runs.problems import Problems
-from judgekit.runs.rows import Input, Row
+from judgekit.runs.rows import Input, Row, SampleCount
 from judgekit.scoring import Scorer, scorers_in
 from judgekit.traces.counting import records_in
 from judgekit.traces.files import files_at
@@ -24,14 +24,14 @@ class Given:
         scorers: What scores them.
         inputs: The files that they are read from, by their content, standard input and pipes aside.
         problems: What could not be read of them so far.
-        count: How many samples there are, where that is known without reading.
+        count: How many samples there are, as far as that is known without reading.
     """
 
     samples: Iterable[tuple[int, Sample]]
     scorers: Sequence[Scorer]
     inputs: Sequence[Input] = ()
     problems: Problems = field(default_factory=Problems)
-    count: int | None = None
+    count: SampleCount = field(default_factory=SampleCount)
 
     @classmethod
     def of(cls, samples: Iterable[Sample] | Path | str, scorers: Sequence[Scorer]) -> "Given":
@@ -43,12 +43,12 @@ class Given:
         """
         checked = scorers_in(scorers)
         if not isinstance(samples, str | Path):
-            count = len(samples) if isinstance(samples, Sized) else None
+            count = SampleCount(len(samples), "exactly") if isinstance(samples, Sized) else SampleCount()
             return cls(enumerate(samples_in(samples)), checked, count=count)
         paths, problems = files_at(samples), Problems()
         numbered = _read(Recordings(samples), problems)
         inputs = [Input.of(path) for path in paths if path.is_file()]
-        return cls(numbered, checked, inputs, problems, records_in(paths))
+        return cls(numbered, checked, inputs, problems, SampleCount.expected(records_in(paths)))
 
     @contextmanager
     def shown(self) -> Generator[Callable[[Row], None]]:
@@ -57,7 +57,8 @@ class Given:
 
         from judgekit.runs.progress import Tally, progress  # noqa: PLC0415 - draws with rich
 
-        tally = Tally(None if self.count is None else self.count * len(self.scorers))
+        count, known = self.count
+        tally = Tally(None if known == "at least" else count * len(self.scorers))
         with progress(tally, Console(stderr=True, highlight=False)):
             yield tally.add
 

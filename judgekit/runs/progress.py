@@ -57,9 +57,9 @@ class Tally:
         self.done += 1
         if score.status == "failed":
             self.failed += 1
-        cached, cost = sum(call.cached for call in score.calls), score.usd_paid
-        self.cached += cached
-        self.requests += len(score.calls) - cached
+        cost = score.usd_paid
+        self.cached += sum(call.cached for call in score.calls)
+        self.requests += sum(call.is_request for call in score.calls)
         self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
 
     def told(self, now: float) -> tuple[float | None, str, str]:

@@ -17,7 +17,7 @@ from judgekit.runs.conduct import Efforts
 from judgekit.runs.notebook import summary_html
 from judgekit.runs.population import Population, population_of
 from judgekit.runs.receipts import Audited, Judged, load
-from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord
+from judgekit.runs.rows import Input, Row, RunRecord, SampleCount, ScorerRecord
 from judgekit.runs.store import RUNS, Store
 from judgekit.runs.summary import Line, Summary
 from judgekit.score import Exchange, Status
@@ -82,6 +82,12 @@ class Run:
         """What it scored with."""
         return tuple(self.record.scorers)
 
+    @cached_property
+    def samples(self) -> SampleCount:
+        """How many samples there are to score, as far as that is known; see `judgekit.runs.rows.RunRecord`."""
+        held = self.store.counts(self.number).samples
+        return SampleCount(max(self.record.samples, held), self.record.samples_known)
+
     @property
     def summary(self) -> Summary:
         """A line a scorer."""
@@ -98,9 +104,9 @@ class Run:
             summary.add(row)
         for scorer, calls in self.store.unscored_calls(self.number):
             summary[scorer].add_unscored(calls)
-        samples = self.store.counts(self.number).samples
         for line in summary:
-            line.missing = samples - line.total
+            line.missing = self.samples.samples - line.total
+            line.about = self.samples.about
         return summary
 
     @cached_property
@@ -151,8 +157,8 @@ class Run:
         """Return what the samples are like that a scorer scored: of very many, by 10,000 of them that are drawn at random."""
         if scorer not in self._populations:
             line, dice = self._counted[scorer], random.Random(0)  # noqa: S311 - a draw, not a secret
-            is_large = line.total > _DESCRIBED
-            numbers = dice.sample(range(line.total), _DESCRIBED) if is_large else None
+            there = line.counts.total()
+            numbers = dice.sample(range(there), _DESCRIBED) if there > _DESCRIBED else None
             rows = list(self.rows(scorer=scorer, statuses=["scored"], numbers=numbers))
             wanted = {row.index for row in rows}
             conducts = {number: one for number, one in self.store.conducts(self.number) if number in wanted}

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic import Field, JsonValue
 
@@ -21,6 +21,27 @@ _ALIKE_SHOWN = 20
 _LONG = 80
 
 LabelValue: TypeAlias = bool | int | float | str
+Known: TypeAlias = Literal["exactly", "about", "at least"]
+
+
+class SampleCount(NamedTuple):
+    """How many samples a run is to score, and how well that is known."""
+
+    samples: int = 0
+    samples_known: Known = "at least"
+
+    @classmethod
+    def expected(cls, number: int | None) -> "SampleCount":
+        """Return what is known before anything is read, by the number that is expected, if there is one."""
+        return cls() if number is None else cls(number, "about")
+
+    @property
+    def about(self) -> str:
+        """What stands before the number if it is not known exactly: ``about ``, or ``at least ``."""
+        return "" if self.samples_known == "exactly" else f"{self.samples_known} "
+
+    def __str__(self) -> str:
+        return f"{self.about}{self.samples:,}"
 
 
 class Row(Record):
@@ -270,6 +291,9 @@ class RunRecord(Record):
         stopped: Why it ended before all samples were scored; empty if it did not.
         inputs: The files it read.
         read_to_end: Whether it has met all samples.
+        samples: How many samples it is to score, those that it did not come to among them.
+        samples_known: How well that is known: ``exactly`` once all were counted; ``about``, by the lines of a file, and
+            ``at least``, while it is under way, and where it broke off or the counting was interrupted.
         scorers: What it scored with, in the order of its rows.
         asked: What it was told, so that it can go on.
         notes: What its reader must know, such as how many records could not be read.
@@ -283,6 +307,8 @@ class RunRecord(Record):
     stopped: str = ""
     inputs: Many[Input] = ()
     read_to_end: bool = False
+    samples: int = 0
+    samples_known: Known = "at least"
     scorers: Many[ScorerRecord] = ()
     asked: JsonObject = Field(default_factory=dict)
     notes: Many[str] = ()

@@ -5,7 +5,7 @@ import sqlite3
 import weakref
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -82,6 +82,8 @@ _MIGRATIONS = (
 )
 """Each takes a file from one version of the schema to the next, statement by statement. They are added to, and never changed."""
 
+_PARTS = ("scorers", "samples", "conversations", "scores", "exchanges", "unscored_calls")
+"""Tables of what belongs to a run."""
 _READ_AT_ONCE = 64
 """Conversations."""
 _ADVICE = {
@@ -217,6 +219,17 @@ class Store:
             record = record.model_copy(update={"number": number})
             self._put_record(db, record)
         return record
+
+    @contextmanager
+    def starting(self, record: RunRecord) -> Generator[RunRecord]:
+        """Begin a run. If an error ends it before anything is scored, it is forgotten."""
+        record = self.begin(record)
+        try:
+            yield record
+        except BaseException:
+            with suppress(StoreError):  # the first error says why there is no run
+                self.forget(record.number)
+            raise
 
     def change(self, record: RunRecord) -> RunRecord:
         """Writes what is known of a run anew: it ended, or goes on, perhaps with more scorers.
@@ -380,19 +393,24 @@ class Store:
                 found = CALLS.validate_json(calls)
             yield scorer, found
 
-    def forget(self, run: int) -> bool:
-        """Take back a run that was begun and has neither scores nor paid calls, and return whether it was."""
+    def has_sample(self, run: int, number: int) -> bool:
+        """Return whether a run holds the sample of this number."""
+        return any(self._select("SELECT 1 FROM samples WHERE run = ? AND number = ?", run, number))
+
+    def is_empty(self, run: int) -> bool:
+        """Return whether nothing came of a run: it has no scores, and no judge may have been paid."""
+        if any(self._select("SELECT 1 FROM scores WHERE run = ? LIMIT 1", run)):
+            return False
+        return all(call.tokens_paid == 0 for _, calls in self.unscored_calls(run) for call in calls)
+
+    def forget(self, run: int) -> None:
+        """Delete a run if nothing came of it. The next run gets its number, unless another run has begun since."""
         with self.transaction() as db:
-            gone = db.execute(
-                """
-                DELETE FROM runs WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM scores WHERE run = ?1)
-                    AND NOT EXISTS (SELECT 1 FROM unscored_calls WHERE run = ?1)
-                """,
-                (run,),
-            ).rowcount
-            if gone:
-                db.execute("DELETE FROM scorers WHERE run = ?", (run,))
-        return bool(gone)
+            if self.is_empty(run):
+                db.execute("DELETE FROM runs WHERE number = ?", (run,))
+                for table in _PARTS:
+                    db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608 - our own names
+                db.execute("UPDATE sqlite_sequence SET seq = ?1 - 1 WHERE name = 'runs' AND seq = ?1", (run,))
 
     def remove(self, runs: Collection[int]) -> None:
         """Deletes all that is kept of runs for good, and gives its space back.
@@ -404,7 +422,7 @@ class Store:
         """
         with self.transaction() as db:
             db.executemany("DELETE FROM runs WHERE number = ?", [(run,) for run in runs])
-            for table in ("scorers", "samples", "conversations", "scores", "exchanges", "unscored_calls"):
+            for table in _PARTS:
                 db.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT number FROM runs)")  # noqa: S608 - our own names
         with self._explained():
             self._db.execute("VACUUM")

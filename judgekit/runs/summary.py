@@ -50,7 +50,8 @@ class Line:
 
     ``errors`` counts the failed ones by the class of their error, ``labels`` the scored ones by their label,
     ``warnings`` how often each was given, ``answers`` the replies of judges by the model that answered.
-    ``missing`` are samples of a run that was stopped or broke off, of which it has no score yet.
+    ``missing`` are samples of a run that was stopped or broke off, of which it has no score yet. ``about`` stands before
+    the number of all samples where it is not known exactly: ``about ``, or ``at least ``.
     ``audited`` says what is known of the judge's trustworthiness; it is empty of a scorer that asks none.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
     provider did not say, or the price is unknown. ``unscored`` of the requests are of attempts that gave no score, or one
@@ -70,6 +71,7 @@ class Line:
     cost_usd: float | None = 0.0
     price_lists: set[str] = field(default_factory=set[str])
     missing: int = 0
+    about: str = ""
     audited: str = ""
     _overall: Total | None = field(default=None, repr=False)
     _graded: bool = field(default=False, repr=False)
@@ -133,7 +135,7 @@ class Line:
         if call.cached:
             self.cached += 1
             return
-        self.requests += 1
+        self.requests += call.is_request
         if call.price_list is not None:
             self.price_lists.add(call.price_list)
         tokens, cost = call.tokens_paid, call.usd_paid
@@ -251,8 +253,8 @@ class Line:
         """Over how many samples the number was taken, and what became of the others."""
         classes = {"failed": f" ({counted(self.errors)})" if self.errors else ""}
         others = [f"{self.counts[one]} {one}{classes.get(one, '')}" for one in OTHERS if self.counts[one]]
-        others += [f"{self.missing} missing"] if self.missing else []
-        return f"n={self.counts['scored']} of {self.total}{'; ' if others else ''}{', '.join(others)}"
+        others += [f"{self.about}{self.missing} missing"] if self.missing else []
+        return f"n={self.counts['scored']} of {self.about}{self.total}{'; ' if others else ''}{', '.join(others)}"
 
     def spent(self) -> str:
         """How many judges' replies it took, and what they cost."""
@@ -388,7 +390,7 @@ class Summary:
                 line.scorer,
                 "-" if line.value is None else f"{line.value:.3f}",
                 "-" if (interval := line.interval) is None else f"{interval.low:.3f} to {interval.high:.3f}",
-                f"{line.counts['scored']:,} of {line.total:,}",
+                f"{line.counts['scored']:,} of {line.about}{line.total:,}",
                 *(f"{line.counts[status]:,}" for status in OTHERS),
                 *((f"{line.requests:,}", f"{line.cached:,}", cost) if asked else ()),
                 *((line.audited,) if audited else ()),

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, PlannedError
+from judgekit.errors import ConfigError, JudgeDownError, PlannedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.score import Grade, Score
@@ -32,7 +32,9 @@ class Panel(Blocking):
     nothing, which counts among the votes all the same, since a member that looked and could not tell is a reason to
     doubt the others. A failure is no vote, since it says nothing about the sample. It fails the panel, so that no verdict
     rests on fewer members than were asked for. With a ``quorum``, members that fail are left out, as long as so many
-    others gave a value or skipped; below it the panel fails if a member failed, and else abstains.
+    others gave a value or skipped; below it the panel fails if a member failed, and else abstains. A member whose judge
+    is down is left out in the same way, with a warning. Where too few others are left for the panel to decide at all, its
+    judge is down too: it scores no further sample.
 
     By ``majority`` the verdict is what more than half of the votes say, by ``unanimous`` what all say. By ``mean`` and
     ``median`` it is that of the values, if more than half of the votes are values. Skipped where the verdict is a skip,
@@ -100,8 +102,11 @@ class Panel(Blocking):
         asked_at_once = 2 if self.escalate else len(self.scorers)
         while len(scores) < len(self.scorers) and not self._is_settled(scores):
             members = self.scorers[len(scores) : len(scores) + asked_at_once]
-            scores += await all_done(attempt(member, sample) for member in members)
+            scores += await all_done(_vote(member, sample) for member in members)
             asked_at_once = 1
+            down = [score for score in scores if score.error == JudgeDownError.__name__]
+            if down and len(self.scorers) - len(down) < (self.quorum or len(self.scorers)):
+                raise JudgeDownError("; ".join(dict.fromkeys(score.reason for score in down)))
         return self._score(scores)
 
     def _is_settled(self, scores: Sequence[Score]) -> bool:
@@ -156,13 +161,26 @@ class Panel(Blocking):
             calls=tuple(call for score in scores for call in score.calls),
             confidence=self._confidence(votes, verdict),
             error=first.error if first else None,
-            warnings=warnings_of(scores),
+            warnings=(*warnings_of(scores), *_left_out(titles, scores)),
         )
 
     def _confidence(self, votes: Sequence[Vote], verdict: Vote) -> float | None:
         if isinstance(verdict, str) or self.rule not in _COUNTING:
             return None
         return votes.count(verdict) / (len(votes) - votes.count("failed"))
+
+
+async def _vote(member: Scorer, sample: Sample) -> Score:
+    try:
+        return await attempt(member, sample)
+    except JudgeDownError as error:
+        return Score.failed(member.name, str(error), error=JudgeDownError.__name__)
+
+
+def _left_out(titles: Sequence[str], scores: Sequence[Score]) -> Sequence[str]:
+    """A warning for each member whose judge is down."""
+    down = [title for title, score in zip(titles, scores, strict=False) if score.error == JudgeDownError.__name__]
+    return [f"{title} has no vote: its judge is down" for title in down]
 
 
 def _decided(votes: Sequence[Vote]) -> int:

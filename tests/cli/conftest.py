@@ -116,8 +116,24 @@ class Judging:
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         self._connections: set[asyncio.Task] = set()
-        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        self._writers: set[asyncio.StreamWriter] = set()
+        self.port = 0
+        self.dies_at: int | None = None
+        """The request at which it dies, without an answer to any that it has."""
+        self.died = threading.Event()
+        self.live()
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+
+    def live(self) -> None:
+        """Listens, also once more after it died."""
+        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", self.port))
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def _die(self) -> None:
+        self._server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        self.died.set()
 
     @staticmethod
     def number(conversation: str) -> int:
@@ -130,12 +146,15 @@ class Judging:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections.add(asyncio.current_task())
+        self._writers.add(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
                 body = await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
                 conversation = json.loads(body)["messages"][1]["content"]
                 self.asked[conversation] += 1
+                if self.asked.total() == self.dies_at:
+                    self._die()
                 await asyncio.sleep(self.seconds)
                 message = {"role": "assistant", "content": json.dumps(self.answer(conversation))}
                 usage = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}

@@ -104,7 +104,7 @@ def test_gates_decide_about_the_exit_code(gates, code, said, cli):
     kept(4)
     words = [word for gate in gates for word in ("--gate", gate)]
     found, out, err = cli("compare", 1, 2, *words, "-o", "found.json", "-o", "found.html")
-    assert (found, err.splitlines()) == (code, said)
+    assert (found, err.splitlines()) == (code, ["wrote found.json", "wrote found.html", *said])
     assert "tool_call_f1, 8 worse in B" in out
     results = json.loads(Path("found.json").read_text(encoding="utf-8"))["gates"]
     assert [(one["text"], one["met"]) for one in results] == [
@@ -134,7 +134,7 @@ def test_changed_references_are_refused_unless_they_are_allowed(cli):
     assert "runs 1 (A) and 2 (B): references or tasks differ in 12 of 12 pairs ('s0', 's1', 's2', ...)" in err
     assert not Path("found.json").exists()
     code, out, err = cli("compare", 1, 2, "--allow-changed-references", "-o", "found.json")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "wrote found.json\n")
     assert "warning: references or tasks differ in 12 of 12 pairs" in out
     (warning,) = json.loads(Path("found.json").read_text(encoding="utf-8"))["warnings"]
     assert "so the difference may come from them" in warning

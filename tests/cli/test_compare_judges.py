@@ -47,7 +47,10 @@ def lines(out: str) -> list[list[str]]:
 
 def test_each_judge_is_a_scorer_of_one_run_and_a_failure_is_no_disagreement(cli, conversations):
     ended = cli("compare-judges", conversations(6), "--scorer", GOAL, *TWO)
-    assert (ended.code, ended.err) == (1, "")  # as of any run: not everything was scored
+    assert (ended.code, ended.err) == (
+        1,
+        "run 1, kept in .judgekit/runs.sqlite\n",
+    )  # as of any run: not everything was scored
     shown = lines(ended.out)
     assert [f"{GOAL} (openai/a)", "0.500", "0.188 to 0.812", "6 of 6", "0", "0"] in shown
     assert [f"{GOAL} (openai/b)", "0.800", "0.376 to 0.964", "5 of 6", "0", "1"] in shown
@@ -86,7 +89,7 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
     )
     options = ("--labels", "labels.csv", "-o", "found.json", "--show", 0)
     ended = cli("compare-judges", conversations(6), "--scorer", GOAL, *TWO, "--judge", "openai/c", *options)
-    assert ended.err == ""
+    assert ended.err == "run 1, kept in .judgekit/runs.sqlite\nwrote found.json\n"
     told = " ".join(ended.out.split())
     assert (
         "openai/a and openai/b, held against people: of n=5, openai/a is right on 100.0%, openai/b on 80.0%; on 1 openai/a "
@@ -194,11 +197,13 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_sent(cli, convers
     assert not Path(".judgekit/runs.sqlite").exists()
 
 
-def test_a_file_that_is_not_written_since_nothing_was_scored_is_named(cli, conversations, asked):
+def test_where_the_budget_is_nothing_nothing_is_compared_and_no_run_is_kept(cli, conversations, asked):
     judges = (f'[judges.{name}]\nmodel = "openai/{name}"\nbudget = {{requests = 0}}\n' for name in "ab")
     Path("judgekit.toml").write_text("".join(judges), encoding="utf-8")
     ended = cli(
         "compare-judges", conversations(2), "--scorer", GOAL, "--judge", "a", "--judge", "b", "-o", "found.json"
     )
-    assert (ended.code, asked, Path("found.json").exists()) == (1, [], False)
-    assert "found.json: not written, since nothing was scored\n" in ended.err
+    assert (ended.code, asked, Path("found.json").exists()) == (2, [], False)
+    assert ended.err.startswith("judgekit: openai/")
+    assert "budget of 0 requests" in ended.err
+    assert cli("runs").out == ".judgekit/runs.sqlite: holds no runs\n"

@@ -59,7 +59,7 @@ def recorded() -> Path:
 
 @pytest.mark.parametrize("output", ["out.jsonl", "out.jsonl.gz", "out.jsonl.zst"])
 def test_our_own_format_loses_nothing(cli, recorded, output):
-    assert cli(recorded, "-o", output) == Ended(0, "", f"{output}: 2 conversations written\n")
+    assert cli(recorded, "-o", output) == Ended(0, "", f"wrote {output}: 2 conversations\n")
     assert list(read(output)) == list(read(recorded))
 
 
@@ -67,7 +67,7 @@ def test_what_has_no_place_is_said_counted_by_kind(cli, recorded):
     ended = cli(recorded, "-o", "out.jsonl", "--to", "ragas")
     assert ended.code == 0
     assert ended.err.splitlines() == [
-        "out.jsonl: 2 conversations written",
+        "wrote out.jsonl: 2 conversations",
         "ragas has no place for these:",
         "  2 x system messages",
         "  2 x system: text",
@@ -80,7 +80,7 @@ def test_standard_output_holds_the_lines_alone(cli, recorded):
     ended = cli(recorded, "-o", "-", "--to", "openai-chat")
     rows = [json.loads(line) for line in ended.out.splitlines()]
     assert [(row["id"], row["messages"][2]["content"]) for row in rows] == [("x", "a"), ("1", "b")]
-    assert ended.err == "-: 2 conversations written\n"
+    assert ended.err == "wrote standard output: 2 conversations\n"
 
 
 def test_what_cannot_be_read_is_said_and_the_rest_is_written(cli, recorded):
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_written(cli, recorded):
     Path("c.json").write_text("{oops")
     ended = cli(".", "-o", "out.jsonl")
     assert ended.code == 1
-    assert ended.err.splitlines()[:2] == ["out.jsonl: 3 conversations written", "not read: 1 records, 1 files"]
+    assert ended.err.splitlines()[:2] == ["wrote out.jsonl: 3 conversations", "not read: 1 records, 1 files"]
     assert [one.id for one in read("out.jsonl")] == ["x", "1", "3"]
 
 

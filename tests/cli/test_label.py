@@ -36,9 +36,9 @@ pytestmark = pytest.mark.usefixtures("_a_run")
 
 def test_a_page_and_a_table_of_samples_are_written(cli):
     ended = cli("label", "last", "--n", 5, "-o", "sheet.html", "-o", "sheet.csv")
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err) == (0, "wrote sheet.html\nwrote sheet.csv\n")
     assert ended.out.splitlines() == [
-        "sheet.html, sheet.csv: samples to be labelled for tone: 5 of 7, drawn at random",
+        "samples to be labelled for tone: 5 of 7, drawn at random",
         "not drawn from, because they have no score: 3 more",
         "then: judgekit audit 1 --labels FILE",
     ]

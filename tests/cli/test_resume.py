@@ -21,6 +21,7 @@ from judgekit.traces.reading import read
 F1, GOAL = "tool_call_f1", "agent_goal_accuracy_without_reference"
 BOTH = ("--scorer", F1, "--scorer", GOAL)
 NUMBER = 12
+KEPT = f"run 1, kept in {RUNS}\n"
 
 
 def settings(judging, **changes: object) -> None:
@@ -72,7 +73,7 @@ def test_a_run_that_went_on_is_what_it_would_have_been(cli, judging, broken_off)
     before = Run.stored()
     assert (before.stopped[:9], len(list(before.rows(scorer=GOAL)))) == ("stopped: ", 5)
     ended = cli("resume", "-o", "rows.jsonl")
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err) == (0, f"{KEPT}wrote rows.jsonl\n")
     assert judging.asked.total() == NUMBER
     assert cli("run", path, *BOTH).code == 0
     assert judging.asked.total() == NUMBER
@@ -98,7 +99,7 @@ def test_a_finished_run_has_nothing_left_to_do_and_needs_no_file_for_it(cli, jud
     asked, rows = judging.asked.total(), list(Run.stored())
     path.unlink()
     again = cli("resume")
-    assert (again.code, again.err, again.out) == (0, "", first.out)
+    assert (again.code, again.err, again.out) == (0, KEPT, first.out)
     assert (judging.asked.total(), list(Run.stored())) == (asked, rows)
 
 
@@ -109,7 +110,7 @@ def test_what_could_not_be_read_is_still_said_of_a_run_that_went_on(cli, convers
     assert [row.index for row in Run.stored()] == [1, 2]
     again = cli("resume")
     assert Run.stored().record.notes == ("1 record could not be read",)
-    assert (again.code, again.err) == (1, "1 record could not be read\n")
+    assert (again.code, again.err) == (1, f"1 record could not be read\n{KEPT}")
 
 
 def test_files_that_could_not_be_read_are_still_said_of_a_run_that_went_on(cli, conversations):
@@ -118,7 +119,7 @@ def test_files_that_could_not_be_read_are_still_said_of_a_run_that_went_on(cli, 
     Path("all/b.json").write_text("{oops")
     assert cli("run", "all", "--scorer", F1).code == 1
     again = cli("resume")
-    assert (again.code, again.err) == (1, "files, or columns of them, could not be read\n")
+    assert (again.code, again.err) == (1, f"files, or columns of them, could not be read\n{KEPT}")
     assert "note: files, or columns of them, could not be read" in cli("runs", "last").out
 
 
@@ -285,7 +286,7 @@ def test_a_scorer_that_is_added_with_a_judge_of_its_own_is_what_it_would_have_be
     assert cli("run", path, "--scorer", GOAL).code == 0
     before = list(Run.stored())
     added = cli("score", 1, "--scorer", AGAIN, "--scorer", F1, "--judge", "other")
-    assert (added.code, added.err) == (0, "")
+    assert (added.code, added.err) == (0, KEPT)
     assert judges_of(1) == {GOAL: {"openai/test"}, "again": {"openai/other"}, F1: set()}
     assert list(Run.stored(1).rows(scorer=GOAL)) == before
     cli("run", path, "--scorer", AGAIN, "--judge", "other")

@@ -58,8 +58,8 @@ def test_each_run_has_a_line_the_newest_last(cli):
     began(scorers=made.scorers)
     assert lines(cli("runs").out) == [
         ["1", "2026-03-02 03:30", "says of a.jsonl, b.jsonl, and 1 more", "1 day, 6:00:05", "1,200", "1,200", "0"],
-        ["2", "2026-03-02 03:30", "stopped: nothing of standard input", "0:00:00", "0", "0", "0"],
-        ["3", "2026-03-02 03:30", "under way, or broken off: says of samples in Python", "0", "0", "0"],
+        ["2", "2026-03-02 03:30", "stopped: nothing of standard input", "0:00:00", "at least 0", "0", "0"],
+        ["3", "2026-03-02 03:30", "under way, or broken off: says of samples in Python", "at least 0", "0", "0"],
     ]
 
 

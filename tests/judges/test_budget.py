@@ -22,6 +22,7 @@ from judgekit.errors import (
     RateLimitError,
     RefusalError,
     TruncatedError,
+    UnreachableError,
 )
 from judgekit.judges.budget import Budget, Limits, Share, Spending, likely_tokens
 from judgekit.judges.client import Reply, Turn
@@ -179,6 +180,7 @@ def test_a_request_that_waits_for_room_is_not_overtaken_by_smaller_ones(stub, qu
         (Reply(text="", usage=Usage(input_tokens=7, output_tokens=1)), (1, 8, 0.0028)),
         (Reply(text="", usage=Usage(input_tokens=7, output_tokens=1), cost_usd=0.5), (1, 8, 0.5)),
         (OverloadError("busy"), (1, 0, 0.0)),
+        (UnreachableError("nobody there"), (0, 0, 0.0)),
         (RateLimitError("busy"), (1, 0, 0.0)),
         (AuthenticationError("no"), (1, 0, 0.0)),
         (ContextError("long"), (1, 0, 0.0)),

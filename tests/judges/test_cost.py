@@ -139,7 +139,7 @@ async def session(
     store: Store, record: RunRecord, made: Sequence[Scorer], work: Iterator[Task], stop: str, provider: Provider
 ) -> bool:
     """Scores until it is done or stopped, and says whether it was cancelled."""
-    running = asyncio.create_task(score_into(store, record, work, concurrency=provider.dice.randrange(1, 5)))
+    running = asyncio.create_task(score_into(store, record, work, made, concurrency=provider.dice.randrange(1, 5)))
     if stop == "cancelled":
         await silence(provider, running, len(provider.server.requests) + provider.dice.randrange(8))
         for _ in range(provider.dice.randrange(1, 4)):

@@ -101,7 +101,7 @@ def test_a_judge_that_keeps_to_no_form_is_no_good(server):
 def test_nobody_there(free_port):
     found = examined(Judge("openai/m", base_url=f"http://127.0.0.1:{free_port}/v1", cache_mode="off"))
     assert (found.reached, found.key) == (False, "none")
-    assert found.problem.startswith("OverloadError: openai/m at http://127.0.0.1:")
+    assert found.problem.startswith("UnreachableError: openai/m at http://127.0.0.1:")
 
 
 def test_a_key_is_missing_found_or_none(server, monkeypatch):

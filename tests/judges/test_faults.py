@@ -17,6 +17,7 @@ import pytest
 
 from judgekit import errors
 from judgekit.judges.judge import Judge
+from judgekit.score import ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import attempt
 from judgekit.traces.message import Usage
@@ -299,16 +300,21 @@ def test_a_fault_ends_in_the_right_value_or_one_typed_error_and_no_request_too_m
 def test_the_matrix_knows_every_error_that_a_provider_can_lead_to():
     known = {error for fault in (*HTTP, *ENDINGS, *TRANSPORT, *CONTENT) for error in fault.calls if error}
     own = {"BudgetError", "ReplayError", "OfflineError", "PlannedError"}  # of judgekit's own, not of a provider
+    nobody = {"UnreachableError", "JudgeDownError"}  # of servers that are not there
     of_judges = {
         name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.JudgeError)
     }
-    assert known == of_judges - own - {"JudgeError"}
+    assert known == of_judges - own - nobody - {"JudgeError"}
 
 
-def test_nobody_there_fails_the_score_at_no_cost(scored, free_port):
-    score, _ = scored(f"http://127.0.0.1:{free_port}/v1", attempts=3)
-    assert (score.status, score.error) == ("failed", "OverloadError")
-    assert [(call.error, call.usd_paid) for call in score.calls] == [("OverloadError", 0.0)] * 3
+def test_where_nobody_is_the_judge_is_down_and_nothing_was_paid(scored, free_port, no_waits):
+    url = f"http://127.0.0.1:{free_port}/v1"
+    with (
+        ledger() as calls,
+        pytest.raises(errors.JudgeDownError, match=rf"^openai/judge-1 at {url}: .*tried 3 times in "),
+    ):
+        scored(url, attempts=3)
+    assert [(call.error, call.usd_paid, call.is_request) for call in calls] == [("UnreachableError", 0.0, False)] * 3
 
 
 # What a request costs that came to nothing.

@@ -15,6 +15,7 @@ from judgekit.errors import (
     BudgetError,
     ContextError,
     FilterError,
+    JudgeDownError,
     JudgeError,
     OverloadError,
     RateLimitError,
@@ -624,7 +625,7 @@ def test_a_copy_with_another_setting_asks_by_it_and_the_original_does_not(server
     judge = local(attempts=1)
     asked(judge)
     moved = judge.model_copy(update={"base_url": f"http://127.0.0.1:{free_port}/v1"})
-    with pytest.raises(OverloadError, match=f"127.0.0.1:{free_port}"):
+    with pytest.raises(JudgeDownError, match=f"127.0.0.1:{free_port}"):
         asked(moved)
     asked(judge)
     assert len(server.requests) == 2

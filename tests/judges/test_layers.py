@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from judgekit.errors import AuthenticationError, BudgetError, OfflineError, StoreError
+from judgekit.judges.breaker import Breaker
 from judgekit.judges.budget import Budget, Limits, Spending
 from judgekit.judges.cache import Cache, Replay
 from judgekit.judges.cassettes import RecordedReplies
@@ -20,7 +21,7 @@ from judgekit.judges.replies import CachedReplies
 from judgekit.judges.retry import Retry
 from judgekit.score import ledger
 
-ASKING = [Budget, Retry, RateLimit, Ladder]
+ASKING = [Budget, Retry, Breaker, RateLimit, Ladder]
 OWN = {"base_url": "http://localhost:8000/v1"}
 
 
@@ -50,7 +51,7 @@ def kinds(judge):
     return [type(layer) for layer in found]
 
 
-def test_the_order_is_cache_budget_retry_rate_limit_ladder_provider(monkeypatch):
+def test_the_order_is_cache_budget_retry_breaker_rate_limit_ladder_provider(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert kinds(Judge("openai/m")) == [Cache, *ASKING, OpenAIClient]
 
@@ -115,8 +116,9 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
         requests_per_minute=60,
         tokens_per_minute=1_000,
     )
-    [[cache, budget, retry, rate_limit, *_]] = layers(judge)
-    assert (cache.mode, cache.store_text, retry.attempts) == ("refresh", False, 2)
+    [[cache, budget, retry, breaker, rate_limit, *_]] = layers(judge)
+    assert (cache.mode, cache.store_text, retry.attempts, breaker.attempts) == ("refresh", False, 2, 2)
+    assert breaker.circuit is rate_limit.account.circuit
     assert (budget.spending.limits, budget.spending.price) == (Limits(requests=3), Price(2, 8))
     account = rate_limit.account
     assert (account.concurrency.most, account.requests.a_minute, account.tokens.a_minute) == (5, 60, 1_000)

@@ -1,6 +1,7 @@
 """The OpenAI provider, against a real server that misbehaves on purpose, and against a router in its place."""
 
 import asyncio
+import errno
 import gzip
 import json
 import logging
@@ -21,6 +22,7 @@ from judgekit.errors import (
     ModelError,
     OverloadError,
     RateLimitError,
+    UnreachableError,
 )
 from judgekit.judges.client import Reply
 from judgekit.judges.openai import OpenAIClient
@@ -284,16 +286,30 @@ def test_a_reply_that_does_not_arrive_whole_is_lost(server, complete, line):
     assert server.all_closed()
 
 
-def overloaded(complete, url, **settings):
-    with pytest.raises(OverloadError, match=f"^openai/judge-1 at {url}: ") as info:
+def unreached(complete, url, **settings):
+    """Why there was no connection: nothing was sent, and nothing can have been charged."""
+    where = f"openai/judge-1 at {url}: "
+    with pytest.raises(UnreachableError, match=f"^{where}") as info:
         complete(url, **settings)
-    assert type(info.value) is OverloadError  # nothing was sent, and nothing can have been charged
-    return str(info.value)
+    return str(info.value).removeprefix(where)
 
 
 def test_a_refused_connection_says_why_and_costs_nothing(complete, free_port):
-    found = overloaded(complete, f"http://127.0.0.1:{free_port}/v1")
-    assert found.partition("/v1: ")[2].startswith(("All connection attempts failed", "Cannot connect to host"))
+    found = unreached(complete, f"http://127.0.0.1:{free_port}/v1")
+    assert (
+        found == f"ConnectionRefusedError: [Errno {errno.ECONNREFUSED}] Connect call failed ('127.0.0.1', {free_port})"
+    )
+
+
+def test_a_host_that_does_not_exist_says_so_and_costs_nothing(complete, monkeypatch):
+    """As the resolver says it; no test asks a real one."""
+
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    found = unreached(complete, "http://no-such-host.invalid/v1")
+    assert found == f"gaierror: [Errno {socket.EAI_NONAME}] Name or service not known"
 
 
 def test_a_host_that_does_not_answer_costs_nothing(complete):
@@ -303,11 +319,12 @@ def test_a_host_that_does_not_answer_costs_nothing(complete):
             waiting = held.enter_context(socket.socket())
             waiting.settimeout(0)
             waiting.connect_ex(listener.getsockname())
-        overloaded(complete, f"http://127.0.0.1:{listener.getsockname()[1]}/v1", timeout=0.4)
+        found = unreached(complete, f"http://127.0.0.1:{listener.getsockname()[1]}/v1", timeout=0.4)
+    assert found.startswith(("ConnectTimeout", "ConnectionTimeoutError: "))
 
 
 def test_a_server_without_a_certificate_costs_nothing(server, complete):
-    overloaded(complete, server.url.replace("http:", "https:"), timeout=0.6)
+    unreached(complete, server.url.replace("http:", "https:"), timeout=0.6)
     assert server.requests == []
 
 
@@ -368,16 +385,16 @@ def test_replies_follow_each_other_over_one_client(mocked, complete):
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (httpx.ConnectTimeout, OverloadError),
-        (httpx.ConnectError, OverloadError),
-        (httpx.PoolTimeout, OverloadError),
+        (httpx.ConnectTimeout, UnreachableError),
+        (httpx.ConnectError, UnreachableError),
+        (httpx.PoolTimeout, UnreachableError),
         (httpx.ReadTimeout, LostError),
         (httpx.ReadError, LostError),
         (httpx.WriteError, LostError),
         (httpx.RemoteProtocolError, LostError),
     ],
 )
-def test_a_failing_transport_is_an_overload_error_and_lost_if_it_had_begun(mocked, complete, error, kind):
+def test_a_failing_transport_is_an_unreached_server_and_lost_if_it_had_begun(mocked, complete, error, kind):
     route = mocked.post("http://judge.test/v1/chat/completions").mock(side_effect=error("too far"))
     with pytest.raises(kind, match=r"^openai/judge-1 at http://judge.test/v1: ") as info:
         complete("http://judge.test/v1")

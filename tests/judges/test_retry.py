@@ -12,6 +12,7 @@ from judgekit.errors import (
     ContextError,
     FilterError,
     FormatError,
+    JudgeDownError,
     LostError,
     ModelError,
     OfflineError,
@@ -23,6 +24,7 @@ from judgekit.errors import (
     ReplyError,
     StoreError,
     TruncatedError,
+    UnreachableError,
 )
 from judgekit.judges import retry
 from judgekit.judges.client import Reply
@@ -34,7 +36,7 @@ from judgekit.traces.message import Usage
 REPLY = Reply(text="fine", cost_usd=0.5)
 
 
-@pytest.mark.parametrize("kind", [OverloadError, LostError, RateLimitError])
+@pytest.mark.parametrize("kind", [OverloadError, LostError, RateLimitError, UnreachableError])
 @pytest.mark.parametrize("failures", [0, 1, 3])
 def test_an_overloaded_provider_is_asked_again_until_it_answers(stub, question, no_waits, kind, failures):
     asked = stub([*(kind("busy") for _ in range(failures)), REPLY])
@@ -84,6 +86,7 @@ def test_what_counts_is_what_was_said_last(stub, question, no_waits):
                 TruncatedError,
                 BudgetError,
                 QuotaError,
+                JudgeDownError,
                 OfflineError,
                 StoreError,
             )

@@ -18,7 +18,7 @@ def _run_of(*rows: Row, stopped: str = "", path: Path | None = None, keeps_text:
         for name in dict.fromkeys(row.scorer for row in rows)
     ]
     store = Store(path)
-    record = store.begin(RunRecord(started_at=now(), scorers=scorers, keeps_text=keeps_text))
+    record = store.begin(RunRecord(started_at=now(), scorers=scorers, keeps_text=keeps_text, samples_known="exactly"))
     recorder = Recorder(store, record)
     for row in rows:
         recorder.sample(row.index, Sample(id=row.sample_id, group=row.group, domain=row.domain))

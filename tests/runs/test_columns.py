@@ -58,6 +58,7 @@ def test_labels_of_too_many_names_stand_in_one_column():
 PAID = JudgeCall(judge="j", prompt="p", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.5)
 CACHED = PAID.model_copy(update={"cached": True})
 UNKNOWN = JudgeCall(judge="j", prompt="p")
+UNREACHED = JudgeCall(judge="j", prompt="p", error="UnreachableError")
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,7 @@ UNKNOWN = JudgeCall(judge="j", prompt="p")
         ([PAID, PAID, CACHED], (2, 1, 22, 1)),
         ([CACHED], (0, 1, 0, 0)),
         ([PAID, UNKNOWN], (2, 0, None, None)),
+        ([UNREACHED, UNREACHED, PAID], (1, 0, 11, 0.5)),
     ],
 )
 def test_what_is_not_known_of_a_cost_is_no_number(calls, spent):

@@ -27,6 +27,7 @@ from judgekit.errors import (
     TraceError,
 )
 from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.runs import runner
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import arun, run, score_each, tasks
@@ -84,7 +85,9 @@ def test_rows_stand_in_the_order_of_the_samples_whatever_takes_long(delays, conc
 def test_rows_are_handed_on_as_soon_as_they_are_there():
     rows: list[Row] = []
     later, latest = Delayed(lambda sample: 10 - int(sample.id)), Delayed(lambda sample: 100, "latest")
-    asyncio.run(score_each(tasks(samples(10), [fine, later, latest]), rows.append, concurrency=10))
+    asyncio.run(
+        score_each(tasks(samples(10), [fine, later, latest]), [fine, later, latest], rows.append, concurrency=10)
+    )
     assert keys(rows) == [
         *in_order(10, "fine"),
         *reversed(in_order(10, "delayed")),
@@ -163,7 +166,7 @@ def test_scorers_that_ask_a_judge_and_others_do_not_wait_for_each_other(first):
 
     async def work() -> None:
         scorers = [Waiting("judged", ("a question",)), Waiting("counted")]
-        task = asyncio.create_task(score_each(tasks(samples(1), scorers), rows.append, concurrency=1))
+        task = asyncio.create_task(score_each(tasks(samples(1), scorers), scorers, rows.append, concurrency=1))
         for name in (first, *({"judged", "counted"} - {first})):
             ended[name].set()
             await asyncio.sleep(0.01)
@@ -220,7 +223,7 @@ def test_samples_are_pulled_only_as_there_is_room(concurrency):
 
     draw = random.Random(1)  # noqa: S311 - a draw, not a secret
     slow = Delayed(lambda sample: draw.randrange(5))
-    asyncio.run(score_each(tasks(reading(), [slow]), emit, concurrency=concurrency))
+    asyncio.run(score_each(tasks(reading(), [slow]), [slow], emit, concurrency=concurrency))
     assert (pulled, done, max(ahead)) == (50, 50, concurrency)
 
 
@@ -341,7 +344,7 @@ def test_an_error_of_who_takes_the_rows_surfaces_as_itself():
         raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        asyncio.run(score_each(tasks(samples(3), [fine]), full, concurrency=16))
+        asyncio.run(score_each(tasks(samples(3), [fine]), [fine], full, concurrency=16))
 
 
 def test_a_cancelled_run_is_cancelled():
@@ -362,7 +365,7 @@ def test_scorers_that_wait_for_nothing_let_others_work():
     async def work() -> None:
         nonlocal ticks
         task = asyncio.create_task(
-            score_each(tasks(map(slow_sample, range(20)), [fine]), lambda row: None, concurrency=16)
+            score_each(tasks(map(slow_sample, range(20)), [fine]), [fine], lambda row: None, concurrency=16)
         )
         while not task.done():
             ticks += 1
@@ -441,6 +444,10 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
     try:
         assert process.stdout.readline() == "under way\n"
         process.send_signal(signal.SIGINT)
+        assert (
+            process.stderr.readline() == "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
+        )
+        process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     finally:
         process.kill()
@@ -456,7 +463,7 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
     )
     assert all((name, value) in {("slow", 1.0), ("quick", 0.5)} for _, _, name, value in found["rows"])
     assert found["str"].splitlines()[-1] == "stopped early (interrupted): only what was scored until then is counted"
-    assert all(f"n={len(those)} of " in found["str"] for those in done.values())
+    assert all(f"n={len(those)} of at least " in found["str"] for those in done.values())
 
 
 def test_rows_are_made_for_endless_samples_as_long_as_somebody_takes_them():
@@ -468,7 +475,9 @@ def test_rows_are_made_for_endless_samples_as_long_as_somebody_takes_them():
             raise StopAsyncIteration("enough")
 
     with pytest.raises(StopAsyncIteration, match="enough"):
-        asyncio.run(score_each(tasks((Sample(id=str(index)) for index in count()), [fine]), emit, concurrency=1))
+        asyncio.run(
+            score_each(tasks((Sample(id=str(index)) for index in count()), [fine]), [fine], emit, concurrency=1)
+        )
     assert keys(taken) == in_order(100, "fine")
 
 
@@ -490,13 +499,16 @@ def spent_after(number: int, error: type[Exception] = BudgetError):
 
 
 @pytest.mark.parametrize("error", [BudgetError, QuotaError])
-def test_a_spent_budget_ends_a_run_when_what_is_under_way_is_done(error):
+def test_a_spent_budget_ends_a_run_when_what_is_under_way_is_done(error, monkeypatch):
+    """Of samples without an end, too: they are counted for some time."""
+    monkeypatch.setattr(runner, "_COUNTING", 0.1)
     judged, seen = spent_after(5, error)
     found = run((Sample(id=str(index)) for index in count()), [fine, judged], concurrency=4)
     assert found.stopped == "the budget of 5 requests is spent"
     assert keys(found.rows(scorer="judged")) == in_order(5, "judged")
     assert len(seen) <= 8  # the five, and those that were under way beside them
     assert keys(found.rows(scorer="fine")) == in_order(len(seen), "fine")  # what could be scored of those is kept
+    assert "n=5 of at least " in str(found)
     assert str(found).splitlines()[-1] == (
         "stopped early (the budget of 5 requests is spent): only what was scored until then is counted"
     )
@@ -520,7 +532,7 @@ def test_a_spent_budget_is_raised_to_those_who_take_the_rows_themselves():
     judged, _ = spent_after(5)
     rows: list[Row] = []
     with pytest.raises(BudgetError, match="5 requests"):
-        asyncio.run(score_each(tasks(samples(50), [judged]), rows.append, concurrency=2))
+        asyncio.run(score_each(tasks(samples(50), [judged]), [judged], rows.append, concurrency=2))
     assert {row.sample_id for row in rows} == set("01234")
 
 

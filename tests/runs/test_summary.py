@@ -141,6 +141,7 @@ def test_a_cost_is_unknown_where_one_price_is():
         ([nothing(error="RateLimitError"), call()], 2, 0, 110, 0.5),
         ([nothing(error="RefusalError"), call()], 2, 0, None, None),
         ([nothing(error="TruncatedError"), call()], 2, 0, None, None),
+        ([nothing(error="UnreachableError"), nothing(error="UnreachableError"), call()], 1, 0, 110, 0.5),
     ],
     ids=[
         "no calls",
@@ -156,6 +157,7 @@ def test_a_cost_is_unknown_where_one_price_is():
         "no answer was written",
         "a refusal is paid for",
         "a cut answer is paid for",
+        "what never reached a server is no request",
     ],
 )
 def test_what_it_took(calls, requests, cached, tokens, cost):

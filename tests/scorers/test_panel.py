@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.errors import AuthenticationError, BudgetError, ConfigError, OverloadError
+from judgekit.errors import AuthenticationError, BudgetError, ConfigError, JudgeDownError, OverloadError
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import Prompt
@@ -249,6 +249,49 @@ def test_of_the_members_that_did_not_fail_all_must_agree_to_be_unanimous():
 
 def test_a_quorum_that_is_missed_is_said_so():
     assert verdict(1.0, "abstained", quorum=2).reason == "the quorum of 2 was missed: 1.00 x1, abstained x1"
+
+
+DOWN = JudgeDownError("openai/m is down")
+
+
+@pytest.mark.parametrize(
+    ("votes", "options", "expected"),
+    [
+        ([1.0, 1.0, DOWN], {"quorum": 2}, 1.0),
+        ([1.0, 0.0, DOWN], {"quorum": 2}, "abstained"),
+        ([1.0, "failed", DOWN], {"quorum": 2}, "failed"),  # by itself this once: other samples have a quorum
+        ([1.0, DOWN, DOWN], {"quorum": 1}, 1.0),
+        ([0.0, 1.0, DOWN], {"quorum": 2, "rule": "mean"}, 0.5),
+        ([DOWN, 1.0, 1.0], {"quorum": 2, "escalate": True}, 1.0),
+    ],
+)
+def test_a_member_whose_judge_is_down_is_left_out_where_a_quorum_allows_it_and_the_score_says_so(
+    votes, options, expected
+):
+    found = verdict(*votes, **options)
+    assert said(found) == expected
+    down = [f"m{index}" for index, vote in enumerate(votes) if vote is DOWN]
+    assert found.warnings == tuple(f"{name} has no vote: its judge is down" for name in down)
+    assert [found.details["votes"][name]["status"] for name in down] == ["failed"] * len(down)
+    assert len(found.calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("votes", "options"),
+    [
+        ([1.0, 1.0, DOWN], {}),
+        ([1.0, DOWN, DOWN], {"quorum": 2}),
+        ([DOWN, DOWN], {"quorum": 1}),
+        ([DOWN, 1.0, 1.0], {"escalate": True}),
+    ],
+)
+def test_a_panel_that_cannot_decide_without_those_that_are_down_scores_nothing(votes, options):
+    with pytest.raises(JudgeDownError, match=r"^openai/m is down$"):
+        verdict(*votes, **options)
+
+
+def test_a_member_that_is_down_and_not_needed_is_no_matter():
+    assert verdict(1.0, 1.0, DOWN, escalate=True).warnings == ()
 
 
 def test_members_are_asked_at_once():

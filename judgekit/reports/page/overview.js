@@ -35,7 +35,7 @@ function lines(run) {
       cell("score", el("strong", { class: "number" }, figure(best.value)), line.corrected ? [el("small", {}, "corrected"), el("small", { class: "raw" }, "raw ", el("span", { class: "number" }, figure(line.value)))] : null),
       cell("interval", interval(best), typeof best.low === "number" ? el("small", { title: best.method }, `${figure(best.low)} – ${figure(best.high)}`) : null),
       judged ? (line.audited ? cell("audit", audited(line, own)) : el("td", { class: "blank" }, "–")) : null,
-      cell("n", `${count(line.counts.scored)} of ${count(line.total)}`),
+      cell("n", `${count(line.counts.scored)} of ${line.about}${count(line.total)}`),
       ["skipped", "failed", "abstained"].map((status) =>
         cell(status, el("span", { class: line.counts[status] ? `badge ${status}` : "none" },
           line.counts[status] ? el("span", { "aria-hidden": "true" }, `${SHAPES[status]} `) : null, leading(line.counts[status], to({ status }))))),

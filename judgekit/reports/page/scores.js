@@ -130,7 +130,8 @@ function scoreBody(score, links, marks, exchanges) {
 function callsSummary(calls) {
   const cached = calls.filter((call) => call.cached).length;
   const paid = calls.reduce((sum, call) => (sum === null || call.cost === null ? null : sum + call.cost), 0);
-  return `${plural(calls.length, "request")} to judges${cached ? `, ${cached} from the cache` : ""}, cost ${dollars(paid)}`;
+  const asked = calls.filter((call) => call.request || call.cached).length;
+  return `${plural(asked, "request")} to judges${cached ? `, ${cached} from the cache` : ""}, cost ${dollars(paid)}`;
 }
 
 function judgeCall(call, exchange) {

@@ -1,0 +1,103 @@
+"""The layer that stops asking a server that cannot be reached (a circuit breaker)."""
+
+import asyncio
+from dataclasses import dataclass
+
+from judgekit.errors import JudgeDownError, JudgeError, LostError, UnreachableError
+from judgekit.judges.client import Client, Reply, Request
+from judgekit.judges.completion import LONGEST_WAIT
+from judgekit.score import known_outages
+
+_FIRST_WAIT = 0.5
+"""Seconds until the second attempt to connect. Each further wait is twice as long."""
+
+
+@dataclass(eq=False)
+class Circuit:
+    """What is known of the connection to a server, shared by all judges of an account.
+
+    Attributes:
+        answers: How many attempts the server answered, errors included.
+        probe: Done when the request that tries to reconnect is. Its result says why the server is down, or is ``None``.
+    """
+
+    answers: int = 0
+    probe: asyncio.Future[str | None] | None = None
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """Sends requests while the server can be reached.
+
+    Where a request cannot connect, it alone tries again until it made ``attempts``, and all others wait for what it
+    finds. If the server answered nobody meanwhile, on older connections neither, it is down: all that wait get an
+    error, as does every further request of this run (see `judgekit.score.remembering_outages`).
+    """
+
+    inner: Client
+    circuit: Circuit
+    attempts: int
+
+    async def complete(self, request: Request, /) -> Reply:
+        """Return the reply.
+
+        Raises:
+            JudgeDownError: The server is down.
+        """
+        attempts = 0
+        while True:
+            await self._must_be_up()
+            attempts, answers = attempts + 1, self.circuit.answers
+            try:
+                return await self._send(request)
+            except UnreachableError as error:
+                if self.circuit.probe is None:
+                    return await self._reconnect(request, error, answers)
+                if attempts == self.attempts:
+                    await self._must_be_up()
+                    raise
+
+    async def _must_be_up(self) -> None:
+        while (probe := self.circuit.probe) is not None:
+            await asyncio.wait((probe,))
+            if (found := probe.result()) is not None:
+                raise JudgeDownError(found)
+        if (found := known_outages().get(self.circuit)) is not None:
+            raise JudgeDownError(found)
+
+    async def _reconnect(self, request: Request, error: UnreachableError, answers: int) -> Reply:
+        loop = asyncio.get_running_loop()
+        probe = self.circuit.probe = loop.create_future()
+        found, started, wait = None, loop.time(), _FIRST_WAIT
+        try:
+            for _ in range(self.attempts - 1):
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+                try:
+                    return await self._send(request)
+                except UnreachableError as again:
+                    error = again
+            if self.circuit.answers > answers:
+                raise error
+            tried = "once" if self.attempts == 1 else f"{self.attempts} times in {loop.time() - started:.1f} s"
+            found = f"{error}; tried {tried}. The judge is down: start its server, or check its base_url"
+            known_outages()[self.circuit] = found
+            raise JudgeDownError(found) from error
+        finally:
+            self.circuit.probe = None
+            probe.set_result(found)
+
+    async def _send(self, request: Request) -> Reply:
+        try:
+            reply = await self.inner.complete(request)
+        except (UnreachableError, LostError):
+            raise
+        except JudgeError:
+            self.circuit.answers += 1
+            raise
+        self.circuit.answers += 1
+        return reply
+
+    async def aclose(self) -> None:
+        """Closes what is inside."""
+        await self.inner.aclose()

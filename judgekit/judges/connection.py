@@ -1,0 +1,40 @@
+"""What went wrong with a connection, whichever HTTP client made it."""
+
+from collections.abc import Sequence
+
+_NOT_SENT = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
+"""How httpx, in both of its versions, names what goes wrong before a request is on its way."""
+
+_NOT_SENT_BY_AIOHTTP = {"ClientConnectorError", "ConnectionTimeoutError"}
+"""How aiohttp names it. What others make of aiohttp's errors does not tell."""
+
+
+def chain_of(error: BaseException, handled: BaseException | None) -> list[BaseException]:
+    """Return the error and what led to it, up to an error that the caller was handling when it sent the request."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause is not handled and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return chain
+
+
+def was_sent(chain: Sequence[BaseException]) -> bool:
+    """Whether a request was on its way when it failed, by the error and what led to it."""
+    names = {name for cause in chain for name in _names(cause)}
+    return names.isdisjoint(_NOT_SENT_BY_AIOHTTP if "ClientConnectionError" in names else _NOT_SENT)
+
+
+def reason_of(chain: Sequence[BaseException]) -> str:
+    """Return why a request was not sent, such as ``ConnectionRefusedError: [Errno 111] Connect call failed``.
+
+    It is what the operating system says, or else the HTTP client.
+    """
+    system = [cause for cause in chain if isinstance(cause, OSError) and str(cause)]
+    client = [cause for cause in chain if _names(cause) & (_NOT_SENT | _NOT_SENT_BY_AIOHTTP)]
+    cause = (system or client)[-1]
+    return f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+
+
+def _names(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}

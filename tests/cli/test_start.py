@@ -1,0 +1,237 @@
+"""Runs that fail before anything is scored: they leave nothing behind, and use up no number."""
+
+import asyncio
+import signal
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from judgekit import Sample, arun, run
+from judgekit.errors import AuthenticationError, BudgetError, ConfigError
+from judgekit.runs.results import Run
+from judgekit.runs.rows import RunRecord
+from judgekit.runs.store import RUNS, Store, now
+from judgekit.scoring import scorer
+from judgekit.traces.reading import Recordings
+
+F1 = ("--scorer", "tool_call_f1")
+GOAL = ("--scorer", "agent_goal_accuracy_without_reference")
+
+
+def counts() -> dict[str, int]:
+    """How many lines each table holds."""
+    with closing(sqlite3.connect(RUNS)) as db:
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        of = (f"SELECT '{name}', count(*) FROM {name}" for name in names if name != "sqlite_sequence")  # noqa: S608
+        return dict(db.execute(sql).fetchone() for sql in of)
+
+
+def unreadable() -> Path:
+    path = Path("broken.jsonl")
+    path.write_text('{"trace": {"messages": 1}}\n{"trace": {"messages": 2}}\n')
+    return path
+
+
+def settings(url: str, **changes: object) -> None:
+    lines = [f"{name} = {value}" for name, value in changes.items()]
+    Path("judgekit.toml").write_text(
+        "\n".join(["[judges.default]", 'model = "openai/test"', f'base_url = "{url}"', *lines])
+    )
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.processes)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        lambda made: ["nowhere.jsonl", *F1],
+        lambda made: [unreadable(), *F1],
+        lambda made: [unreadable(), *F1, "--strict"],
+        lambda made: [made, *GOAL],  # whose budget is nothing
+    ],
+    ids=["no file", "no record can be read", "strict", "no budget"],
+)
+def test_a_start_that_fails_leaves_no_run_and_uses_no_number(cli, conversations, judging, words, workers):
+    settings(judging.url, budget="{requests = 0}")
+    path = conversations(3)
+    cli("run", path, *F1)
+    before = counts()
+    ended = cli("run", *words(path), "--workers", workers)
+    assert (ended.code, ended.out, ended.err.startswith("judgekit: ")) == (2, "", True)
+    assert "resume" not in ended.err
+    assert counts() == before
+    assert "run 2, kept in" in cli("run", path, *F1).err
+
+
+@pytest.mark.parametrize(("status", "said"), [(401, "HTTP 401"), (404, "HTTP 404")])
+def test_what_the_provider_refuses_at_the_first_request_leaves_no_run(
+    cli, conversations, mocked, monkeypatch, status, said
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-no")
+    error = {"error": {"message": "no", "code": "invalid_api_key" if status == 401 else "model_not_found"}}
+    mocked.post("https://api.openai.com/v1/chat/completions").respond(status, json=error)
+    ended = cli("run", conversations(40), *GOAL, "--judge", "openai/a", "-o", "rows.jsonl")
+    assert (ended.code, said in ended.err, Path("rows.jsonl").exists()) == (2, True, False)
+    assert set(counts().values()) == {0}
+    assert "run 1, kept in" in cli("run", conversations(2), *F1).err
+
+
+def test_numbers_of_runs_that_were_deleted_are_still_not_used_again(cli, conversations):
+    path = conversations(2)
+    for _ in range(3):
+        cli("run", path, *F1)
+    cli("runs", "--remove", 3, "--remove", 2)
+    assert cli("run", unreadable(), *F1).code == 2
+    assert "run 4, kept in" in cli("run", path, *F1).err
+
+
+def test_what_was_scored_stays_though_the_run_failed(cli, conversations):
+    path = conversations(3)
+    path.write_text(path.read_text() + "no JSON\n")
+    ended = cli("run", path, *F1, "--strict")
+    assert (ended.code, ended.err.splitlines()[0]) == (2, f"run 1, kept in {RUNS}")
+    assert len(Run.stored()) == 3
+    assert "run 2, kept in" in cli("run", path, *F1).err
+
+
+def test_a_run_that_goes_on_is_not_forgotten(cli, conversations, judging):
+    """Somebody may know its number, whatever keeps it from going on."""
+    settings(judging.url, budget="{requests = 0}")
+    path = conversations(3)
+    cli("run", path, *GOAL)
+    settings(judging.url)
+    cli("run", path, *GOAL)
+    with closing(sqlite3.connect(RUNS)) as db, db:
+        db.execute("DELETE FROM scores")  # as if it had been killed before the first one
+    settings(judging.url, budget="{requests = 0}", cache_mode='"off"')
+    assert cli("resume").code == 2
+    assert Run.stored().number == 1
+
+
+def test_ctrl_c_before_the_first_score_leaves_no_run(cli, conversations, monkeypatch):
+    path = conversations(3)
+
+    def interrupted(*_: object) -> Iterator[tuple[int, Sample]]:
+        raise KeyboardInterrupt
+        yield
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Recordings, "numbered", interrupted)
+        assert cli("run", path, *F1, "-o", "rows.jsonl") == (130, "", "interrupted before anything was scored\n")
+    assert (counts()["runs"], Path("rows.jsonl").exists()) == (0, False)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_signal_before_the_first_score_leaves_no_run(cli, started, judging, conversations, until, number, workers):
+    answering, said = threading.Event(), judging.answer
+    judging.answer = lambda conversation: answering.wait(30) and said(conversation)
+    path = conversations(3)
+    process = started("run", path, *GOAL, "--workers", workers)
+    until(lambda: judging.asked)
+    process.send_signal(number)
+    assert process.stderr.readline().startswith("stopping when the samples under way are done")
+    process.send_signal(number)
+    assert process.communicate(timeout=20) == ("", "interrupted before anything was scored\n")
+    answering.set()
+    assert process.returncode == 128 + number
+    assert set(counts().values()) == {0}
+    assert "run 1, kept in" in cli("run", path, *F1).err
+
+
+# --- beside others
+
+
+def test_a_number_that_is_no_longer_the_last_is_not_given_back():
+    store, other = Store(RUNS), Store(RUNS)
+
+    def fail() -> None:
+        with store.starting(RunRecord(started_at=now())) as first:
+            assert (first.number, other.begin(RunRecord(started_at=now())).number) == (1, 2)
+            raise ConfigError("late")
+
+    with pytest.raises(ConfigError, match="late"):
+        fail()
+    assert [one.number for one in store.records()] == [2]
+    assert other.begin(RunRecord(started_at=now())).number == 3
+
+
+def test_many_that_fail_at_once_take_nothing_from_those_that_do_not():
+    """Four threads, each with connections of its own, begin runs of which every second one fails."""
+    kept: list[int] = []
+
+    def work() -> None:
+        store = Store(RUNS)
+        for turn in range(25):
+            try:
+                with store.starting(RunRecord(started_at=now(), notes=(f"{turn}",))) as record:
+                    if turn % 2:
+                        raise ConfigError("no")
+                    kept.append(record.number)
+            except ConfigError:
+                pass
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(kept) == len(set(kept)) == 4 * 13
+    assert [one.number for one in Store(RUNS).records()] == sorted(kept)
+
+
+# --- in Python
+
+
+@scorer
+def fine(sample: Sample) -> float:
+    return 1.0
+
+
+def failing(error: BaseException):
+    @scorer
+    def fails(sample: Sample) -> float:
+        raise error
+
+    return fails
+
+
+RAN = [run, lambda *given, **named: asyncio.run(arun(*given, **named))]
+
+
+@pytest.mark.parametrize("ran", RAN, ids=["run", "arun"])
+@pytest.mark.parametrize("error", [AuthenticationError("refused"), BudgetError("spent"), ConfigError("late")])
+def test_in_python_too_a_start_that_fails_leaves_no_run(ran, error):
+    samples = [Sample(id=str(number)) for number in range(30)]
+    with pytest.raises(type(error), match=str(error)):
+        ran(samples, [failing(error)], store=RUNS)
+    with pytest.raises(ConfigError, match="concurrency"):
+        ran(samples, [fine], store=RUNS, concurrency=0)
+    assert set(counts().values()) == {0}
+    assert ran(samples, [fine], store=RUNS).number == 1
+
+
+def test_in_python_ctrl_c_before_the_first_score_is_raised():
+    def reading() -> Iterator[Sample]:
+        raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        run(reading(), [fine], store=RUNS)
+    assert counts()["runs"] == 0
+
+
+def test_in_python_what_was_scored_stays(cli):
+    def reading() -> Iterator[Sample]:
+        yield Sample(id="a")
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        run(reading(), [fine], store=RUNS, concurrency=1)
+    assert [row.sample_id for row in Run.stored()] == ["a"]
+    assert run([], [fine], store=RUNS).number == 2  # nothing failed there
+    assert run([], [fine], store=RUNS).number == 3

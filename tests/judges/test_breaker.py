@@ -1,0 +1,331 @@
+"""The layer that stops asking a server that cannot be reached."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.errors import BudgetError, JudgeDownError, LostError, OverloadError, RefusalError, UnreachableError
+from judgekit.judges.breaker import Breaker, Circuit
+from judgekit.judges.budget import Limits
+from judgekit.judges.client import Reply
+from judgekit.judges.concurrency import Concurrency
+from judgekit.judges.judge import Judge
+from judgekit.judges.rate_limit import Account, RateLimit
+from judgekit.judges.retry import Retry
+from judgekit.judges.scripted import ScriptedJudge
+from judgekit.runs.runner import arun, run
+from judgekit.score import Score, ledger, remembering_outages
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
+from judgekit.scorers.repeat import Repeat
+from judgekit.scoring import scorer
+from judgekit.traces.sample import Sample
+
+REPLY = Reply(text="fine")
+GONE = UnreachableError("openai/judge-1 at http://judge.test/v1: refused")
+
+
+@dataclass
+class Server:
+    """Ends attempts, in the order in which they come, as it is told to; notes when each came."""
+
+    ends: list[Reply | Exception]
+    seconds: float = 0.0
+    times: list[float] = field(default_factory=list)
+
+    async def complete(self, request, /):
+        end = self.ends[min(len(self.times), len(self.ends) - 1)]
+        self.times.append(time.monotonic())
+        await asyncio.sleep(self.seconds)
+        if isinstance(end, Exception):
+            raise end
+        return end
+
+    async def aclose(self) -> None: ...
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch):
+    monkeypatch.setattr("judgekit.judges.breaker._FIRST_WAIT", 0.01)
+    monkeypatch.setattr("judgekit.judges.retry._backoff", lambda _: 0.0)
+
+
+def at_once(question, number, breaker):
+    """What becomes of so many requests, in one run."""
+
+    async def ask():
+        with remembering_outages():
+            return await asyncio.gather(
+                *(breaker.complete(question(draw=draw)) for draw in range(number)), return_exceptions=True
+            )
+
+    return asyncio.run(asyncio.wait_for(ask(), 20))
+
+
+@pytest.mark.parametrize("attempts", [1, 2, 4])
+@pytest.mark.parametrize("number", [1, 32])
+def test_one_request_tries_again_for_all_and_if_it_never_connects_the_judge_is_down(question, attempts, number):
+    server = Server([GONE], seconds=0.001)
+    ends = at_once(question, number, Breaker(server, Circuit(), attempts))
+    assert {type(end) for end in ends} == {JudgeDownError}
+    assert len(server.times) == number + attempts - 1
+    tried = "tried once" if attempts == 1 else f"tried {attempts} times in 0."
+    assert {str(end).startswith(f"{GONE}; {tried}") for end in ends} == {True}
+    assert {str(end).partition(". The judge")[2] for end in ends} == {
+        " is down: start its server, or check its base_url"
+    }
+
+
+def test_waits_double_up_to_a_minute(question, monkeypatch):
+    monkeypatch.setattr("judgekit.judges.breaker.LONGEST_WAIT", 0.03)
+    server = Server([GONE])
+    at_once(question, 1, Breaker(server, Circuit(), 5))
+    gaps = [later - sooner for sooner, later in zip(server.times, server.times[1:], strict=False)]
+    assert [gap >= wait for gap, wait in zip(gaps, [0.01, 0.02, 0.03, 0.03], strict=True)] == [True] * 4
+
+
+@pytest.mark.parametrize("failures", [1, 3])
+def test_a_server_that_comes_back_in_time_answers_all(question, failures):
+    number = 32  # they all fail at the same instant: one event
+    server = Server([*[GONE] * (number + failures - 1), REPLY], seconds=0.001)
+    assert at_once(question, number, Breaker(server, Circuit(), 4)) == [REPLY] * number
+    assert len(server.times) == number + failures + number - 1
+
+
+@pytest.mark.parametrize("end", [REPLY, OverloadError("busy"), RefusalError("no")], ids=str)
+def test_while_others_get_through_a_request_that_does_not_fails_alone(question, end):
+    """Some connections are refused, and the server answers on others."""
+    circuit = Circuit()
+    refused, answered = Server([GONE]), Server([end], seconds=0.015)
+
+    async def ask():
+        with remembering_outages():
+            lost = asyncio.create_task(Breaker(refused, circuit, 4).complete(question()))
+            found = await asyncio.gather(Breaker(answered, circuit, 4).complete(question()), return_exceptions=True)
+            with pytest.raises(UnreachableError) as info:
+                await lost
+            again = await Breaker(Server([REPLY]), circuit, 4).complete(question())
+            return found, type(info.value), again
+
+    assert asyncio.run(ask()) == ([end], UnreachableError, REPLY)
+
+
+def test_a_reply_that_is_lost_while_a_server_dies_is_no_sign_of_life(question):
+    circuit = Circuit()
+
+    async def ask():
+        lost = Breaker(Server([LostError("gone")], seconds=0.015), circuit, 4)
+        refused = Breaker(Server([GONE]), circuit, 4)
+        return await asyncio.gather(lost.complete(question()), refused.complete(question()), return_exceptions=True)
+
+    assert [type(end) for end in asyncio.run(ask())] == [LostError, JudgeDownError]
+
+
+def test_a_server_that_stops_listening_and_answers_what_it_has_fails_no_score(question):
+    """The request that was refused first is tried again, since the answer to another was a sign of life."""
+    circuit = Circuit()
+    slow, refused = Server([REPLY], seconds=0.015), Server([GONE])
+
+    async def ask():
+        asking = (Retry(Breaker(one, circuit, 4), 4).complete(question()) for one in (slow, refused))
+        return await asyncio.gather(*asking, return_exceptions=True)
+
+    assert [type(end) for end in asyncio.run(ask())] == [Reply, JudgeDownError]
+    assert len(refused.times) == 8
+
+
+def test_nothing_is_sent_any_more_in_this_run_and_the_next_run_tries_again(question):
+    server, circuit = Server([*[GONE] * 2, REPLY]), Circuit()
+    breaker = Breaker(server, circuit, 2)
+
+    async def ask():
+        with remembering_outages():
+            for _ in range(5):
+                with pytest.raises(JudgeDownError, match="tried 2 times"):
+                    await breaker.complete(question())
+        assert len(server.times) == 2
+        with remembering_outages():
+            return await breaker.complete(question())
+
+    assert asyncio.run(ask()) == REPLY
+
+
+def test_outside_of_runs_each_request_tries_again(question):
+    server = Server([*[GONE] * 2, REPLY])
+    breaker = Breaker(server, Circuit(), 2)
+
+    async def ask():
+        with pytest.raises(JudgeDownError):
+            await breaker.complete(question())
+        return await breaker.complete(question())
+
+    assert asyncio.run(ask()) == REPLY
+
+
+def test_a_request_that_is_cancelled_while_it_tries_leaves_that_to_another(question):
+    server, circuit = Server([*[GONE] * 3, REPLY]), Circuit()
+    breaker = Breaker(server, circuit, 4)
+
+    async def ask():
+        first, *others = (asyncio.create_task(breaker.complete(question(draw=draw))) for draw in range(3))
+        await asyncio.sleep(0.005)
+        assert circuit.probe is not None
+        others.pop().cancel()  # it waits, and its end is nobody else's
+        await asyncio.sleep(0)
+        first.cancel()
+        return await asyncio.wait_for(*others, 5)
+
+    assert asyncio.run(ask()) == REPLY
+    assert circuit.probe is None
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.sampled_from([REPLY, GONE, OverloadError("busy")]), min_size=1, max_size=40),
+    st.integers(1, 8),
+    st.integers(1, 4),
+)
+def test_whatever_a_server_does_all_requests_end_and_nobody_waits_for_ever(question, ends, number, attempts):
+    server, circuit = Server(ends), Circuit()
+    breaker = Breaker(server, circuit, attempts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("judgekit.judges.breaker._FIRST_WAIT", 0.0)
+        found = at_once(question, number, breaker)
+    assert {type(end) for end in found} <= {Reply, OverloadError, UnreachableError, JudgeDownError}
+    assert circuit.probe is None
+    assert len(server.times) <= number * (2 * attempts - 1)  # its own, and then a series for all
+    if GONE not in ends:
+        assert JudgeDownError not in {type(end) for end in found}
+        assert len(server.times) == number
+
+
+@pytest.mark.parametrize(("requests", "tokens"), [(None, None), (6, None), (None, 60)])
+def test_those_that_wait_for_a_place_send_nothing_while_a_server_cannot_be_reached(question, requests, tokens):
+    server, account = Server([GONE], seconds=0.005), Account(Concurrency(100))
+    account.bears(100, requests, tokens)
+    started = time.monotonic()
+    ends = at_once(question, 200, Breaker(RateLimit(server, account), account.circuit, 4))
+    assert {type(end) for end in ends} == {JudgeDownError}
+    assert len(server.times) <= 8 + 3  # as many as may be under way at first
+    assert time.monotonic() - started < 1  # what never reaches the server is given back to the minute
+
+
+# With real sockets.
+
+
+GOAL = AgentGoalAccuracyWithoutReference
+
+
+@pytest.fixture
+def dead(free_port):
+    """A judge whose server is not there; settings replace its own."""
+    url = f"http://127.0.0.1:{free_port}/v1"
+    return lambda **changes: Judge("openai/judge-1", **{"base_url": url, "cache_mode": "off", **changes})
+
+
+def copies(sample, number):
+    return [sample.model_copy(update={"id": str(index)}) for index in range(number)]
+
+
+@scorer
+def fine(sample: Sample) -> float:
+    return 1.0
+
+
+def in_an_own_loop(*given, **settings):
+    return asyncio.run(arun(*given, **settings))
+
+
+@pytest.mark.parametrize("running", [run, in_an_own_loop])
+def test_a_run_ends_when_no_judge_is_left_and_what_it_did_not_score_is_missing(dead, sample, running):
+    taken = []
+
+    def reading():
+        for one in copies(sample, 1_000):
+            taken.append(one)
+            yield one
+
+    found = running(reading(), [GOAL(dead())], concurrency=32)
+    assert (len(found), len(taken)) == (0, 32)
+    assert found.stopped.startswith(f"openai/judge-1 at {dead().base_url}: ConnectionRefusedError: ")
+    assert "tried 4 times in 0." in found.stopped
+    assert found.stopped.endswith(". The judge is down: start its server, or check its base_url")
+
+
+def test_scorers_without_that_judge_go_on_to_the_end(dead, sample, server, achieved):
+    server.script = [server.says(achieved)]
+    other = Judge("openai/judge-2", base_url=server.url, cache_mode="off")
+    scorers = [
+        GOAL(dead(), name="dead"),
+        fine,
+        GOAL(other, name="alive"),
+        Repeat(GOAL(dead()), draws=2, name="dead_too"),
+    ]
+    found = run(copies(sample, 50), scorers, concurrency=8)
+    assert found.stopped.count("is down") == 1
+    counts = {line.scorer: (line.counts["scored"], line.counts["failed"], line.missing) for line in found.summary}
+    assert counts == {"dead": (0, 0, 50), "fine": (50, 0, 0), "alive": (50, 0, 0), "dead_too": (0, 0, 50)}
+
+
+def test_a_fallback_that_answers_takes_over_and_the_first_judge_is_sent_nothing_more(dead, sample, server, achieved):
+    server.script = [server.says(achieved)]
+    other = Judge("openai/judge-2", base_url=server.url, cache_mode="off")
+    judge = dead(fallback=[other])
+    found = run(copies(sample, 100), [GOAL(judge)], concurrency=8)
+    assert (found.stopped, found.summary[GOAL(judge).name].counts["scored"]) == ("", 100)
+    line = found.summary[GOAL(judge).name]
+    assert (line.requests, line.judges, len(server.requests)) == (100, {"openai/judge-2": 100}, 100)
+    attempts = [call for row in found for call in row.score.calls if call.error is not None]
+    assert {(call.judge, call.error) for call in attempts} == {("openai/judge-1", "UnreachableError")}
+    assert len(attempts) <= 8 + 3
+
+
+def test_a_judge_is_down_when_its_fallbacks_are_too(dead, sample):
+    other = dead(params={"temperature": 1})
+    found = run(copies(sample, 3), [GOAL(dead(fallback=[other]))])
+    assert (len(found), found.stopped.count("is down")) == (0, 1)  # of one server, once
+
+
+def test_a_fallback_that_is_down_does_not_stop_a_judge_that_is_busy(dead, sample, server):
+    server.script = [(503, {}, {})]
+    busy = Judge("openai/judge-2", base_url=server.url, cache_mode="off", attempts=1, fallback=[dead()])
+    found = run(copies(sample, 3), [GOAL(busy)])
+    assert (found.stopped, [row.score.error for row in found]) == ("", ["OverloadError"] * 3)
+
+
+def test_a_new_run_in_the_same_loop_tries_again(dead, sample, achieved):
+    answers = [GONE, GONE, achieved]
+    judge = ScriptedJudge(answers, attempts=2)
+
+    async def twice():
+        return [await arun([sample], [GOAL(judge)]) for _ in range(2)]
+
+    first, second = asyncio.run(twice())
+    assert (len(first), bool(first.stopped)) == (0, True)
+    assert (second.stopped, [row.score.value for row in second]) == ("", [1.0])
+
+
+def test_both_reasons_are_given_where_a_budget_is_spent_as_well(dead, sample):
+    @scorer
+    async def dear(sample: Sample) -> Score:
+        await asyncio.sleep(0.2)
+        raise BudgetError("the budget is spent")
+
+    found = run(copies(sample, 3), [GOAL(dead()), dear], concurrency=1)
+    assert found.stopped.startswith("the budget is spent; openai/judge-1 at ")
+
+
+def test_attempts_that_reached_nobody_stay_visible_and_are_no_requests(dead, sample):
+    with ledger() as calls, pytest.raises(JudgeDownError):
+        GOAL(dead(attempts=3)).score(sample)
+    assert [(call.error, call.is_request, call.usd_paid) for call in calls] == [("UnreachableError", False, 0.0)] * 3
+
+
+def test_a_budget_of_requests_is_not_spent_on_connections_that_fail(dead, sample):
+    judge = dead(budget=Limits(requests=1))
+    for _ in range(3):
+        with pytest.raises(JudgeDownError):
+            GOAL(judge).score(sample)

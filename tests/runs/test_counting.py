@@ -1,0 +1,189 @@
+"""How many samples a run has that was stopped, however many were read until then."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from judgekit.errors import BudgetError, TraceError
+from judgekit.reports.gates import check_gates
+from judgekit.runs.counting import Source, count_samples
+from judgekit.runs.results import Run
+from judgekit.runs.rows import RunRecord, SampleCount
+from judgekit.runs.runner import Task, arun, run
+from judgekit.runs.store import Store, now
+from judgekit.scoring import scorer
+from judgekit.traces.sample import Sample
+
+NUMBER = 50
+
+
+def generated(number: int = NUMBER) -> Iterator[Sample]:
+    return (Sample(id=str(index)) for index in range(number))
+
+
+def written() -> str:
+    Path("samples.jsonl").write_text("".join(f"{sample.model_dump_json()}\n" for sample in generated()))
+    return "samples.jsonl"
+
+
+def spent_after(number: int):
+    asked: list[str] = []
+
+    @scorer
+    async def judged(sample: Sample) -> float:
+        asked.append(sample.id)
+        place = len(asked)
+        await asyncio.sleep(0.001)
+        if place > number:
+            raise BudgetError("spent")
+        return 1.0
+
+    return judged
+
+
+@scorer
+def fine(sample: Sample) -> float:
+    return 1.0
+
+
+RAN = [run, lambda *given, **named: asyncio.run(arun(*given, **named))]
+
+
+@pytest.mark.parametrize("ran", RAN, ids=["run", "arun"])
+@pytest.mark.parametrize("make", [generated, lambda: list(generated()), written], ids=["generator", "list", "file"])
+@pytest.mark.parametrize("concurrency", [1, 4, 32])
+def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(ran, make, concurrency, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = ran(make(), [spent_after(5)], concurrency=concurrency)
+    assert str(found).splitlines()[0] == "judged  1.00 (n=5 of 50; 45 missing)"
+    assert found.samples == SampleCount(NUMBER, "exactly")
+    assert found.store.counts(found.number).samples <= 5 + concurrency  # those that are counted are not kept
+    assert not check_gates(found, ["judged >= 0.5"], min_coverage=0.11).met
+    assert check_gates(found, ["judged >= 0.5", "judged.coverage == 10%"], min_coverage=0.1).met
+    assert [row.index for row in found] == list(range(5))
+
+
+def test_a_run_that_scored_everything_has_as_many_samples_as_there_were():
+    for samples in (generated(), list(generated())):
+        assert run(samples, [fine]).samples == SampleCount(NUMBER, "exactly")
+
+
+def test_what_is_left_of_samples_that_cannot_be_read_is_not_known():
+    def reading() -> Iterator[Sample]:
+        yield from generated(20)
+        raise TraceError("cut off")
+
+    found = run(reading(), [spent_after(5)], concurrency=1)
+    assert (found.stopped, found.samples) == ("spent", SampleCount(20, "at least"))
+    assert "n=5 of at least 20; at least 15 missing" in str(found)
+
+
+def test_samples_are_counted_once_though_some_are_held_already():
+    store = Store()
+    record = store.begin(RunRecord(started_at=now()))
+    store._db.execute("INSERT INTO samples (run, number, id) VALUES (1, 0, 'a'), (1, 7, 'h')")
+    left = Source(Task(number, Sample(id="x"), ()) for number in range(4, 10))
+    assert count_samples(store, record.number, left) == SampleCount(7, "exactly")
+
+
+def test_records_that_cannot_be_read_are_told_though_the_run_did_not_reach_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = Path(written())
+    path.write_text(path.read_text() + "no JSON\n")
+    with pytest.warns(UserWarning, match="^1 record could not be read: samples.jsonl, record 50"):
+        found = run(path, [spent_after(5)], concurrency=1)
+    assert (found.samples, found.record.notes) == (SampleCount(50, "exactly"), ("1 record could not be read",))
+
+
+def test_items_that_broke_off_have_no_known_number():
+    def items() -> Iterator[Task]:
+        yield Task(0, Sample(id="a"), ())
+        raise KeyboardInterrupt
+
+    source, store = Source(items()), Store()
+    assert next(source).number == 0
+    with pytest.raises(KeyboardInterrupt):
+        next(source)
+    assert source.broken
+    store.begin(RunRecord(started_at=now()))
+    assert count_samples(store, 1, source) == SampleCount(0, "at least")
+
+
+def test_counting_lets_others_work():
+    ticks = 0
+
+    async def work() -> None:
+        nonlocal ticks
+        task = asyncio.create_task(arun(generated(5_000), [spent_after(5)], concurrency=1))
+        while not task.done():
+            ticks += 1
+            await asyncio.sleep(0)
+        assert (await task).samples == SampleCount(5_000, "exactly")
+
+    asyncio.run(work())
+    assert ticks > 1_000
+
+
+def test_a_run_that_is_cancelled_while_it_counts_has_ended(tmp_path):
+    path = tmp_path / "runs.sqlite"
+
+    async def work() -> None:
+        far = asyncio.Event()
+
+        def endless() -> Iterator[Sample]:
+            for sample in generated(10**9):
+                if sample.id == "100":
+                    far.set()
+                yield sample
+
+        task = asyncio.create_task(arun(endless(), [spent_after(5)], concurrency=1, store=path))
+        await far.wait()
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(work())
+    found = Run.stored(path=path)
+    assert (found.stopped, len(found), found.samples.samples_known) == ("spent", 5, "at least")
+
+
+INTERRUPTED = """
+    import asyncio, signal, sys
+    from judgekit import Sample, run, scorer
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have switched it off
+
+    @scorer
+    async def slow(sample):
+        if sample.id == "40":
+            print("under way", flush=True)
+        await asyncio.sleep(0.01)
+        return 1.0
+
+    found = run((Sample(id=str(index)) for index in range(1_000)), [slow], concurrency=int(sys.argv[1]))
+    print(found.stopped, found.samples, found.summary["slow"].total, len(found))
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("concurrency", [1, 4, 32])
+def test_ctrl_c_leaves_the_same_number(tmp_path, concurrency):
+    words = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(concurrency)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)  # noqa: S603 - the script above
+    try:
+        assert process.stdout.readline() == "under way\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, err) == (0, "")
+    stopped, *numbers, scored = out.split()
+    assert (stopped, numbers) == ("interrupted", ["1,000", "1000"])
+    assert 0 < int(scored) < 1_000
