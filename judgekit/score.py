@@ -93,6 +93,11 @@ class JudgeCall(Record):
         return 0 if self.error in _UNCHARGED else None
 
     @property
+    def is_paid(self) -> bool:
+        """Whether it cost anything, or may have."""
+        return self.tokens_paid != 0
+
+    @property
     def usd_paid(self) -> float | None:
         """What was paid in US dollars; ``None`` where the price or the tokens are unknown."""
         if self.cached:
@@ -146,6 +151,8 @@ class Score(_Explained):
 
     Attributes:
         value: In [0, 1], 1 is best. Set if and only if ``status`` is ``"scored"``.
+        label: The verdict in a word, such as a label of the judge's scale; also of a score without a value, such as
+            ``not_applicable``.
         status: ``skipped``: the question does not apply. ``failed``: it applies, and could not be answered.
             ``abstained``: the judge was asked and declined to decide. None of the three enters a mean.
         reason: Why, in words for a person.
@@ -264,11 +271,19 @@ class Score(_Explained):
         scorer: str,
         reason: str,
         *,
+        label: str | None = None,
         details: Mapping[str, JsonValue] | None = None,
         calls: Iterable[JudgeCall] = (),
     ) -> "Score":
         """The question does not apply to this sample; ``reason`` says why."""
-        return cls(scorer=scorer, status="skipped", reason=reason, details=dict(details or {}), calls=tuple(calls))
+        return cls(
+            scorer=scorer,
+            status="skipped",
+            label=label,
+            reason=reason,
+            details=dict(details or {}),
+            calls=tuple(calls),
+        )
 
     @classmethod
     def failed(cls, scorer: str, reason: str, *, error: str | None = None, calls: Iterable[JudgeCall] = ()) -> "Score":
@@ -281,11 +296,19 @@ class Score(_Explained):
         scorer: str,
         reason: str,
         *,
+        label: str | None = None,
         details: Mapping[str, JsonValue] | None = None,
         calls: Iterable[JudgeCall] = (),
     ) -> "Score":
         """The judge was asked and did not decide; ``reason`` says why."""
-        return cls(scorer=scorer, status="abstained", reason=reason, details=dict(details or {}), calls=tuple(calls))
+        return cls(
+            scorer=scorer,
+            status="abstained",
+            label=label,
+            reason=reason,
+            details=dict(details or {}),
+            calls=tuple(calls),
+        )
 
 
 _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers", default=())

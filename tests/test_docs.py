@@ -100,8 +100,12 @@ def prints(source: str, capsys) -> list[str]:
 
 
 def judged_run(lines: list[str]) -> None:
-    """14 samples by three scorers: what they took, a line a scorer, a line a score. All items off topic make F1 0."""
+    """14 samples by three scorers: what they took, a line a scorer, why samples were skipped, a line a score.
+
+    All items off topic make F1 0.
+    """
     assert lines.pop(0).startswith("14 conversations, mean (median): messages of the agent 5.21 (5.5), tool calls 2.57")
+    assert lines.pop(3) == "topic_adherence: 2 skipped: the sample has no reference_topics"
     assert len(lines) == 3 + 14 * 3
     assert re.fullmatch(r"tool_call_f1 +0\.91 \(n=14 of 14\)", lines[0])
     assert lines[1].startswith("topic_adherence")

@@ -132,7 +132,7 @@ def test_a_score_that_is_too_low_or_none_fails_and_says_which(suite):
 
         @pytest.mark.parametrize("function", [
             lambda sample: (0.25, "hardly"),
-            lambda sample: Score.skipped("x", "not asked"),
+            lambda sample: Score.skipped("x", "not asked", label="not_applicable"),
             lambda sample: Score.abstained("x", "cannot tell"),
             fails,
         ])
@@ -149,7 +149,7 @@ def test_a_score_that_is_too_low_or_none_fails_and_says_which(suite):
     assert said == [
         f"{of_sample}: 0.25, expected 0.3 or more",
         "reason: hardly",
-        f"{of_sample}: skipped, expected 0.3 or more",
+        f"{of_sample}: skipped (not_applicable), expected 0.3 or more",
         "reason: not asked",
         f"{of_sample}: abstained, expected 0.3 or more",
         "reason: cannot tell",

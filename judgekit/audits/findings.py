@@ -11,7 +11,7 @@ Kind: TypeAlias = Literal["binary", "ordinal", "continuous"]
 
 
 class Opinion(Record):
-    """What one person says of a sample: ``value`` is what the label is worth, ``None`` if the question does not apply."""
+    """One person's label of a sample; ``value`` is its number, ``None`` if the question does not apply."""
 
     annotator: str | None
     label: str

@@ -24,7 +24,7 @@ Way: TypeAlias = Literal["random", "stratified", "convenience"]
 
 
 class HumanLabel(Record):
-    """What one person, or a benchmark, says of one sample.
+    """The label that one person, or a benchmark, gives one sample.
 
     Attributes:
         sample: The sample's id.

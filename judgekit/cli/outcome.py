@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -13,7 +14,7 @@ from judgekit.reports.export import report
 from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.glossary import Screen
 from judgekit.reports.markdown import append_summary
-from judgekit.reports.terminal import Highlights, printable, printable_lines, show_summary
+from judgekit.reports.terminal import lowest_rows, printable, printable_lines, quoting, show_summary
 from judgekit.runs.problems import Problems
 from judgekit.runs.results import Run
 
@@ -40,7 +41,8 @@ def conclude(
     found = check_gates(run, gates, min_coverage=min_coverage)
     err = screen.err
     show_run(run, show, screen.out, found)
-    show_problems(problems, run.duplicate_ids, err)
+    with quoting(err):
+        show_problems(problems, run.duplicate_ids, err)
     for note in run.record.notes[bool(problems.unread) :]:  # the first of them heads the list of these
         err.print(printable(note), soft_wrap=True)
     show_kept(run.record, run.store)
@@ -64,13 +66,14 @@ def show_run(run: Run, show: int, on: Console, gates: GateResults | None = None)
     if run.efforts.conversations:
         on.print(str(run.efforts), soft_wrap=True)
     thin = (gates or GateResults()).thin
-    show_summary(run.summary, Highlights.of(run, show), on, thin=thin, corrections=corrections(run))
+    show_summary(run.summary, on, lowest_rows(run, show), thin=thin, corrections=corrections(run))
 
 
 def show_gates(found: GateResults, err: Console) -> None:
     """Print a line for each gate: whether it is met, and what was found."""
     for gate in found.gates:
-        err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
+        with nullcontext() if gate.sample is None else quoting(err):
+            err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
 
 
 def show_problems(problems: Problems, repeated: Sequence[str], err: Console) -> None:

@@ -29,8 +29,6 @@ from judgekit.runs.summary import Line, Summary
 from judgekit.score import Score, ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 
-_REASONS_SHOWN = 5
-
 
 @app.command()
 def probe(
@@ -70,7 +68,9 @@ def probe(
         show_plan(summary, console())
         return
     found = outcomes(rows)
-    _show(name, found, rows, console())
+    _show(name, found, console())
+    for told in next(iter(summary), Line(name)).unscored():
+        _say(": ".join(told), console())
     spent = Line(name)
     spent.add_unscored(calls)  # all of them, also of attacks that were not judged to the end
     _say(f"\n{spent.spent()}", console())
@@ -110,7 +110,7 @@ def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
     return rows, "", 0
 
 
-def _show(name: str, found: Sequence[Outcome], rows: Sequence[Row], on: Console) -> None:
+def _show(name: str, found: Sequence[Outcome], on: Console) -> None:
     moved = [one for one in found if one.moved]
     judged = sum(one.result != "unjudged" for one in found)
     misled = sum(one.result == "misled" for one in found)
@@ -128,11 +128,6 @@ def _show(name: str, found: Sequence[Outcome], rows: Sequence[Row], on: Console)
         _say("\nwrong without an attack:", on)
         cells = [(base, *_said(score)) for base, score in wrong.items()]
         on.print(table(("conversation", "verdict", "reason"), cells, words=3))
-    others = Counter(f"{row.score.status}: {row.score.reason}" for row in rows if row.score.value is None)
-    for reason, times in others.most_common(_REASONS_SHOWN):
-        _say(f"{times} {reason}", on)
-    if len(others) > _REASONS_SHOWN:
-        _say(f"and {len(others) - _REASONS_SHOWN} other reasons", on)
 
 
 def _counts(by: str, found: Sequence[Outcome], group: Callable[[Outcome], str]) -> RenderableType:

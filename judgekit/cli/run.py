@@ -48,7 +48,11 @@ JudgeName: TypeAlias = Annotated[
 ]
 Gates: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--gate", help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9'; may be repeated."),
+    typer.Option(
+        "--gate",
+        help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9', or 'tool_call_f1.min >= 0.5' for each "
+        "sample; may be repeated.",
+    ),
 ]
 Workers: TypeAlias = Annotated[
     int, typer.Option(min=1, help="Processes for the scorers that ask no judge; 1 is this one.")
@@ -362,7 +366,7 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
     except KeyboardInterrupt:
         interrupts.signal = signal.SIGINT
     except JudgekitError:
-        if not store.is_empty(record.number):
+        if store.is_there and not store.is_empty(record.number):
             show_kept(record, store)
         raise
     stopped = "interrupted" if interrupts.signal is not None else f"stopped: {stopped_by}" if stopped_by else ""

@@ -17,7 +17,7 @@ from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
 from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.glossary import explained
-from judgekit.reports.terminal import Highlights, console, printable, show_summary, table
+from judgekit.reports.terminal import console, lowest_rows, printable, show_summary, table
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import RUNS, Store
@@ -116,7 +116,7 @@ def _local(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
-def _show(run: Run, lowest: int, seed: int | None, on: Console) -> None:
+def _show(run: Run, most: int, seed: int | None, on: Console) -> None:
     record = run.record
     ended = "" if record.ended_at is None else f", ended after {record.ended_at - record.started_at}"
     text = "are kept" if record.keeps_text else "are not kept"
@@ -136,7 +136,7 @@ def _show(run: Run, lowest: int, seed: int | None, on: Console) -> None:
     on.print(table(("scorer", "signature"), signed, words=2))
     if run.efforts.conversations:
         _say(str(run.efforts), on)
-    show_summary(run.summary, Highlights.of(run, lowest), on, corrections=corrections(run), seed=seed)
+    show_summary(run.summary, on, lowest_rows(run, most), corrections=corrections(run), seed=seed)
 
 
 def _told(value: JsonValue) -> JsonValue:

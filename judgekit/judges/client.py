@@ -1,4 +1,4 @@
-"""What a judge is asked and what it answers; whoever answers is a client."""
+"""Requests to judges and their replies; whatever answers a request is a client."""
 
 import hashlib
 import json
@@ -107,7 +107,7 @@ class Request:
         return (said + len(json.dumps(self.schema))) // BYTES_A_TOKEN
 
     def exchange(self, reply: "str | None") -> Exchange:
-        """What is sent, with what comes back."""
+        """The messages that are sent, with the reply."""
         return Exchange(messages=self.messages, reply=reply)
 
     def repaired(self, text: str, problem: str) -> "Request":
@@ -132,7 +132,7 @@ def _digest(value: JsonValue) -> str:
 
 
 class TokenLogprob(Record):
-    """How likely a token was (the natural logarithm), and what else might have stood in its place."""
+    """The natural logarithm of a token's probability, and the likeliest tokens in its place."""
 
     token: str
     logprob: float
@@ -144,14 +144,14 @@ def _name(said: str | None) -> str | None:
 
 
 Name: TypeAlias = Annotated[str | None, AfterValidator(_name)]
-"""What a provider calls something: the first 300 characters, and ``None`` where it is empty."""
+"""A name that a provider reports: its first 300 characters, or ``None`` where it is empty."""
 
 
 class Reply(Record):
-    """What a judge model answered.
+    """The answer of a judge model.
 
     Attributes:
-        text: Its words. Those of its refusal, if it refused.
+        text: Its words; of a model that refused, its refusal.
         ending: Why it ended: ``stop`` is whole, ``length`` is cut off at the token limit, ``filter`` is withheld by the
             provider, ``refusal`` is no answer.
         model: The model that answered, as the provider reports it.

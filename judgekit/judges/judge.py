@@ -62,12 +62,10 @@ class Judgment(Generic[Answer]):
         if self.omitted:
             reason = f"{reason} (the judge was shown the recording without {self.omitted:,} of its characters)"
             details = {**details, "omitted_characters": self.omitted}
-        if isinstance(grade, str) and label is not None:
-            reason = f"{label}: {reason}"
         if grade == "skipped":
-            return Score.skipped(scorer, reason, details=details, calls=self.calls)
+            return Score.skipped(scorer, reason, label=label, details=details, calls=self.calls)
         if grade == "abstained":
-            return Score.abstained(scorer, reason, details=details, calls=self.calls)
+            return Score.abstained(scorer, reason, label=label, details=details, calls=self.calls)
         return Score.scored(
             scorer, grade, reason=reason, label=label, details=details, calls=self.calls, confidence=confidence
         )

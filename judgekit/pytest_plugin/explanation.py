@@ -18,9 +18,9 @@ _LINES_SHOWN = 10
 def shortfall(score: Score, sample: Sample, at_least: float) -> str:
     """The value or status, the reason and the evidence of a score that is too low, or none. Nothing in it steers a terminal."""
     label = "" if score.label is None else f" ({score.label})"
-    found = score.status if score.value is None else f"{score.value}{label}"
+    found = score.status if score.value is None else score.value
     lines = [
-        f"{score.scorer} of sample {sample.id!r}: {found}, expected {at_least} or more",
+        f"{score.scorer} of sample {sample.id!r}: {found}{label}, expected {at_least} or more",
         f"reason: {_cut(score.reason, _REASON_SHOWN) or 'none given'}",
         *(f"warning: {warning}" for warning in score.warnings),
         *_under("expected calls, and calls that were made:", _calls(score.diff())),

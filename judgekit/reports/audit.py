@@ -10,7 +10,7 @@ from rich.text import Text
 from judgekit.audits.findings import Audit, Disagreement, Opinion, ScorerAudit
 from judgekit.audits.words import Part, headline, left_out, parts
 from judgekit.reports.corrected import Demand, good_enough
-from judgekit.reports.terminal import Unpadded, between, cut, harmless, printable, rounded
+from judgekit.reports.terminal import Unpadded, between, cut, harmless, printable, quoting, rounded
 
 _ROOMY = 90
 """Columns of a terminal on which the figures of all parts can stand below each other."""
@@ -21,9 +21,9 @@ _MANY = 1_000
 
 
 def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, Demand] = {}) -> None:
-    """What an audit finds of each judged scorer, with its ``show`` worst disagreements.
+    """Print the findings of an audit for each judged scorer, with its ``show`` worst disagreements.
 
-    ``demands`` says by scorer what its corrected mean is to be good enough for.
+    ``demands`` gives, by scorer, the bound that its corrected mean is checked against.
     """
     by = f", by {', '.join(audit.sources)}" if audit.sources else ""
     on.print(harmless(f"audit of run {audit.run}{by}"))
@@ -37,31 +37,31 @@ def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, Deman
         on.print(Unpadded(head))
         on.print(Unpadded(harmless(good_enough(found.correction, demands.get(found.scorer, Demand())))))
         on.print()
-        on.print(Unpadded(_grid(found, show, on.width)))
+        on.print(Unpadded(_grid(_parts(found, on.width))))
+        if disagreements := found.disagreements[:show]:
+            of = len(found.disagreements)
+            told = f"the worst {show:,} of {of:,}" if of > show else f"all {of:,}, the worst first"
+            with quoting(on):
+                on.print(Unpadded(_grid([("disagreements", (told, _disagreements(disagreements)))])))
 
 
-def _grid(found: ScorerAudit, show: int, room: int) -> RenderableType:
-    """The parts below each other, their names on the left."""
+def _grid(rows: Iterable[tuple[str, Iterable[RenderableType]]]) -> RenderableType:
+    """Lines below each other, the names of their parts on the left."""
     grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column(no_wrap=True, style="dim", min_width=len("disagreements"))
     grid.add_column()
-
-    def add(name: str, *lines: RenderableType) -> None:
+    for name, lines in rows:
         grid.add_row(name, Group(*lines, ""))
+    return grid
 
+
+def _parts(found: ScorerAudit, room: int) -> Iterator[tuple[str, Iterable[RenderableType]]]:
     made = parts(found)
     width = max(cell_len(printable(name)) for part in made for name in part.figures) if room >= _ROOMY else 0
     for part in made:
-        add(part.name, *_part(part, width))
+        yield part.name, _part(part, width)
         if part.name == "agreement" and found.confusion:
-            add("confusion", _confusion(found.confusion))
-    if disagreements := found.disagreements[:show]:
-        of = len(found.disagreements)
-        told = (
-            f"the worst {len(disagreements):,} of {of:,}" if of > len(disagreements) else f"all {of:,}, the worst first"
-        )
-        add("disagreements", told, _disagreements(disagreements))
-    return grid
+            yield "confusion", [_confusion(found.confusion)]
 
 
 def _part(part: Part, width: int) -> Iterator[RenderableType]:

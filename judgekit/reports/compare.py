@@ -18,7 +18,7 @@ from judgekit.reports.comparability import must_share_references, warnings_of
 from judgekit.reports.difference import Difference, Paired, difference_of
 from judgekit.reports.difference_gates import FIELDS, gate_result
 from judgekit.reports.gates import Gate, GateResults
-from judgekit.reports.terminal import Unpadded, printable, table
+from judgekit.reports.terminal import Unpadded, printable, quoting, table
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 
@@ -225,7 +225,8 @@ def show_changes(comparison: Comparison, most: int, on: Console) -> None:
                         grid.add_row(
                             Text(printable(cells[0])), f"{side} {row.score.value:.2f}", Text(printable(cells[1]))
                         )
-                on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
+                with quoting(on):
+                    on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
 
 
 def _run_json(run: Run, unpaired: "Unpaired") -> JsonValue:

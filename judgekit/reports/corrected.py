@@ -14,7 +14,7 @@ _DIGITS = range(2, 10)
 
 
 class Demand(NamedTuple):
-    """What the mean of a scorer must come to: at least 0.7 where the gates of the run do not say otherwise."""
+    """A bound on the mean of a scorer: at least 0.7, unless the gates of the run set another one."""
 
     operator: str = ">="
     bound: float = 0.7

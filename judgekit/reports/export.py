@@ -31,7 +31,7 @@ def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None
     Args:
         run: What is written.
         path: The file.
-        gates: What came of its gates, for a summary and for test cases to say.
+        gates: What came of its gates, for the page, the summary and the test cases.
 
     Raises:
         ConfigError: The name says nothing, or the file cannot be written.
@@ -93,7 +93,7 @@ def _json_lines(run: Run, _: GateResults) -> Iterator[str]:
 
 
 KINDS: Mapping[str, _Write] = {
-    ".html": _as_text(lambda run, _: html_report(run)),
+    ".html": _as_text(lambda run, gates: html_report(run, gates=gates)),
     ".jsonl": _as_text(_json_lines),
     ".csv": _as_text(lambda run, _: csv_lines(run)),
     ".parquet": lambda run, _, file: write_parquet(run, file),

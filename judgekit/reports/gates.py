@@ -11,6 +11,7 @@ from judgekit.audits.correction import corrected
 from judgekit.errors import ConfigError
 from judgekit.runs.receipts import Correction
 from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
 from judgekit.runs.summary import OTHERS, Line, Summary
 from judgekit.score import Status
 
@@ -27,7 +28,7 @@ OPERATORS: Mapping[str, Callable[[float], bool]] = {
 }
 """Whether a number that is so much above a bound meets it."""
 CORRECTED = ("corrected", "corrected.lower", "corrected.upper")
-_NUMBERS = ("value", "lower", "upper", *CORRECTED)
+_NUMBERS = ("value", "lower", "upper", "min", *CORRECTED)
 _OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")
 """What may be asked of all scores of a run together."""
 _FIELDS = (*_NUMBERS, *_OF_ALL)
@@ -69,15 +70,29 @@ _OF_RUN = Fields(
 
 
 class GateResult(NamedTuple):
-    """What came of a gate: ``found`` is the number that it asks about, in words; ``why`` says why it is not met."""
+    """Whether a gate is met.
+
+    Attributes:
+        text: The gate, as it was written.
+        met: Whether it is met.
+        found: The number that it asks about, in words.
+        why: Why it is not met, where the number does not say so.
+        sample: The number of the sample that ``found`` names, if it names one.
+    """
 
     text: str
     met: bool
     found: str
     why: str = ""
+    sample: int | None = None
+
+    @property
+    def explanation(self) -> str:
+        """The number that was found, and why the gate is not met."""
+        return "; ".join(filter(None, (self.found, self.why)))
 
     def __str__(self) -> str:
-        return f"{'met' if self.met else 'not met'}: {self.text}: {'; '.join(filter(None, (self.found, self.why)))}"
+        return f"{'met' if self.met else 'not met'}: {self.text}: {self.explanation}"
 
 
 @dataclass(frozen=True)
@@ -119,7 +134,10 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
     undecided = [line.scorer for line in run.summary if line.counts["failed"] and not {line.scorer, None} & decided]
     asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED}
     corrections = {scorer: corrected(run, scorer) for scorer in asked}
-    return GateResults([gate.result(run.summary, thin, corrections) for gate in parsed], thin, undecided)
+    lowest = {
+        one.scorer: row for one in parsed if one.scorer and one.field == "min" for row in run.lowest(one.scorer, 1)
+    }
+    return GateResults([gate.result(run.summary, thin, corrections, lowest) for gate in parsed], thin, undecided)
 
 
 def _too_few(line: Line, min_coverage: float) -> str:
@@ -154,10 +172,10 @@ class Gate:
         """Reads ``SCORER[.FIELD] OPERATOR NUMBER[%]``, or ``FIELD OPERATOR NUMBER[%]`` of all scores of the run.
 
         Fields of a scorer: ``value``, the one that is meant where none is named; ``lower`` and ``upper``, the bounds of
-        its 95 % interval; ``corrected``, ``corrected.lower`` and ``corrected.upper``, the same as people would have it, by
-        the receipt of the last audit of its judge; and those that a run has too: ``n``, how many samples are scored; ``coverage``, the share of
-        samples that are; ``skipped``, ``failed`` and ``abstained``, how many samples are that, or with ``%`` what share of
-        all; ``cost_usd``. Operators: ``>=``, ``>``, ``<=``, ``<``, ``==``. Names may hold dots.
+        its 95 % interval; ``min``, the lowest value of a scored sample; ``corrected``, ``corrected.lower`` and
+        ``corrected.upper``, the same as people would have it, by the receipt of the last audit of its judge; and those that
+        a run has too: ``n``, how many samples are scored; ``coverage``, the share of samples that are; ``skipped``,
+        ``failed`` and ``abstained``, how many samples are that, or with ``%`` what share of all; ``cost_usd``. Operators: ``>=``, ``>``, ``<=``, ``<``, ``==``. Names may hold dots.
 
         Raises:
             ConfigError: It is none, or there is no such scorer or field.
@@ -170,15 +188,37 @@ class Gate:
         bound, is_share = _bound(text, found["bound"], found.start("bound") + 1, field, fields)
         return cls(text.strip(), scorer, field, found["operator"], bound, is_share)
 
-    def result(self, summary: Summary, thin: Mapping[str, str], corrections: Mapping[str, Correction]) -> GateResult:
-        """What came of it; ``thin`` says which scorers' numbers are of too few samples."""
+    def result(
+        self,
+        summary: Summary,
+        thin: Mapping[str, str],
+        corrections: Mapping[str, Correction],
+        lowest: Mapping[str, Row] = {},
+    ) -> GateResult:
+        """Return whether the gate is met.
+
+        Args:
+            summary: The numbers of the run.
+            thin: By scorer, that its numbers are of too few samples.
+            corrections: The corrected means of the scorers that gates ask for.
+            lowest: The rows with the lowest value of these scorers.
+        """
+        scorer = self.scorer or ""
+        row = lowest.get(scorer) if self.field == "min" else None
+        too_low = ""
         if self.field in CORRECTED:
-            number, found = self._of_correction(corrections[self.scorer or ""])
+            number, found = self._of_correction(corrections[scorer])
+        elif row is not None:
+            number, found, too_low = self._of_sample(row, summary[scorer])
         else:
             number, found = self._of_line(summary) if self.field in _NUMBERS else self._of_counts(summary)
-        too_few = thin.get(self.scorer or "", "") if self.field in _NUMBERS else ""
-        met = number is not None and OPERATORS[self.operator](number - self.bound) and not too_few
-        return GateResult(self.text, met, found, too_few)
+        too_few = thin.get(scorer, "") if self.field in _NUMBERS else ""
+        met = number is not None and self._is_met(number) and not too_few
+        why = "; ".join(filter(None, (too_low, too_few)))
+        return GateResult(self.text, met, found, why, None if row is None else row.index)
+
+    def _is_met(self, number: float) -> bool:
+        return OPERATORS[self.operator](number - self.bound)
 
     def held_against(self, number: float, of: str) -> GateResult:
         """Return whether a number meets the gate; ``of`` says what it was found by."""
@@ -201,6 +241,16 @@ class Gate:
                 return None, f"{line.scorer} has no interval: {few} ({line.over()})"
             number, how = interval.low if self.field == "lower" else interval.high, f"{interval.method}, "
         return number, f"found {self._shown(number)} ({how}{line.over()})"
+
+    def _of_sample(self, row: Row, line: Line) -> tuple[float | None, str, str]:
+        """Return the value of the lowest sample, what is to be said of it, and how many samples are too low."""
+        value = row.score.value
+        found = f"found {self._shown(value or 0.0)} (sample #{row.index} {row.sample_id!r}, {line.over()})"
+        low = sum(not self._is_met(one) for one in line.values)
+        if ">" not in self.operator or not low:
+            return value, found, ""
+        below = "below" if "=" in self.operator else "not above"
+        return value, found, f"{below} {self._shown(self.bound)}: {low:,} of {len(line.values):,} scored samples"
 
     def _of_correction(self, correction: Correction) -> tuple[float | None, str]:
         """A number of a scorer as people would have it, or why there is none."""

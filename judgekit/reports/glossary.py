@@ -1,4 +1,4 @@
-"""What the terms of statistics mean that are shown, for readers who never learned them."""
+"""A glossary of the statistical terms in reports, for readers who never learned them."""
 
 import re
 from collections.abc import Generator, Sequence
@@ -92,7 +92,10 @@ class Screen(NamedTuple):
 
 @contextmanager
 def explained() -> Generator[Screen]:
-    """Gives the consoles of a command; at its end, the terms that were shown on them are explained."""
+    """Give the consoles of a command, and explain at its end the terms that were shown on them.
+
+    Words of recordings and of judges are printed inside `judgekit.reports.terminal.quoting`, and explain nothing.
+    """
     screen = Screen(console(), console(stderr=True))
     for one in screen:
         one.record = True

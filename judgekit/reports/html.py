@@ -17,6 +17,7 @@ from judgekit.reports.corrected import Demand, corrected_means, corrections, dem
 from judgekit.reports.detail import detail
 from judgekit.reports.difference import Difference
 from judgekit.reports.document import document, embedded
+from judgekit.reports.gates import GateResult, GateResults
 from judgekit.reports.glossary import TERMS
 from judgekit.reports.judges import shown
 from judgekit.reports.listing import MOST, Listing
@@ -63,18 +64,24 @@ class _Side(NamedTuple):
 
 
 def html_report(
-    reported: Run | Comparison, audit: Audit | None = None, judges: JudgeComparison | None = None
+    reported: Run | Comparison,
+    audit: Audit | None = None,
+    judges: JudgeComparison | None = None,
+    gates: GateResults | None = None,
 ) -> Iterator[str]:
     """The report of a run, or of two that are compared, piece by piece: one static page with all that it shows.
 
     With an ``audit`` of the run that is reported, what it found is a view of the page, and what people say stands beside
-    the scores. With its ``judges`` held against each other, so do their numbers and flips.
+    the scores. With its ``judges`` held against each other, so do their numbers and flips. The ``gates`` of a run,
+    or of a comparison, stand at the top, those that are not met first.
 
     Numbers are those of all samples; of more than 10,000 samples those are in the page that have most to look at. What
     was recorded comes into the page as text alone, and a policy in the page forbids all requests, and all scripts but
     its own.
     """
+    gates = reported.gates if isinstance(reported, Comparison) else gates or GateResults()
     head: dict[str, JsonValue] = {
+        "gates": _gates(gates.gates),
         "glossary": [term._asdict() for term in TERMS],
         "audit": None
         if audit is None
@@ -86,10 +93,11 @@ def html_report(
     else:
         wanted = {number for found in (audit.scorers if audit else ()) for number in found.opinions}
         wanted |= {flip.index for pair in (judges.pairs if judges else ()) for flip in pair.flips}
+        wanted |= {gate.sample for gate in gates.gates if gate.sample is not None}
         sides = [_Side("b", reported, Listing.of(reported, wanted=wanted), _corrections(reported, audit))]
     run = sides[0].run
     head["judges"] = None if judges is None else shown(judges)
-    head |= {side.name: _run(side) for side in sides}
+    head |= {side.name: _run(side, gates.thin if side.name == "b" else {}) for side in sides}
     head["notes"] = [
         note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
     ]
@@ -103,10 +111,24 @@ def html_report(
         corrected=corrected_means(sides[0].corrections),
         is_judged=any(line.audited for line in run.summary),
         has_audit=audit is not None,
+        gates=head["gates"],
         head=embedded(head),
         lists=((f"list-{side.name}", _packed(side.listing.columns(side.scorers))) for side in sides),
         samples=(packed for side in sides for packed in _samples(side)),
     )
+
+
+def _gates(results: Sequence[GateResult]) -> JsonValue:
+    """Return the gates of a run under a headline, those that are not met first."""
+    unmet = sum(not gate.met for gate in results)
+    many = f"{unmet} of {len(results)} gates not met" if unmet else f"All {len(results)} gates are met"
+    return {
+        "headline": many if len(results) > 1 else f"The gate is {'not ' if unmet else ''}met",
+        "results": [
+            {"text": gate.text, "met": gate.met, "explanation": gate.explanation, "sample": gate.sample}
+            for gate in sorted(results, key=lambda gate: gate.met)
+        ],
+    }
 
 
 def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
@@ -133,7 +155,7 @@ def _corrections(run: Run, audit: Audit | None) -> Mapping[str, Correction]:
     return found
 
 
-def _run(side: _Side) -> JsonValue:
+def _run(side: _Side, thin: Mapping[str, str]) -> JsonValue:
     run, listing = side.run, side.listing
     lines = {line.scorer: line for line in run.summary}
     return {
@@ -155,7 +177,7 @@ def _run(side: _Side) -> JsonValue:
                 "signature": one.signature,
                 "identity": one.identity,
                 "histogram": list(listing.histograms[one.name]),
-                **_line(lines.get(one.name, Line(one.name)), side.corrections.get(one.name)),
+                **_line(lines.get(one.name, Line(one.name)), side.corrections.get(one.name), thin.get(one.name)),
             }
             for one in run.scorers
         ],
@@ -166,7 +188,7 @@ def _time(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _line(line: Line, correction: Correction | None) -> dict[str, JsonValue]:
+def _line(line: Line, correction: Correction | None, too_few: str | None) -> dict[str, JsonValue]:
     overall = line.overall
     corrected = correction.corrected if correction else None
     return {
@@ -178,7 +200,12 @@ def _line(line: Line, correction: Correction | None) -> dict[str, JsonValue]:
         "cached": line.cached,
         "tokens": line.tokens,
         "cost": line.cost_usd,
-        "told": [*([how_corrected(correction)] if correction else []), *line.told()],
+        "told": [
+            *([f"too few samples: {too_few}"] if too_few else []),
+            *([how_corrected(correction)] if correction else []),
+            *line.told(),
+        ],
+        "unscored": [[*one] for one in line.unscored()],
         "audited": line.audited,
     }
 
@@ -230,10 +257,7 @@ def _comparison(comparison: Comparison) -> JsonValue:
     return {
         "head": comparison.head,
         "warnings": list(comparison.warnings),
-        "told": [
-            *(f"gate {gate}" for gate in comparison.gates.gates),
-            *(line for line in comparison.told() if line.removeprefix("warning: ") not in comparison.warnings),
-        ],
+        "told": [line for line in comparison.told() if line.removeprefix("warning: ") not in comparison.warnings],
         "scorers": [_difference(one) for one in comparison],
     }
 

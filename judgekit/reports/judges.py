@@ -10,7 +10,7 @@ from rich.padding import Padding
 from judgekit.audits.judges import Closer, Flip, JudgeComparison, LeftOut, Pair
 from judgekit.audits.words import left_out
 from judgekit.reports.audit import by_sample, said
-from judgekit.reports.terminal import Unpadded, harmless, table
+from judgekit.reports.terminal import Unpadded, harmless, quoting, table
 from judgekit.runs.answers import UNREPORTED, named, quoted, shares
 from judgekit.runs.receipts import Figure
 
@@ -20,7 +20,7 @@ _NAMES_SHOWN = 2
 
 
 def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
-    """What each judge took, how far it agrees with the others and with people, and ``show`` flips of each pair."""
+    """Print how fast each judge is, how far it agrees with the others and with people, and ``show`` flips of each pair."""
     for columns, rows in (sides(comparison), pairs(comparison)):
         on.print(table(columns, rows))
     for line in told(comparison):
@@ -30,11 +30,12 @@ def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
             shown = f", {show:,} of them shown" if show < len(pair.flips) else ""
             on.print()
             on.print(harmless(f"{_names(pair)}, {len(pair.flips):,} flipped{shown}:"))
-            on.print(Unpadded(Padding(by_sample(_flip(pair, one) for one in pair.flips[:show]), (0, 0, 0, 2))))
+            with quoting(on):
+                on.print(Unpadded(Padding(by_sample(_flip(pair, one) for one in pair.flips[:show]), (0, 0, 0, 2))))
 
 
 def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """The heads of a table, and a line for each judge: what a request took, and how far people agree with it."""
+    """Return the heads of a table and a row for each judge: seconds a request, and how far people agree with it."""
     names = _figures([one.people for one in comparison.sides])
     rows = [
         (
@@ -49,7 +50,7 @@ def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence
 
 
 def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """The same for each pair of judges: how often they say different things, and how far they agree."""
+    """Return the heads of a table and a row for each pair of judges: how often they differ, and how far they agree."""
     names = _figures([one.agreement for one in comparison.pairs])
     rows = [
         (_names(one), f"{one.n:,}", f"{len(one.flips):,}", *_cells(names, one.agreement)) for one in comparison.pairs
@@ -58,7 +59,7 @@ def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence
 
 
 def told(comparison: JudgeComparison) -> Iterator[str]:
-    """What there is to say below the tables, such as which models answered: a line each."""
+    """Yield the lines below the tables, such as which models answered."""
     for side in comparison.sides:
         for judge, models in side.reported.items():
             reported = Counter({name or None: times for name, times in models.items()})
@@ -82,7 +83,7 @@ def told(comparison: JudgeComparison) -> Iterator[str]:
 
 
 def shown(comparison: JudgeComparison) -> JsonValue:
-    """The same for a page, with all flips."""
+    """Return the tables, lines and flips of a comparison as the HTML page reads them."""
     scorers = {one.judge: one.scorer for one in comparison.sides}
     made = {"Each judge": sides(comparison), "Each two judges": pairs(comparison)}
     tables: list[JsonValue] = [

@@ -52,7 +52,8 @@ def _case(row: Row, repeated: Collection[str]) -> str:
     elif score.status == "failed":
         outcome = f'<error type="{xml_text(score.error or "failed")}" message="{reason}"/>'
     else:
-        outcome = f'<skipped type="{score.status}" message="{score.status}: {reason}"/>'
+        label = "" if score.label is None else f"{xml_text(score.label)}: "
+        outcome = f'<skipped type="{score.status}" message="{score.status}: {label}{reason}"/>'
     return f'<testcase classname="{xml_text(row.scorer)}" name="{xml_text(name)}"{seconds}>{outcome}</testcase>\n'
 
 

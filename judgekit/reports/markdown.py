@@ -11,10 +11,10 @@ from judgekit.errors import ConfigError
 from judgekit.reports.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
 from judgekit.reports.gates import GateResults
 from judgekit.reports.glossary import HEADING, terms_in
-from judgekit.reports.terminal import Highlights, between, cut, printable, rounded
+from judgekit.reports.terminal import between, cut, printable, rounded
 from judgekit.runs.receipts import Figure
 from judgekit.runs.results import Run
-from judgekit.runs.summary import OTHERS, Line
+from judgekit.runs.summary import Line
 
 _LOWEST = 5
 _WORDS = ("scorer", "audit")
@@ -25,11 +25,18 @@ _ROOM = 1 << 20
 _CUT = "\nThe rest does not fit on this page.\n"
 
 
+class _Quoted(str):
+    """Words of recordings and of judges, which are not explained."""
+
+    __slots__ = ()
+
+
 def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
     """Gates, a line a scorer, notes, the samples with the lowest values, with their reasons, and what the words mean."""
     shown: list[str] = []
     for piece in _report(run, gates):
-        shown.append(piece)
+        if not isinstance(piece, _Quoted):
+            shown.append(piece)
         yield piece
     if terms := terms_in(unescape("".join(shown))):
         yield f"\n<details><summary>{HEADING}</summary>\n\n"
@@ -41,8 +48,8 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
     corrected, asked = corrections(run), demands(run)
     yield f"### judgekit, run {run.number}\n\n"
     for gate in gates.gates:
-        said = "; ".join(filter(None, (gate.found, gate.why)))
-        yield f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(said)}\n"
+        item = f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(gate.explanation)}\n"
+        yield item if gate.sample is None else _Quoted(item)
     if unfinished := run.record.unfinished:
         yield f"- ❌ {_code(unfinished)}. Only what was scored until then is counted.\n"
     yield "\n"
@@ -52,19 +59,21 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
         yield f"{run.efforts}\n\n"
     for note in filter(None, (run.summary.prices, *run.record.notes)):
         yield f"- {_code(note)}\n"
-    highlights = Highlights.of(run, _LOWEST)
     for line in run.summary:
         if (found := corrected.get(line.scorer)) is not None:
             said = good_enough(found, asked.get(line.scorer, Demand()))
             lines = (said, how_corrected(found)) if found.corrected else (said,)
             yield from (f"- {_code(line.scorer)}: {_code(one)}\n" for one in lines)
-        yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _told(line, gates, highlights))
+        yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _told(line, gates))
+        for times, reason in line.unscored():
+            yield _Quoted(f"- {_code(line.scorer)}: {_code(f'{times}: {reason}')}\n")
     for line in run.summary:
-        rows = [row for row in highlights.lowest(line.scorer) if row.score.value != 1]
+        rows = [row for row in run.lowest(line.scorer, _LOWEST) if row.score.value != 1]
         if rows:
             yield f"\n<details><summary>The lowest scores of <code>{_in_html(line.scorer)}</code></summary>\n\n"
             for row in rows:
-                yield f"- **{row.score.value:.2f}** {_code(row.sample_id)}: {_code(row.score.reason or 'no reason given')}\n"
+                reason = _code(row.score.reason or "no reason given")
+                yield _Quoted(f"- **{row.score.value:.2f}** {_code(row.sample_id)}: {reason}\n")
             yield "\n</details>\n"
 
 
@@ -112,14 +121,11 @@ def _cell(text: str) -> str:
     return _code(text.replace("|", "¦")) if text else ""  # a bar would end the cell, even in code
 
 
-def _told(line: Line, gates: GateResults, highlights: Highlights) -> Iterator[str]:
+def _told(line: Line, gates: GateResults) -> Iterator[str]:
     """What is to be said of a scorer beside its line."""
     if said := gates.thin.get(line.scorer):
         yield f"too few samples: {said}"
     yield from line.told()
-    for status in OTHERS:
-        for reason, times in highlights.reasons(line.scorer, status):
-            yield f"{times:,} {status}: {reason}"
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -217,7 +217,7 @@ class _Column:
 
 
 class _Side:
-    """What is looked at of a run: the number of each sample, those of its group and its domain or -1, scores, answers."""
+    """One of the two runs as columns: the number of each sample, codes of its group and domain (-1 for none), its scores."""
 
     def __init__(self, scorers: Iterable[str], codes: dict[str, int]) -> None:
         self._codes = codes

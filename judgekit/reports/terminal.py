@@ -1,9 +1,9 @@
-"""What a run shows on a terminal: a line a scorer, reasons. All that comes from a recording is made harmless."""
+"""A run on a terminal: a line a scorer, and reasons. Text of recordings is escaped, so that it steers no terminal."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -22,13 +22,10 @@ from judgekit.runs.receipts import Correction, Figure
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import OTHERS, Line, Summary, counted
-from judgekit.score import Status
 
 if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval
 
-_REASONS_SHOWN = 3
-_REASONS_COUNTED = 100
 _CALLS_SHOWN = 12
 _CLASSES_SHOWN = 12
 _LABEL_SHOWN = 40
@@ -57,42 +54,9 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-@dataclass
-class Highlights:
-    """What is shown of single rows: for each scorer the ``show`` lowest, and why others were not scored."""
-
-    show: int = 0
-    _lowest: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
-    _reasons: dict[tuple[str, Status], Counter[str]] = field(default_factory=dict[tuple[str, Status], Counter[str]])
-
-    @classmethod
-    def of(cls, run: Run, show: int = 0) -> "Highlights":
-        """Those of a run."""
-        found = cls(show)
-        for row in run.rows(statuses=OTHERS):
-            found.add(row)
-        for scorer in run.scorers if show else ():
-            for row in run.lowest(scorer.name, show):
-                found.add(row)
-        return found
-
-    def add(self, row: Row) -> None:
-        """Looks at one row; those with lower values come first."""
-        score = row.score
-        if score.value is None:
-            reasons = self._reasons.setdefault((score.scorer, score.status), Counter())
-            if score.reason in reasons or len(reasons) < _REASONS_COUNTED:
-                reasons[score.reason] += 1
-        elif len(lowest := self._lowest.setdefault(score.scorer, [])) < self.show:
-            lowest.append(row)
-
-    def lowest(self, scorer: str) -> list[Row]:
-        """The rows with the lowest values, lowest first."""
-        return self._lowest.get(scorer, [])
-
-    def reasons(self, scorer: str, status: Status) -> list[tuple[str, int]]:
-        """The most common reasons why samples have this status, with how often they were given."""
-        return self._reasons.get((scorer, status), Counter()).most_common(_REASONS_SHOWN)
+def lowest_rows(run: Run, most: int) -> Mapping[str, Sequence[Row]]:
+    """Return the rows with the lowest values of each scorer, lowest first."""
+    return {scorer.name: [*run.lowest(scorer.name, most)] for scorer in run.scorers}
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -103,10 +67,20 @@ def console(*, stderr: bool = False) -> Console:
     return made
 
 
+@contextmanager
+def quoting(on: Console) -> Generator[None]:
+    """Print text of recordings and judges inside: its words are not explained (see `judgekit.reports.glossary`)."""
+    before, on.record = on.record, False
+    try:
+        yield
+    finally:
+        on.record = before
+
+
 def show_summary(
     summary: Summary,
-    highlights: Highlights,
     on: Console,
+    lowest: Mapping[str, Sequence[Row]] = {},
     *,
     thin: Mapping[str, str] = {},
     corrections: Mapping[str, Correction] = {},
@@ -118,8 +92,8 @@ def show_summary(
 
     Args:
         summary: The lines.
-        highlights: What is shown of single rows.
         on: The console.
+        lowest: By scorer, the rows to show with their reasons.
         thin: By scorer, why its number is of too few samples.
         corrections: By scorer, its corrected mean, or why there is none.
         seed: Of the bootstrap, by which intervals of raw numbers are then made.
@@ -146,20 +120,19 @@ def show_summary(
         for told in (*line.told(), *_trials(line, "raw " if line.scorer in corrected else "")):
             on.print(_hanging(f"{line.scorer}: ", told))
         if (overall := line.overall) and overall.table:
-            on.print(Unpadded(Padding(_counts(overall.table), (0, 0, 0, 2))))
-        for status in OTHERS:
-            if status == "failed" and len(line.errors) > 1:
-                on.print(harmless(f"{line.scorer}: {line.counts[status]} failed: {counted(line.errors)}"))
-            shown = highlights.reasons(line.scorer, status)
-            for reason, times in shown:
-                on.print(_hanging(f"{line.scorer}: {times} {status}: ", reason))
-            if more := line.counts[status] - sum(times for _, times in shown):
-                on.print(harmless(f"{line.scorer}: {more} {status} for other reasons"))
+            with quoting(on):
+                on.print(Unpadded(Padding(_counts(overall.table), (0, 0, 0, 2))))
+        if len(line.errors) > 1:
+            on.print(harmless(f"{line.scorer}: {line.counts['failed']:,} failed: {counted(line.errors)}"))
+        with quoting(on):
+            for times, reason in line.unscored():
+                on.print(_hanging(f"{line.scorer}: {times}: ", reason))
         if len(line.judges) > 1:
             on.print(harmless(f"{line.scorer}: more than one judge answered: {counted(line.judges)}"))
-    _show_slices(summary, corrected, on)
+    with quoting(on):
+        _show_slices(summary, corrected, on)
     for line in summary:
-        if rows := highlights.lowest(line.scorer):
+        if rows := lowest.get(line.scorer):
             on.print(f"\n{printable(line.scorer)}, the lowest {len(rows)}:")
             grid = Table.grid(padding=(0, 2))
             for row in rows:
@@ -168,7 +141,8 @@ def show_summary(
                 )
                 if calls := _side_by_side(row.score.diff()):
                     grid.add_row("", "", calls)
-            on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
+            with quoting(on):
+                on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
 
 
 def show_plan(summary: Summary, on: Console) -> None:

@@ -15,5 +15,9 @@ def summary_html(summary: Summary, notes: Iterable[str] = ()) -> str:
     lines = list(summary)
     heads, *rows = islice(summary.cells(), 1 + _SCORERS)
     more = [f"and {len(lines) - _SCORERS:,} more scorers"] if len(lines) > _SCORERS else []
-    told = [f"{known.scorer}: {one}" for known in lines[:_SCORERS] for one in known.told()]
+    told = [
+        f"{known.scorer}: {one}"
+        for known in lines[:_SCORERS]
+        for one in (*known.told(), *map(": ".join, known.unscored()))
+    ]
     return fragment(numbers(rows, heads), *map(line, (*more, *notes, *told)))

@@ -204,7 +204,7 @@ async def score_each(
         scorers: All that score any of the samples.
         emit: Takes the rows.
         concurrency: Samples that are scored at once.
-        begin: Takes, before a score is made, its sample's number, its scorer and the ledger of the calls that it takes.
+        begin: Takes, before a score is made, the number of its sample, its scorer, and the ledger of its judge calls.
 
     Raises:
         BudgetError: Nothing more may be spent. What was under way is done.

@@ -187,17 +187,22 @@ class Store:
         except (ValueError, TypeError, zlib.error) as error:
             raise StoreError(f"{self.path}: {what} is damaged: {error}") from error
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the file is still the one that was opened."""
+        if self.path is None:
+            return True
+        try:
+            return self.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            return False
+
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
         """The database, to be written to: all that is done, or nothing."""
         with self._explained():
-            if self.path is not None:
-                try:
-                    there = self.path.stat().st_ino
-                except FileNotFoundError:
-                    there = None
-                if there != self._inode:
-                    raise StoreError(f"{self.path}: was deleted or replaced while it was in use; run again")
+            if not self.is_there:
+                raise StoreError(f"{self.path}: was deleted or replaced while it was in use; run again")
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -398,10 +403,10 @@ class Store:
         return any(self._select("SELECT 1 FROM samples WHERE run = ? AND number = ?", run, number))
 
     def is_empty(self, run: int) -> bool:
-        """Return whether nothing came of a run: it has no scores, and no judge may have been paid."""
+        """Return whether nothing came of a run: it has no scores, and nothing was paid for it."""
         if any(self._select("SELECT 1 FROM scores WHERE run = ? LIMIT 1", run)):
             return False
-        return all(call.tokens_paid == 0 for _, calls in self.unscored_calls(run) for call in calls)
+        return not any(call.is_paid for _, calls in self.unscored_calls(run) for call in calls)
 
     def forget(self, run: int) -> None:
         """Delete a run if nothing came of it. The next run gets its number, unless another run has begun since."""

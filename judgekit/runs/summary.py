@@ -33,6 +33,8 @@ _REDRAWN = 5_000
 """Scores; those of more take minutes to draw again and again, if their number is no mean."""
 _LABELS_SHOWN = 8
 _WARNINGS_SHOWN = 3
+_REASONS_SHOWN = 3
+_REASONS_COUNTED = 100
 _NAME_SHOWN = 80
 
 
@@ -50,11 +52,13 @@ class Line:
 
     ``errors`` counts the failed ones by the class of their error, ``labels`` the scored ones by their label,
     ``warnings`` how often each was given, ``answers`` the replies of judges by the model that answered.
+    ``reasons`` counts, by status, why samples were not scored: by the label of the score, or else its reason, of which a
+    judge gives as many as there are samples. The lines of `Summary.slices` have none.
     ``missing`` are samples of a run that was stopped or broke off, of which it has no score yet. ``about`` stands before
     the number of all samples where it is not known exactly: ``about ``, or ``at least ``.
     ``audited`` says what is known of the judge's trustworthiness; it is empty of a scorer that asks none.
     ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
-    provider did not say, or the price is unknown. ``unscored`` of the requests are of attempts that gave no score, or one
+    provider did not say, or the price is unknown. ``unscored_requests`` of the requests are of attempts that gave no score, or one
     that was made again. ``price_lists`` are the lists that costs were taken from, such as ``litellm 1.106.2``.
     """
 
@@ -63,9 +67,10 @@ class Line:
     errors: Counter[str] = field(default_factory=Counter[str])
     labels: Counter[str] = field(default_factory=Counter[str])
     warnings: Counter[str] = field(default_factory=Counter[str])
+    reasons: dict[Status, Counter[str]] = field(default_factory=dict[Status, Counter[str]])
     answers: Answers = field(default_factory=Answers)
     requests: int = 0
-    unscored: int = 0
+    unscored_requests: int = 0
     cached: int = 0
     tokens: int | None = 0
     cost_usd: float | None = 0.0
@@ -114,6 +119,14 @@ class Line:
         if score.aggregate != "mean":
             self._scores.setdefault(score.aggregate, PackedScores()).append(packed or PackedScores.pack(score))
 
+    def add_reason(self, score: Score) -> None:
+        """Counts why a score has no value. Of reasons that are all different, the first 100 are counted."""
+        if score.value is None:
+            reasons = self.reasons.setdefault(score.status, Counter())
+            reason = score.label or score.reason or "no reason given"
+            if reason in reasons or len(reasons) < _REASONS_COUNTED:
+                reasons[reason] += 1
+
     def _add_draws(self, score: Score) -> None:
         """Counts draws that stop where the lead is decisive."""
         details = details_of(score)
@@ -129,7 +142,7 @@ class Line:
         before = self.requests
         for call in calls:
             self._add_cost(call)
-        self.unscored += self.requests - before
+        self.unscored_requests += self.requests - before
 
     def _add_cost(self, call: JudgeCall) -> None:
         if call.cached:
@@ -284,11 +297,23 @@ class Line:
                 f"draws: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} a sample; "
                 f"{drawn['saved']:,} requests saved"
             )
-        if self.unscored:
-            yield f"{number_of(self.unscored, 'request')} gave no score that is kept: stopped, or made again"
+        if self.unscored_requests:
+            yield f"{number_of(self.unscored_requests, 'request')} gave no score that is kept: stopped, or made again"
         yield from self.answers.told()
         for warning, times in self.warnings.most_common(_WARNINGS_SHOWN):
             yield f"{times} with a warning: {warning}"
+
+    def unscored(self) -> Iterator[tuple[str, str]]:
+        """Yield how many samples were not scored and why, such as ``("306 skipped", "not_applicable")``.
+
+        Of each status, the three most common reasons, and how many samples have another one.
+        """
+        for status in OTHERS:
+            common = self.reasons.get(status, Counter[str]()).most_common(_REASONS_SHOWN)
+            for reason, times in common:
+                yield f"{times:,} {status}", reason
+            if more := self.counts[status] - sum(times for _, times in common):
+                yield f"{more:,} {status}", "other reasons"
 
     def shares(self) -> str:
         """How often each label was given, the most frequent first; nothing where the mean says as much."""
@@ -307,7 +332,7 @@ OTHERS = STATUSES[1:]
 
 
 def _on_one_line(name: str) -> str:
-    """Names of figures may come from recordings, as domains do."""
+    """Names of figures may come from recordings, as domains do, and so may reasons."""
     name = name if name.isprintable() else ascii(name)
     return name if len(name) <= _NAME_SHOWN else f"{name[: _NAME_SHOWN - 3]}..."
 
@@ -340,6 +365,7 @@ class Summary:
         if row.score.value is not None and row.score.aggregate != "mean":
             packed = PackedScores.pack(row.score)
         self._count(row, packed)
+        self.lines[row.scorer].add_reason(row.score)
         domain = {} if row.domain is None else {"domain": row.domain}
         for name, value in {**domain, **row.labels, **domain}.items():  # a label of its name would count a sample twice
             self._slice(name, str(value), row, packed)
@@ -405,5 +431,7 @@ class Summary:
     def __str__(self) -> str:
         width = max(map(len, self.lines), default=0)
         lines = [f"{line.scorer:<{width}}  {'  '.join(line.said())}" for line in self]
-        lines += [f"{line.scorer}: {told}" for line in self for told in line.told()]
+        for line in self:
+            lines += [f"{line.scorer}: {told}" for told in line.told()]
+            lines += [f"{line.scorer}: {times}: {_on_one_line(reason)}" for times, reason in line.unscored()]
         return "\n".join(lines) or "no scores"

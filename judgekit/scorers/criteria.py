@@ -255,7 +255,9 @@ class WeightedCriteria(Judged):
             for name, one in findings.items()
         }
         if not passed and not failed:
-            return judgment.score(self.name, "skipped", reason="no criterion applies", details={"criteria": criteria})
+            details = {"criteria": criteria}
+            reason = "no criterion applies"
+            return judgment.score(self.name, "skipped", label="not_applicable", reason=reason, details=details)
         value = fsum(self.weights[name] for name in held) / total
         outcome = self._outcome(value, missed=bool(unmet))
         told = {

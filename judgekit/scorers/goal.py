@@ -120,7 +120,7 @@ def _must_be_shown(answer: GoalAnswer, sample: Sample) -> None:
 def _score(name: str, judgment: Judgment[GoalAnswer], *, partial: bool) -> Score:
     goals = judgment.answer.goals
     if not goals:
-        return judgment.score(name, "skipped", reason="the user has no goal", details={"goals": []})
+        return judgment.score(name, "skipped", label="no_goal", reason="the user has no goal", details={"goals": []})
     achieved = sum(one.verdict == "achieved" for one in goals)
     if achieved == len(goals):
         value, label = 1.0, "achieved"

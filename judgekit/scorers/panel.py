@@ -137,13 +137,14 @@ class Panel(Blocking):
         verdict, counted = self._verdict(votes), tally(votes)
         titles = _told_apart(self.scorers)
         first = next((score for score, vote in zip(scores, votes, strict=True) if vote == verdict), None)
+        is_counted = verdict == "skipped" or (self.rule in _COUNTING and verdict != "abstained")
         if verdict == "failed" and first:
             reason = f"{votes.count('failed')} of {len(votes)} members failed: {first.reason}"
         elif self.quorum is not None and _decided(votes) < self.quorum:
             reason = f"the quorum of {self.quorum} was missed: {counted}"
         elif verdict == "abstained":
             reason = f"no verdict by {self.rule}: {counted}"
-        elif self.rule in _COUNTING or verdict == "skipped":
+        elif is_counted:
             reason = f"by {self.rule} ({counted}): {first.reason if first else ''}"
         else:
             reason = f"{self.rule} of the values: {counted}"
@@ -155,7 +156,7 @@ class Panel(Blocking):
             scorer=self.name,
             status=verdict if isinstance(verdict, str) else "scored",
             value=verdict if isinstance(verdict, float) else None,
-            label=first.label if first and self.rule in _COUNTING else None,
+            label=first.label if first and is_counted else None,
             reason=reason,
             details=details,
             calls=tuple(call for score in scores for call in score.calls),

@@ -109,9 +109,9 @@ class Repeat(Blocking):
             details |= {"least": self._wanted([]), "most": self._most, "requests_saved": round(spared)}
         first = scores[said.index(vote)]
         if vote == "skipped" and 2 * most > len(scores):
-            return Score.skipped(self.name, first.reason, details=details, calls=calls)
+            return Score.skipped(self.name, first.reason, label=first.label, details=details, calls=calls)
         if most == len(scores) and vote == "abstained":
-            return Score.abstained(self.name, first.reason, details=details, calls=calls)
+            return Score.abstained(self.name, first.reason, label=first.label, details=details, calls=calls)
         if self.by == "mean" and values:
             mean = fsum(values) / len(values)
             others = f", {len(scores) - len(values)} without a value" if len(values) < len(scores) else ""

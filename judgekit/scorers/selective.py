@@ -17,7 +17,7 @@ from judgekit.traces.sample import Sample
 class Selective(Blocking):
     """The verdict of a scorer, where it is sure enough of it.
 
-    Where the confidence of the score is below ``min_confidence`` it abstains, or asks the scorer to ``escalate`` to,
+    Where the confidence of the score is below ``min_confidence`` it abstains (label ``low_confidence``), or asks the scorer to ``escalate`` to,
     whose score it gives, whatever that one's confidence is (another `Selective` there makes a cascade). A scorer that
     abstains is escalated too. Skipped and failed where the scorer is. Fails where a score has no confidence, as where a
     provider gives no logprobs.
@@ -101,7 +101,8 @@ class Selective(Blocking):
 
     def _abstained(self, score: Score) -> Score:
         details = {"doubted": _written(score)}
-        return Score.abstained(self.name, f"{self._doubt(score)}: {score.reason}", details=details, calls=score.calls)
+        reason = f"{self._doubt(score)}: {score.reason}"
+        return Score.abstained(self.name, reason, label="low_confidence", details=details, calls=score.calls)
 
     def _doubt(self, score: Score) -> str:
         if score.confidence is None:

@@ -87,7 +87,7 @@ class TopicAdherence(Judged):
         }
         if value is None:
             reason = f"{self.mode} is 0/0 here: {counts.in_words()}"
-            return judgment.score(self.name, "skipped", reason=reason, details=details)
+            return judgment.score(self.name, "skipped", label="undefined", reason=reason, details=details)
         return judgment.score(self.name, value, reason=f"{counts.in_words()}{_astray(requests)}", details=details)
 
 

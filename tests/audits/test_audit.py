@@ -397,7 +397,7 @@ CALL = JudgeCall(judge="openai/m-1", prompt="tone@1")
 
 
 def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
-    skipped = Score.skipped("tone", "not applicable", calls=[CALL])
+    skipped = Score.skipped("tone", "no question", label="not_applicable", calls=[CALL])
     scores = [1.0] * 150 + [0.0] * 50 + [skipped] * 100 + [Score.skipped("tone", "no reference")] * 50
     run = judged(scores, scale=NOT_APPLICABLE)
     assert {one.number for one in draw(run, "tone", 400)} == {*range(200)}
@@ -414,6 +414,8 @@ def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
     assert found.raw.value == 0.75
     assert found.correction.corrected.low < 150 / 250 < found.correction.corrected.high < 0.75
     assert found.confusion["lacking"]["not_applicable"] > 5
+    idle = [one for one in found.disagreements if one.judged is None]
+    assert {(one.label, one.reason, one.human) for one in idle} == {("not_applicable", "no question", 0.0)}
     assert "the raw mean is of the samples that the judge scored: 200 of 350." in found.notes
     assert any(
         note.endswith("applies, as people say, among the 300 of 350 that the judge scored or skipped")

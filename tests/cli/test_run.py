@@ -195,6 +195,7 @@ def test_the_demo_prints_the_numbers_that_counting_by_hand_gives(cli):
     assert (ended.code, ended.err) == (0, "")
     assert ended.table == table_by_hand()
     assert "topic_adherence: 2 skipped: the sample has no reference_topics" in ended.out
+    assert "\ncorrected" not in ended.out  # a reason holds this word, and reasons explain nothing
     assert "agent_goal_accuracy_with_reference: 1 skipped: the sample has no reference" in ended.out
     assert ended.out.count("not audited") == len(JUDGED)
     assert [ended.out.count(f"{name}, the lowest 3:") for name in by_hand()] == [1] * 5
@@ -1111,4 +1112,4 @@ def test_a_second_signal_ends_it_at_once(server, tmp_path):
     )
     assert not Path("rows.jsonl").exists()
     [line] = Run.stored().summary
-    assert (line.requests, line.unscored, line.tokens, line.cost_usd, line.missing) == (1, 1, None, None, 1)
+    assert (line.requests, line.unscored_requests, line.tokens, line.cost_usd, line.missing) == (1, 1, None, None, 1)

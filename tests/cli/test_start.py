@@ -118,9 +118,8 @@ def test_ctrl_c_before_the_first_score_leaves_no_run(cli, conversations, monkeyp
         raise KeyboardInterrupt
         yield
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Recordings, "numbered", interrupted)
-        assert cli("run", path, *F1, "-o", "rows.jsonl") == (130, "", "interrupted before anything was scored\n")
+    monkeypatch.setattr(Recordings, "numbered", interrupted)
+    assert cli("run", path, *F1, "-o", "rows.jsonl") == (130, "", "interrupted before anything was scored\n")
     assert (counts()["runs"], Path("rows.jsonl").exists()) == (0, False)
 
 

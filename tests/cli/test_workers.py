@@ -159,7 +159,7 @@ def test_scorers_that_are_added_with_a_judge_are_shared_as_well(cli, judging, st
     added = ("--scorer", "tool_call_accuracy", "--scorer", JUDGED, "--judge", "other")
     cli("run", path, *F1)
     process = started("score", 1, *added, "--workers", 2)
-    assert (process.communicate(timeout=50)[1], process.returncode) == ("", 0)
+    assert (process.communicate(timeout=50)[1], process.returncode) == (f"run 1, kept in {RUNS}\n", 0)
     cli("run", path, *F1)
     cli("score", 2, *added)
     assert rows(1) == rows(2)

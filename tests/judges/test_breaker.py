@@ -240,7 +240,7 @@ def in_an_own_loop(*given, **settings):
 
 
 @pytest.mark.parametrize("running", [run, in_an_own_loop])
-def test_a_run_ends_when_no_judge_is_left_and_what_it_did_not_score_is_missing(dead, sample, running):
+def test_a_run_with_no_judge_left_ends_at_once(dead, sample, running):
     taken = []
 
     def reading():
@@ -248,11 +248,21 @@ def test_a_run_ends_when_no_judge_is_left_and_what_it_did_not_score_is_missing(d
             taken.append(one)
             yield one
 
-    found = running(reading(), [GOAL(dead())], concurrency=32)
-    assert (len(found), len(taken)) == (0, 32)
-    assert found.stopped.startswith(f"openai/judge-1 at {dead().base_url}: ConnectionRefusedError: ")
-    assert "tried 4 times in 0." in found.stopped
-    assert found.stopped.endswith(". The judge is down: start its server, or check its base_url")
+    with pytest.raises(JudgeDownError) as info:  # nothing was scored, so that there is no run
+        running(reading(), [GOAL(dead())], concurrency=32)
+    assert len(taken) == 32
+    assert str(info.value).startswith(f"openai/judge-1 at {dead().base_url}: ConnectionRefusedError: ")
+    assert "tried 4 times in 0." in str(info.value)
+    assert str(info.value).endswith(". The judge is down: start its server, or check its base_url")
+
+
+@pytest.mark.parametrize("running", [run, in_an_own_loop])
+def test_a_run_whose_last_judge_dies_is_stopped_and_what_it_did_not_score_is_missing(sample, achieved, running):
+    judge = ScriptedJudge([*[achieved] * 5, *[GONE] * 100], attempts=2)
+    found = running(copies(sample, 50), [GOAL(judge)], concurrency=1)
+    [line] = found.summary
+    assert (line.counts, line.missing, len(judge.requests)) == ({"scored": 5}, 45, 7)
+    assert found.stopped.startswith(f"{GONE}; tried 2 times in 0.")
 
 
 def test_scorers_without_that_judge_go_on_to_the_end(dead, sample, server, achieved):
@@ -285,8 +295,8 @@ def test_a_fallback_that_answers_takes_over_and_the_first_judge_is_sent_nothing_
 
 def test_a_judge_is_down_when_its_fallbacks_are_too(dead, sample):
     other = dead(params={"temperature": 1})
-    found = run(copies(sample, 3), [GOAL(dead(fallback=[other]))])
-    assert (len(found), found.stopped.count("is down")) == (0, 1)  # of one server, once
+    found = run(copies(sample, 3), [GOAL(dead(fallback=[other])), fine])
+    assert (len(found), found.stopped.count("is down")) == (3, 1)  # of one server, once
 
 
 def test_a_fallback_that_is_down_does_not_stop_a_judge_that_is_busy(dead, sample, server):
@@ -301,11 +311,11 @@ def test_a_new_run_in_the_same_loop_tries_again(dead, sample, achieved):
     judge = ScriptedJudge(answers, attempts=2)
 
     async def twice():
-        return [await arun([sample], [GOAL(judge)]) for _ in range(2)]
+        return [await arun([sample], [GOAL(judge), fine]) for _ in range(2)]
 
     first, second = asyncio.run(twice())
-    assert (len(first), bool(first.stopped)) == (0, True)
-    assert (second.stopped, [row.score.value for row in second]) == ("", [1.0])
+    assert (len(first), bool(first.stopped)) == (1, True)
+    assert (second.stopped, [row.score.value for row in second]) == ("", [1.0, 1.0])
 
 
 def test_both_reasons_are_given_where_a_budget_is_spent_as_well(dead, sample):
@@ -314,7 +324,7 @@ def test_both_reasons_are_given_where_a_budget_is_spent_as_well(dead, sample):
         await asyncio.sleep(0.2)
         raise BudgetError("the budget is spent")
 
-    found = run(copies(sample, 3), [GOAL(dead()), dear], concurrency=1)
+    found = run(copies(sample, 3), [GOAL(dead()), fine, dear], concurrency=1)
     assert found.stopped.startswith("the budget is spent; openai/judge-1 at ")
 
 

@@ -16,7 +16,7 @@ from judgekit.reports.csv import csv_lines
 from judgekit.reports.gates import check_gates
 from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
-from judgekit.reports.terminal import Highlights, console, show_summary
+from judgekit.reports.terminal import console, show_summary
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.sample import Sample
 
@@ -64,7 +64,7 @@ def shown(found: Run) -> dict[str, str]:
     """What is said of a run, wherever its summary is."""
     on = console()
     on.file = io.StringIO()
-    show_summary(found.summary, Highlights.of(found), on)
+    show_summary(found.summary, on)
     return {
         "terminal": on.file.getvalue(),
         "markdown": "".join(markdown_report(found, check_gates(found, []))),

@@ -12,7 +12,7 @@ from judgekit.reports.corrected import Demand, corrections, demands, good_enough
 from judgekit.reports.gates import Gate, GateResults
 from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
-from judgekit.reports.terminal import Highlights, console, show_summary
+from judgekit.reports.terminal import console, show_summary
 from judgekit.runs.receipts import Correction, Figure
 from judgekit.runs.summary import Summary
 
@@ -95,7 +95,7 @@ def test_the_strictest_gate_of_a_run_on_a_scorer_is_what_its_mean_must_meet(gate
 def words(run: Run) -> str:
     on = console()
     on.file = io.StringIO()
-    show_summary(run.summary, Highlights.of(run), on, corrections=corrections(run))
+    show_summary(run.summary, on, corrections=corrections(run))
     return " ".join(on.file.getvalue().split())
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+import judgekit
+from judgekit import HumanMessage, PromptScorer, Sample, ScriptedJudge, load_prompt
 from judgekit.errors import ConfigError
 from judgekit.reports.export import KINDS, must_be_writable, report, write_text
 from judgekit.reports.gates import check_gates
@@ -38,10 +40,43 @@ def test_the_name_of_a_file_says_what_is_written(name, begins, run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("name", ["junit.xml", "summary.md"])
-def test_what_came_of_gates_stands_in_a_summary_and_among_test_cases(name, run, tmp_path):
+@pytest.mark.parametrize("name", ["junit.xml", "summary.md", "report.html"])
+def test_what_came_of_gates_stands_in_a_summary_on_a_page_and_among_test_cases(name, run, tmp_path):
     report(run, tmp_path / name, check_gates(run, ["failed <= 0"]))
     assert "found 1 of 2" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """A run of which the judge skips all samples but one, each for a reason in its own words."""
+    judge = ScriptedJudge(
+        lambda request: {
+            **dict.fromkeys(load_prompt("user_frustration").steps, ""),
+            "reason": f"words about {(said := request.messages[1].content.partition('hello ')[2][:2])}",
+            "evidence": [1],
+            "verdict": "none_shown" if said == "00" else "not_applicable",
+        }
+    )
+    samples = [Sample.of([HumanMessage(f"hello {number:02}")], id=f"s{number:02}") for number in range(40)]
+    return judgekit.run(samples, [PromptScorer("user_frustration", judge)], store=tmp_path / "runs.sqlite")
+
+
+def test_what_a_judge_skips_is_grouped_by_its_label_and_its_words_stay_with_each_sample(judged, tmp_path):
+    paths = {kind: tmp_path / f"report.{kind}" for kind in ("csv", "jsonl", "md", "html", "xml")}
+    for path in paths.values():
+        report(judged, path)
+    grouped = "user_frustration: 39 skipped: not_applicable"
+    assert grouped in str(judged)
+    assert grouped in judged._repr_html_()
+    text = {kind: path.read_text(encoding="utf-8") for kind, path in paths.items()}
+    assert "- `user_frustration`: `39 skipped: not_applicable`\n" in text["md"]
+    assert '"unscored":[["39 skipped","not_applicable"]]' in text["html"]
+    assert "words about" not in text["md"].replace("words about 00", "")
+    assert 'message="skipped: not_applicable: words about 17"' in text["xml"]
+    row = next(one for one in csv.DictReader(text["csv"].splitlines()) if one["sample_id"] == "s17")
+    assert (row["status"], row["label"], row["reason"]) == ("skipped", "not_applicable", "words about 17")
+    score = Row.model_validate_json(text["jsonl"].splitlines()[17]).score
+    assert (score.status, score.label, score.reason) == ("skipped", "not_applicable", "words about 17")
 
 
 @pytest.mark.parametrize("text", ["é 巴黎", "line\nbreak\u2028\x85", "\x1b[2J", '"quoted"\\'])

@@ -1,9 +1,10 @@
 """Gates."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from judgekit import AIMessage, Sample
 from judgekit.errors import ConfigError
 from judgekit.reports.gates import Gate, check_gates
 from judgekit.runs.receipts import Correction, Figure
@@ -36,6 +37,7 @@ def binary(ones: int, of: int) -> list[Score]:
         ("a.b c:d=1.upper <= 1e-1", ("a.b c:d=1", "upper", "<=", 0.1, False)),
         ("a.b c:d=1 >= 1", ("a.b c:d=1", "value", ">=", 1, False)),
         ("x<y.cost_usd <= 5", ("x<y", "cost_usd", "<=", 5, False)),
+        ("f1.min >= 50%", ("f1", "min", ">=", 0.5, True)),
         ("f1.corrected > 70%", ("f1", "corrected", ">", 0.7, True)),
         ("a.b c:d=1.corrected.lower >= 0.7", ("a.b c:d=1", "corrected.lower", ">=", 0.7, False)),
     ],
@@ -64,6 +66,7 @@ def test_a_gate_names_a_scorer_a_field_and_a_bound(text, read):
             "column 14: no number of tool_call_f1 is called 'corected.lower', did you",
         ),
         ("tool_cal_f1.corrected.lower > 1", "column 1: no scorer of the run is called 'tool_cal_f1', did you mean"),
+        ("min >= 0.5", "column 1: no scorer of the run is called 'min'"),
         ("lower >= 0.5", "column 1: no scorer of the run is called 'lower'"),
         (">= 0.5", "column 1: no scorer of the run is called ''"),
         ("", "column 1: expected one of >=, >, <=, <, == between a name and a number"),
@@ -130,6 +133,46 @@ def test_numbers_are_held_against_bounds_as_people_read_them(text, scores, met, 
     (result,) = check_gates(run_of(scores), [text]).gates
     assert (result.met, result.found, result.text) == (met, found, text)
     assert str(result) == f"{'met' if met else 'not met'}: {text}: {found}"
+
+
+@pytest.mark.parametrize(
+    ("text", "scores", "met", "said"),
+    [
+        ("f1.min >= 0.5", scored(0.75, 0.5, 1), True, "found 0.5 (sample #1 's1', n=3 of 3)"),
+        ("f1.min >= 0.5", scored(0.4, 0.2, 1, 0.2), False, "found 0.2 (sample #1 's1', n=4 of 4); below 0.5: 3 of 4 scored samples"),
+        ("f1.min >= 0.9", scored(0.7 + 0.2, 1), True, "found 0.9 (sample #0 's0', n=2 of 2)"),  # 0.8999999999999999
+        ("f1.min >= 0.9", scored(0.89996, 1), False, "found 0.89996 (sample #0 's0', n=2 of 2); below 0.9: 1 of 2 scored samples"),
+        ("f1.min > 50%", scored(1, 0.5, 0.5), False, "found 50% (sample #1 's1', n=3 of 3); not above 50%: 2 of 3 scored samples"),
+        ("f1.min < 0.5", scored(1, 0.5), False, "found 0.5 (sample #1 's1', n=2 of 2)"),
+        ("f1.min == 1", scored(1, 1), True, "found 1 (sample #0 's0', n=2 of 2)"),
+        ("f1.min >= 0.5", [SKIPPED, ABSTAINED, *scored(0.75), FAILED], True, "found 0.75 (sample #2 's2', n=1 of 4; 1 skipped, 1 failed (1 OverloadError), 1 abstained)"),
+        ("f1.min >= 0", [SKIPPED, FAILED], False, "it has no value: nothing was scored (n=0 of 2; 1 skipped, 1 failed (1 OverloadError))"),
+    ],
+)  # fmt: skip
+def test_a_gate_on_the_lowest_value_names_its_sample_and_counts_those_that_are_too_low(text, scores, met, said, run_of):
+    (result,) = check_gates(run_of(scores), [text]).gates
+    assert str(result) == f"{'met' if met else 'not met'}: {text}: {said}"
+    lowest = min((one.value, at) for at, one in enumerate(scores) if one.value is not None)[1] if "#" in said else None
+    assert result.sample == lowest
+
+
+@given(st.lists(st.integers(0, 10).map(lambda tenths: tenths / 10), min_size=1, max_size=20), st.integers(0, 10))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_a_gate_on_the_lowest_value_is_one_on_each_sample(run_of, values, tenths):
+    (result,) = check_gates(run_of(scored(*values)), [f"f1.min >= {tenths / 10}"]).gates
+    below = sum(value < tenths / 10 for value in values)
+    assert result.met is (below == 0)
+    assert result.why == (f"below {tenths / 10:g}: {below} of {len(values)} scored samples" if below else "")
+
+
+def test_the_lowest_of_too_few_of_the_samples_meets_no_gate_and_an_id_steers_no_terminal(run_of):
+    samples = [Sample.of([AIMessage("Hi")], id=f"\x1b[2J{number}") for number in range(2)]
+    run = run_of([*scored(0.25), SKIPPED], samples=samples)
+    low, fine = check_gates(run, ["f1.min >= 0.5", "f1.min >= 0"], min_coverage=0.9).gates
+    few = "only 1 of 2 samples were scored, and min_coverage is 90%"
+    assert (low.met, low.why) == (False, f"below 0.5: 1 of 1 scored samples; {few}")
+    assert (fine.met, fine.why) == (False, few)
+    assert "sample #0 '\\x1b[2J0'" in low.found
 
 
 @pytest.mark.parametrize(

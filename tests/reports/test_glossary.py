@@ -1,11 +1,25 @@
 """What the terms of statistics mean, and where they are found."""
 
 import io
+import re
+from collections.abc import Callable
 
 import pytest
 
-from judgekit.reports.glossary import TERMS, explained, terms_in
+from judgekit import AIMessage, Run, Sample, Score, compare
+from judgekit.audits.audit import audit
+from judgekit.audits.judges import compare_judges
+from judgekit.audits.labels import HumanLabel
+from judgekit.cli.asked import Problems
+from judgekit.cli.outcome import conclude
+from judgekit.reports.audit import show_audit
+from judgekit.reports.compare import show_changes
+from judgekit.reports.gates import check_gates
+from judgekit.reports.glossary import HEADING, TERMS, Screen, explained, terms_in
+from judgekit.reports.judges import show_judges
+from judgekit.reports.markdown import markdown_report
 from judgekit.reports.terminal import printable
+from judgekit.score import JudgeCall
 
 
 def names(text: str) -> list[str]:
@@ -61,3 +75,74 @@ def test_where_no_term_is_shown_nothing_is_explained(monkeypatch):
         screen.out.file = io.StringIO()
         screen.out.print("audit of run 1")
     assert screen.out.file.getvalue().endswith("audit of run 1\n")
+
+
+# --- recorded text explains nothing
+
+EVERY_WORD = "corrected kappa bias coverage detectable Wilson sign-flip macro, p, t, n = 3, 12 groups"
+
+
+def said_of(text: str, run_of: Callable[..., Run], *, turned: bool = False) -> Run:
+    """A run of two judges in which all that is recorded, and all reasons, hold a text."""
+    calls = [JudgeCall(judge="j", prompt="p")]
+    values = (1, 0, 1, 0) if turned else (0, 1, 1, 0)
+    first, second = (
+        [Score.scored(name, value, label=f"{value:g}", reason=text, calls=calls) for value in found]
+        + [Score.skipped(name, text), Score.failed(name, text, error="ValueError"), Score.abstained(name, text)]
+        for name, found in (("one", values), ("two", (1, 1, 0, 0)))
+    )
+    samples = [
+        Sample.of([AIMessage("Hi")], id=f"{text} {number}", domain=f"{text} {number % 2}") for number in range(7)
+    ]
+    found = run_of(first, second, samples=samples)
+    scorers = [one.model_copy(update={"judged": True, "signature": "0" * 16}) for one in found.scorers]
+    return Run(found.store, found.record.model_copy(update={"scorers": scorers}))
+
+
+def labels_of(run: Run) -> list[HumanLabel]:
+    return [
+        HumanLabel(
+            sample=row.sample_id, scorer="one", value=float(row.index % 2), annotator="ann", reason=row.sample_id
+        )
+        for row in run.rows(scorer="one", statuses=["scored"])
+    ]
+
+
+SHOWN: dict[str, Callable[[str, Callable[..., Run], Screen], object]] = {
+    "run": lambda text, run_of, screen: conclude(
+        said_of(text, run_of), Problems(), ["one.min >= 0.5"], 0, screen, show=4, outputs=[]
+    ),
+    "compare": lambda text, run_of, screen: show_changes(
+        compare(said_of(text, run_of), said_of(text, run_of, turned=True)), 3, screen.out
+    ),
+    "audit": lambda text, run_of, screen: show_audit(
+        audit(run := said_of(text, run_of), labels_of(run)), 3, screen.out
+    ),
+    "judges": lambda text, run_of, screen: show_judges(
+        compare_judges(run := said_of(text, run_of), {"a": "one", "b": "two"}, labels_of(run)), 3, screen.out
+    ),
+}
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_recorded_text_explains_nothing(command, run_of):
+    def explanations(text: str) -> list[str]:
+        with explained() as screen:
+            screen.out.file, screen.err.file = io.StringIO(), io.StringIO()
+            SHOWN[command](text, run_of, screen)
+        shown, _, below = screen.out.file.getvalue().partition(f"\n{HEADING.lower()}\n")
+        assert text in re.sub(r"\s+", " ", shown)
+        return [re.split(r"\s{2,}", line)[0] for line in below.splitlines() if not line.startswith(" ")]
+
+    assert len(names(EVERY_WORD)) == 12
+    assert explanations(EVERY_WORD) == explanations("plain")
+
+
+def test_recorded_text_explains_nothing_in_markdown_either(run_of):
+    def explanations(text: str) -> str:
+        run = said_of(text, run_of)
+        page = "".join(markdown_report(run, check_gates(run, ["one.min >= 0.5"])))
+        assert text in page.partition(HEADING)[0]
+        return page.partition(HEADING)[2]
+
+    assert explanations(EVERY_WORD) == explanations("plain")

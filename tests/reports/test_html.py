@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -15,12 +16,14 @@ from hypothesis import strategies as st
 from judgekit import (
     AIMessage,
     HumanMessage,
+    Run,
     Sample,
     Score,
     SystemMessage,
     ToolCall,
     ToolCallF1,
     ToolMessage,
+    check_gates,
     compare,
     run,
     scorer,
@@ -341,6 +344,79 @@ def test_an_audit_is_in_the_page_with_what_people_say_of_each_sample(audit_sayin
     assert [one["index"] for one in found["disagreements"]] == [0, 1]
     assert [one["annotator"] for one in found["opinions"]["0"]] == ["anna", None]
     assert "#/audit" in {attributes.get("href") for _, attributes in page.tags}
+
+
+# --- gates
+
+
+def gates_of(made: Run, *gates: str, min_coverage: float = 0) -> Page:
+    return Page("".join(html_report(made, gates=check_gates(made, gates, min_coverage=min_coverage))))
+
+
+def test_gates_are_in_the_page_those_that_are_not_met_first():
+    made = run([sample("scored 0.9"), sample("scored 0.1"), sample("skipped")], [by_id])
+    page = gates_of(made, "by_id.n >= 2", "by_id.min >= 0.5", "by_id >= 0.5", min_coverage=0.5)
+    low = "found 0.1 (sample #1 'scored 0.1', n=2 of 3; 1 skipped); below 0.5: 1 of 2 scored samples"
+    assert page.head["gates"]["headline"] == "1 of 3 gates not met"
+    assert page.head["gates"]["results"] == [
+        {"text": "by_id.min >= 0.5", "met": False, "explanation": low, "sample": 1},
+        {"text": "by_id.n >= 2", "met": True, "explanation": "found 2 of 3", "sample": None},
+        {"text": "by_id >= 0.5", "met": True, "explanation": "found 0.5 (n=2 of 3; 1 skipped)", "sample": None},
+    ]
+    assert report([sample("a")]).head["gates"]["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("gates", "headline"),
+    [
+        (["by_id >= 0.5"], "The gate is met"),
+        (["by_id >= 0.95"], "The gate is not met"),
+        (["by_id >= 0.5", "n == 1"], "All 2 gates are met"),
+        (["by_id >= 0.95", "n == 2"], "2 of 2 gates not met"),
+    ],
+)
+def test_the_headline_says_how_many_gates_are_not_met(gates, headline):
+    assert gates_of(run([sample("scored 0.9")], [by_id]), *gates).head["gates"]["headline"] == headline
+
+
+def test_where_no_script_runs_gates_are_there_too():
+    made = run([sample("scored 0.9"), sample("scored 0.1")], [by_id])
+    gates = check_gates(made, ["by_id >= 0.5", "by_id.n >= 3"])
+    static = "".join(html_report(made, gates=gates)).split("<script")[0]
+    items = [" ".join(unescape(re.sub("<[^>]*>", " ", one)).split()) for one in static.split("<li ")[1:]]
+    assert "1 of 2 gates not met" in static
+    assert items[0].startswith('class="gate unmet"> ✕ not met by_id.n >= 3 found 2 of 2')
+    assert items[1].startswith('class="gate"> ✓ met by_id >= 0.5 found 0.5 (n=2 of 2)')
+
+
+def test_a_scorer_of_too_few_samples_is_flagged():
+    page = gates_of(run([sample("scored 0.9"), sample("skipped")], [by_id]), min_coverage=0.9)
+    (line,) = page.head["b"]["scorers"]
+    assert line["told"] == ["too few samples: only 1 of 2 samples were scored, and min_coverage is 90%"]
+
+
+@settings(max_examples=25)
+@given(nasty)
+def test_whatever_a_gate_and_an_id_say_the_page_is_the_same_page(text):
+    def made(text: str) -> Page:
+        @scorer(name=f"named {text}x")
+        def low(sample: Sample) -> float:
+            return 0.25
+
+        return gates_of(run([sample(text)], [low]), f"named {text}x.min >= 0.5", f"named {text}x >= 0.2")
+
+    hostile = made(text)
+    assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in made("plain").tags]
+    assert [gate["text"] for gate in hostile.head["gates"]["results"]] == [
+        f"named {text}x.min >= 0.5",
+        f"named {text}x >= 0.2",
+    ]
+
+
+def test_the_sample_that_a_gate_names_is_in_the_page_of_a_large_run(room_for_three):
+    samples = [*map(sample, ["failed", "failed 2", "failed 3", "failed 4"]), sample("scored 0.1")]
+    page = gates_of(run(samples, [by_id]), "by_id.min >= 0.5")
+    assert "scored 0.1" in page.packed("list-b")["ids"]
 
 
 ONE = run([sample("a")], [by_id])

@@ -15,7 +15,7 @@ SCORES = [
     Score.scored("f1", 0.25, reason="one of four", calls=CALLS),
     Score.skipped("f1", "no reference"),
     Score.failed("f1", "too slow", error="OverloadError"),
-    Score.abstained("f1", "undecided"),
+    Score.abstained("f1", "undecided", label="cannot_tell"),
 ]
 OUTCOMES = {"skipped", "error", "failure", "system-out"}
 ALLOWED = {
@@ -52,7 +52,7 @@ def test_a_sample_is_a_case_and_its_status_the_outcome(run_of):
     assert (scored.tag, scored.text) == ("system-out", "0.25: one of four")
     assert (skipped.tag, skipped.get("message")) == ("skipped", "skipped: no reference")
     assert (failed.tag, failed.attrib) == ("error", {"type": "OverloadError", "message": "too slow"})
-    assert (abstained.tag, abstained.get("message")) == ("skipped", "abstained: undecided")
+    assert (abstained.tag, abstained.get("message")) == ("skipped", "abstained: cannot_tell: undecided")
     assert [case.get("time") for case in suite] == ["1.250", None, None, None]
 
 

@@ -63,12 +63,17 @@ def page(run: Run, gates: GateResults = NONE) -> Page:
 
 def test_a_line_a_scorer_with_interval_and_counts(run_of):
     scores = [*[Score.scored("f1", 1)] * 9, Score.scored("f1", 0)]
-    others = [*scores[:7], Score.skipped("f1", "x"), Score.failed("f1", "y"), Score.abstained("f1", "z")]
+    others = [
+        *scores[:7],
+        Score.skipped("f1", "x", label="not_applicable"),
+        Score.failed("f1", "y"),
+        Score.abstained("f1", "z"),
+    ]
     text = "".join(markdown_report(run_of(scores, [one.model_copy(update={"scorer": "b"}) for one in others]), NONE))
     assert "| scorer | value | 95 % interval | n | skipped | failed | abstained |\n" in text
     assert "| `f1` | 0.900 | 0.596 to 0.982 | 10 of 10 | 0 | 0 | 0 |\n" in text  # Wilson of 9 in 10
     assert "| `b` | 1.000 | 0.646 to 1.000 | 7 of 10 | 1 | 1 | 1 |\n" in text  # Wilson of 7 in 7
-    assert "- `b`: `1 skipped: x`\n- `b`: `1 failed: y`\n- `b`: `1 abstained: z`\n" in text
+    assert "- `b`: `1 skipped: not_applicable`\n- `b`: `1 failed: y`\n- `b`: `1 abstained: z`\n" in text
 
 
 @pytest.mark.parametrize(("price", "cost"), [(0.5, "$0.5000"), (None, "unknown")])

@@ -21,13 +21,16 @@ from judgekit import (
     ToolCallF1,
     ToolMessage,
     TopicAdherence,
+    check_gates,
     compare,
     read,
     report,
     run,
     scorer,
 )
+from judgekit.audits.audit import audit as find
 from judgekit.audits.findings import Audit
+from judgekit.audits.labels import HumanLabel
 from judgekit.reports.glossary import TERMS, terms_in
 from judgekit.reports.html import html_report
 from judgekit.runs.receipts import Correction
@@ -190,6 +193,22 @@ def demo(tmp_path_factory, examples) -> Path:
     judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
     scorers = [ToolCallAccuracy(), ToolCallF1(), TopicAdherence(judge), AgentGoalAccuracyWithReference(judge)]
     report(run(read(examples / "conversations.jsonl"), scorers, store=folder / "runs.sqlite"), folder / "report.html")
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory, examples) -> Path:
+    """The report of the example conversations, with gates of which some are not met."""
+    folder = tmp_path_factory.mktemp("gated")
+    judge = Judge("demo/handwritten", cache=examples / "replies.jsonl", cache_mode="replay")
+    scored = run(read(examples / "conversations.jsonl"), [ToolCallF1(), AgentGoalAccuracyWithReference(judge)])
+    gates = [
+        "tool_call_f1 >= 0.9",
+        "tool_call_f1.min >= 0.7",
+        "agent_goal_accuracy_with_reference.lower >= 0.7",
+        "failed <= 1%",
+    ]
+    report(scored, folder / "report.html", check_gates(scored, gates))
     return folder / "report.html"
 
 
@@ -508,10 +527,55 @@ def test_what_is_not_corrected_says_why_and_shows_the_raw_mean_alone(tmp_path, a
         assert mean.locator(".dot").count() == 1
 
 
+# --- gates
+
+
+def test_gates_stand_at_the_top_with_what_was_found_and_lead_to_the_sample_that_they_name(gated, opened):
+    low = "found 0.5 (sample #2 'wrong_argument', n=14 of 14); below 0.7: 1 of 14 scored samples"
+    with opened(gated) as page:
+        assert page.locator("main h2").first.inner_text() == "2 of 4 gates not met"
+        gates = page.locator(".gate")
+        assert [" ".join(one.split()) for one in gates.all_inner_texts()] == [
+            f"✕ not met tool_call_f1.min >= 0.7 {low} · show the sample",
+            "✕ not met agent_goal_accuracy_with_reference.lower >= 0.7 found 0.355 (Wilson, n=13 of 14; 1 skipped)",
+            "✓ met tool_call_f1 >= 0.9 found 0.911 (n=14 of 14)",
+            "✓ met failed <= 1% found 0 of 28, 0%",
+        ]
+        assert page.locator(".gate.unmet").count() == 2
+        below = page.locator(".lines").first.bounding_box()["y"]
+        assert gates.last.bounding_box()["y"] < below < DESKTOP["height"]
+        assert "Wilson" in explanations(page)
+        gates.first.locator("a").click()
+        expect(page.locator("h1")).to_have_text("#2 wrong_argument")
+
+
+def test_a_run_without_gates_says_nothing_of_them(demo, opened):
+    with opened(demo) as page:
+        assert page.locator(".gates").count() == 0
+        assert page.locator("main h2").first.inner_text() == "Scores"
+
+
+def test_gates_are_printed_in_dark_as_in_light(gated, opened):
+    def printed(page) -> tuple[str, str, str]:
+        page.emulate_media(
+            media="print",
+            color_scheme=page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'"),
+        )
+        style = "getComputedStyle(document.querySelector('.gate.unmet'))"
+        return shown(page), page.evaluate(f"{style}.backgroundColor"), page.evaluate(f"{style}.color")
+
+    with opened(gated, color_scheme="dark") as dark:
+        in_dark = printed(dark)
+    with opened(gated, color_scheme="light") as light:
+        assert printed(light) == in_dark
+    assert "✕ not met" in in_dark[0]
+
+
 # --- for everybody
 
 
 VIEWS = {
+    "gated": ("#/",),
     "demo": ("#/", "#/samples", "#/samples?scorer=topic_adherence", "#/sample/2/agent_goal_accuracy_with_reference"),
     "audited": ("#/", "#/audit", "#/sample/13"),
     "compared": ("#/", "#/samples", "#/samples?scorer=halves", "#/sample/15"),
@@ -654,6 +718,25 @@ def test_what_was_recorded_stays_text(hostile, opened):
             assert page.locator("h1").count() == 1
 
 
+def test_what_gates_and_the_ids_in_them_say_stays_text(tmp_path, opened):
+    evil = "".join(HOSTILE)
+
+    @scorer(name=f"evil {evil}")
+    def low(sample: Sample) -> float:
+        return 0.25
+
+    scored = run([sample(1).model_copy(update={"id": evil})], [low])
+    gates = check_gates(scored, [f"evil {evil}.min >= 0.5", f"evil {evil} >= 0.2"])
+    report(scored, tmp_path / "report.html", gates)
+    with opened(tmp_path / "report.html") as page:
+        assert page.locator(".gate").count() == 2
+        assert page.locator("main script, main img, main [onerror], main [onload], main style").count() == 0
+        said = page.locator(".gate code").first.evaluate("one => one.textContent")
+        assert "<img src=x onerror=alert(3)>" in said
+        assert "\\u202e" in said
+        assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
+
+
 def test_what_people_say_stays_text(tmp_path, audit_saying, opened):
     evil = "".join(HOSTILE)
     scored = run([sample(1)], [halves])
@@ -723,6 +806,7 @@ def test_a_file_that_was_cut_off_says_so(demo, tmp_path, opened):
 
 def explanations(page) -> dict[str, str]:
     """What the words of the view are said to mean."""
+    page.evaluate("document.querySelector('.glossary').open = false")
     page.click(".glossary > summary")
     expect(page.locator(".terms > div").first).to_be_visible()
     terms = page.locator(".terms > div").all()
@@ -749,6 +833,42 @@ def test_what_patterns_find_is_the_same_in_the_browser_and_in_python(opened, aud
     with opened(tmp_path / "report.html", "#/audit") as page:
         shown = explanations(page)
         assert [*shown] == [term.name for term in terms_in(page.evaluate("wordsOf(document.querySelector('.audit'))"))]
+
+
+def test_recorded_text_explains_nothing(opened, tmp_path):
+    words = "corrected kappa bias coverage detectable Wilson macro, p, t, n = 3, 12 groups"
+    calls = [JudgeCall(judge="j", prompt="p")]
+
+    def explained(text: str) -> dict[str, dict[str, str]]:
+        @scorer
+        def quoting(sample: Sample) -> Score:
+            if sample.id.startswith("0"):
+                return Score.skipped("quoting", text, calls=calls)
+            details = {"evidence": [{"message": 1, "quote": text}], text: [text, {text: text}]}
+            return Score.scored("quoting", 0, label="no", reason=text, details=details, calls=calls)
+
+        result = ToolMessage(text, is_error=True)
+        messages = [HumanMessage(text), AIMessage(text, tool_calls=[ToolCall(text, {text: text})]), result]
+        made = [
+            Sample.of(messages, id=f"{number} {text}", domain=f"{text} {number % 2}", reference=text, label=text)
+            for number in range(4)
+        ]
+        scored = run(made, [quoting])
+        people = [HumanLabel(sample=one.id, scorer="quoting", value=1, reason=text, annotator=text) for one in made]
+        judged = [one.model_copy(update={"judged": True, "signature": "0" * 16}) for one in scored.scorers]
+        scored = Run(scored.store, scored.record.model_copy(update={"scorers": judged}))
+        (tmp_path / "report.html").write_text("".join(html_report(scored, find(scored, people))), encoding="utf-8")
+        found: dict[str, dict[str, str]] = {}
+        with opened(tmp_path / "report.html") as page:
+            for view in ("#/", "#/samples", "#/sample/0", "#/sample/1/quoting", "#/audit"):
+                turn_to(page, view)
+                unfold(page)
+                assert text in " ".join(shown(page).split())
+                found[view] = explanations(page)
+        return found
+
+    assert len(terms_in(words)) == 11
+    assert explained(words) == explained("plain")
 
 
 def test_names_that_may_be_broken_are_no_terms(opened, tmp_path):

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from judgekit import AIMessage, Sample, run, scorer
 from judgekit.aggregates.total import Total
-from judgekit.reports.terminal import Highlights, console, printable, show_plan, show_summary
+from judgekit.reports.terminal import console, lowest_rows, printable, show_plan, show_summary
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
 from judgekit.score import JudgeCall, Score
@@ -46,13 +46,13 @@ def shown(rows: Iterable[Row], show: int = 0, on: Console | None = None, thin: M
     out = io.StringIO()
     made = on or console()
     made.file = out
-    summary, highlights = Summary(), Highlights(show)
+    summary, lowest = Summary(), dict[str, list[Row]]()
     rows = list(rows)
     for one in rows:
         summary.add(one)
-    for one in sorted(rows, key=lambda row: row.score.value or 0):
-        highlights.add(one)
-    show_summary(summary, highlights, made, thin=thin)
+    for one in sorted((one for one in rows if one.score.value is not None), key=lambda row: row.score.value):
+        lowest.setdefault(one.scorer, []).append(one)
+    show_summary(summary, made, {name: found[:show] for name, found in lowest.items()}, thin=thin)
     return out.getvalue()
 
 
@@ -190,7 +190,7 @@ def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(judged):
     made = console()
     made.file = out
     run = judged("kappa\x1b[2J")
-    show_summary(run.summary, Highlights.of(run), made)
+    show_summary(run.summary, made)
     assert tables(out.getvalue())[1] == [
         ["asked a judge", "audit", "requests", "cached", "tokens", "cost"],
         ["a", r"audited: kappa\x1b[2J .71 [.58, .82], n=120", "1", "0", "unknown", "$0.0000"],
@@ -393,28 +393,8 @@ def test_the_lowest_of_a_run_are_those_that_sorting_puts_first(values, show):
     made = run(
         [Sample.of([AIMessage("")], id=str(at), label=str(value)) for at, value in enumerate(values)], [labelled]
     )
-    found = [(row.score.value, row.index) for row in Highlights.of(made, show).lowest("labelled")]
+    found = [(row.score.value, row.index) for row in lowest_rows(made, show)["labelled"]]
     assert found == sorted((value, index) for index, value in enumerate(values))[:show]
-
-
-def test_the_lowest_of_each_scorer_are_its_own():
-    highlights = Highlights(1)
-    for name, values in (("s", [0.25, 0.5]), ("t", [0.75, 1])):
-        for index, value in enumerate(values):
-            highlights.add(row(index, Score.scored(name, value)))
-    assert [highlights.lowest(name)[0].score.value for name in "st"] == [0.25, 0.75]
-    assert highlights.lowest("another") == []
-
-
-def test_the_three_most_common_reasons_are_counted():
-    reasons = ["no reference"] * 3 + ["no topics"] * 5 + ["rare"] + ["no calls"] * 2
-    highlights = Highlights()
-    for index, reason in enumerate(reasons):
-        highlights.add(row(index, Score.skipped("s", reason)))
-        highlights.add(row(index, Score.failed("s", "broken")))
-    assert highlights.reasons("s", "skipped") == [("no topics", 5), ("no reference", 3), ("no calls", 2)]
-    assert highlights.reasons("s", "failed") == [("broken", 11)]
-    assert highlights.reasons("s", "abstained") == []
 
 
 def test_reasons_beyond_the_most_common_ones_are_counted_together():
@@ -423,9 +403,14 @@ def test_reasons_beyond_the_most_common_ones_are_counted_together():
     rows += [row(index, Score.failed("s", f"broken {index}")) for index in range(200)]
     lines = [line.rstrip() for line in shown(rows).splitlines()]
     at = lines.index("s: 5 skipped: no topics")
-    assert lines[at + 3] == "s: 2 skipped for other reasons"
-    assert lines[-1] == "s: 197 failed for other reasons"
+    assert lines[at + 3] == "s: 2 skipped: other reasons"
+    assert lines[-1] == "s: 197 failed: other reasons"
     assert "other reasons" not in shown(rows[:10])
+
+
+def test_samples_that_a_judge_skipped_are_grouped_by_its_label():
+    rows = [row(index, Score.skipped("s", f"words {index}", label="not_applicable")) for index in range(306)]
+    assert shown(rows).splitlines()[-1].rstrip() == "s: 306 skipped: not_applicable"
 
 
 def test_what_failed_is_counted_by_its_class_where_there_is_more_than_one():
@@ -561,15 +546,6 @@ def test_a_plan_says_what_would_be_asked_and_what_would_fail():
     tokens = f"{used.input_tokens + used.output_tokens:,}"
     assert table(out.getvalue())[1:] == [["s", "4", "1", "1", "1", tokens, "$0.2500"]]
     assert "s: would fail: 1 ValueError" in out.getvalue()
-
-
-def test_reasons_that_are_all_different_do_not_fill_the_memory():
-    """A common reason that came early is counted to the end."""
-    highlights = Highlights()
-    for index in range(1_000):
-        highlights.add(row(index, Score.failed("s", "common" if index % 2 else f"message {index}")))
-    assert highlights.reasons("s", "failed")[0] == ("common", 500)
-    assert len(highlights._reasons["s", "failed"]) == 100
 
 
 def test_a_long_reason_hangs_under_its_beginning():

@@ -63,7 +63,7 @@ def test_the_paid_calls_of_a_panel_stay_with_the_run_when_a_member_s_quota_is_sp
     assert (found.stopped, len(found)) == ("no money", 1)
     assert [row.score.usd_paid for row in found] == [0.75]
     assert spent(found) == [(6, 5_500, 1.25)]
-    assert found.summary["panel"].unscored == 3
+    assert found.summary["panel"].unscored_requests == 3
     assert "panel: 3 requests gave no score that is kept: stopped, or made again" in str(found)
 
 
@@ -129,11 +129,14 @@ def test_a_file_says_what_a_score_under_way_took_before_it_is_there():
         calls += paid()
         recorder.flush()
         found = Run.stored(path=RUNS)
-        assert (spent(found), found.summary["good"].unscored) == ([(number, 1_100 * number, 0.25 * number)], number)
+        assert (spent(found), found.summary["good"].unscored_requests) == (
+            [(number, 1_100 * number, 0.25 * number)],
+            number,
+        )
     recorder.row(Row.of(0, sample, Score.scored("good", 1, calls=calls)))
     recorder.flush()
     found = Run.stored(path=RUNS)
-    assert (spent(found), found.summary["good"].unscored) == ([(3, 3_300, 0.75)], 0)
+    assert (spent(found), found.summary["good"].unscored_requests) == ([(3, 3_300, 0.75)], 0)
 
 
 def test_a_score_that_takes_another_s_place_leaves_the_run_what_that_one_cost():
@@ -148,7 +151,7 @@ def test_a_score_that_takes_another_s_place_leaves_the_run_what_that_one_cost():
         found = Run.stored(path=RUNS)
         assert spent(found) == [(2 * number, 2_200 * number, 0.5 * number)]
         assert [row.score.usd_paid for row in found] == [0.5]
-        assert found.summary["good"].unscored == 2 * (number - 1)
+        assert found.summary["good"].unscored_requests == 2 * (number - 1)
 
 
 def test_who_answered_is_told_of_scores_that_are_kept():
@@ -160,7 +163,7 @@ def test_who_answered_is_told_of_scores_that_are_kept():
         ["3 requests gave no score that is kept: stopped, or made again"],
     )
     line.add(Row(index=0, sample_id="0", score=Score.scored("good", 1, calls=paid(model="m-2"))))
-    assert (line.requests, line.reported, line.unscored) == (4, {"j": {"m-2": 1}}, 3)
+    assert (line.requests, line.reported, line.unscored_requests) == (4, {"j": {"m-2": 1}}, 3)
 
 
 @pytest.fixture

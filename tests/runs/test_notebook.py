@@ -67,12 +67,19 @@ class Text(HTMLParser):
 
 
 def test_a_summary_is_a_table_with_interval_and_counts():
-    scores = [*[Score.scored("f1", 1)] * 9, Score.scored("f1", 0), Score.skipped("f1", "x"), Score.failed("f1", "y")]
+    scores = [
+        *[Score.scored("f1", 1)] * 9,
+        Score.scored("f1", 0),
+        Score.skipped("f1", "x", label="not_applicable"),
+        Score.failed("f1", "y"),
+    ]
     found = Text(summary_html(summary(*scores), ["stopped early"]))
     assert found.texts == [
         *("scorer", "value", "95 % interval", "n", "skipped", "failed", "abstained"),
         *("f1", "0.900", "0.596 to 0.982", "10 of 12", "1", "1", "0"),  # Wilson of 9 in 10
         "stopped early",
+        "f1: 1 skipped: not_applicable",
+        "f1: 1 failed: y",
     ]
 
 

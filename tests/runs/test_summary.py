@@ -228,8 +228,69 @@ def test_a_summary_is_a_line_a_scorer_and_says_what_judges_cost():
         "tool_call_f1  0.50 (n=1 of 1)",
         "goal          1.00 (n=1 of 1)  1 judge requests, 1 from cache, 1,234 tokens, $0.0123",
         "topics        none (n=0 of 1; 1 failed)  1 judge requests, 0 from cache, tokens unknown, cost unknown",
+        "topics: 1 failed: x",
     ]
     assert str(Summary()) == "no scores"
+
+
+def unscored(*scores: Score) -> list[str]:
+    summary = Summary()
+    for index, score in enumerate(scores):
+        summary.add(row(score, index))
+    return [*map(": ".join, summary["s"].unscored())]
+
+
+def test_unscored_samples_are_grouped_by_label_where_there_is_one_and_else_by_reason():
+    """A judge gives as many reasons as there are samples."""
+    judged = [Score.skipped("s", f"in its own words, {number}", label="not_applicable") for number in range(306)]
+    torn = [Score.abstained("s", f"hard to tell, {number}", label="cannot_tell") for number in range(2)]
+    lacking = [Score.skipped("s", "the sample has no reference")] * 4
+    assert unscored(*judged, Score.scored("s", 1, label="good"), *torn, *lacking, FAILED) == [
+        "306 skipped: not_applicable",
+        "4 skipped: the sample has no reference",
+        "1 failed: broken",
+        "2 abstained: cannot_tell",
+    ]
+
+
+def test_the_three_most_common_reasons_are_counted_and_the_others_together():
+    reasons = ["no reference"] * 3 + ["no topics"] * 5 + ["rare"] + ["no calls"] * 2 + ["odd"]
+    skipped = [Score.skipped("s", reason) for reason in reasons]
+    assert unscored(*skipped, *[FAILED] * 1_100) == [
+        "5 skipped: no topics",
+        "3 skipped: no reference",
+        "2 skipped: no calls",
+        "2 skipped: other reasons",
+        "1,100 failed: broken",
+    ]
+    assert not [one for one in unscored(*skipped[:8]) if "other reasons" in one]
+
+
+def test_a_reason_that_is_not_kept_is_said_to_be_none():
+    assert unscored(Score.skipped("s", ""), Score.skipped("s", "", label="not_applicable")) == [
+        "1 skipped: no reason given",
+        "1 skipped: not_applicable",
+    ]
+
+
+def test_reasons_that_are_all_different_do_not_fill_the_memory():
+    """A common reason that came early is counted to the end; parts of the samples keep none."""
+    summary = Summary()
+    for index in range(1_000):
+        failed = Score.failed("s", "common" if index % 2 else f"message {index}")
+        summary.add(row(failed, index).model_copy(update={"domain": f"domain {index % 3}"}))
+    assert next(summary["s"].unscored()) == ("500 failed", "common")
+    assert len(summary["s"].reasons["failed"]) == 100
+    assert [len(one["s"].reasons) for one in summary.slices["domain"].values()] == [0, 0, 0]
+
+
+def test_a_reason_on_a_terminal_of_python_steers_nothing_and_takes_one_line():
+    summary = Summary()
+    summary.add(row(Score.failed("s", f"\x1b[2J\n{'x' * 10_000}")))
+    (_, told) = str(summary).split("\n")
+    assert told.startswith("s: 1 failed: '\\x1b[2J\\n")
+    assert told.isprintable()
+    assert len(told) < 100
 
 
 def labelled(*labels: tuple[str, float]) -> Line:

@@ -112,6 +112,7 @@ def test_a_user_who_asks_for_nothing_has_no_goal_that_could_be_missed():
     for partial in (False, True):
         found = tried(KINDS[1], ScriptedJudge([goals()]), sample, partial=partial)
         assert (found.status, found.reason, found.details) == ("skipped", "the user has no goal", goals())
+        assert found.label == "no_goal"
         assert len(found.calls) == 1
 
 

@@ -49,7 +49,9 @@ class Member:
             return Score.scored(self.name, self.says, label=f"label {self.says}", reason=f"why {self.says}")
         if self.says == "failed":
             raise OverloadError(f"{self.name} is busy")
-        return {"skipped": Score.skipped, "abstained": Score.abstained}[self.says](self.name, f"{self.says} it")
+        return {"skipped": Score.skipped, "abstained": Score.abstained}[self.says](
+            self.name, f"{self.says} it", label=f"label {self.says}"
+        )
 
 
 def members(votes: Sequence[float | str | Exception]) -> list[Member]:
@@ -167,7 +169,7 @@ def test_every_vote_stays_in_the_details():
             "judge": "judge/m1",
             "status": "abstained",
             "value": None,
-            "label": None,
+            "label": "label abstained",
             "reason": "abstained it",
         },
         "m2": {
@@ -209,10 +211,13 @@ def test_the_draws_of_a_member_stay_with_its_vote():
 def test_the_verdict_has_the_label_and_the_reason_of_those_who_gave_it():
     found = verdict(0.0, 1.0, 1.0)
     assert (found.label, found.reason) == ("label 1.0", "by majority (0.00 x1, 1.00 x2): why 1.0")
-    assert verdict("skipped", "skipped").reason == "by majority (skipped x2): skipped it"
+    for rule in ("majority", "mean"):
+        idle = verdict(1.0, "skipped", "skipped", rule=rule)
+        assert (idle.label, idle.reason) == ("label skipped", f"by {rule} (1.00 x1, skipped x2): skipped it")
     mean = verdict(0.5, 1.0, "abstained", rule="mean")
     assert (mean.label, mean.reason) == (None, "mean of the values: 0.50 x1, 1.00 x1, abstained x1")
-    assert verdict(1.0, "abstained").reason == "no verdict by majority: 1.00 x1, abstained x1"
+    torn = verdict(1.0, "abstained")
+    assert (torn.label, torn.reason) == (None, "no verdict by majority: 1.00 x1, abstained x1")
 
 
 def test_a_member_that_fails_fails_the_panel_and_its_vote_and_its_cost_are_kept():

@@ -117,8 +117,8 @@ def test_a_draw_that_fails_fails_the_whole_by_its_class():
 
 
 def test_what_the_scorer_skips_is_skipped():
-    found = repeated(*[Score.skipped("drawn", "no reference")] * 2)
-    assert (found.status, found.reason) == ("skipped", "no reference")
+    found = repeated(*[Score.skipped("drawn", "no reference", label="not_applicable")] * 2)
+    assert (found.status, found.reason, found.label) == ("skipped", "no reference", "not_applicable")
 
 
 def test_a_draw_that_skips_is_a_vote_like_others():

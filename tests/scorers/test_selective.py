@@ -68,7 +68,7 @@ def test_a_verdict_that_is_sure_enough_is_the_scorers_own(confidence):
 
 def test_below_that_it_abstains_and_says_what_the_verdict_was_and_how_sure():
     found = tried(sure(0.6))
-    assert (found.status, found.value, found.scorer) == ("abstained", None, "cheap")
+    assert (found.status, found.value, found.scorer, found.label) == ("abstained", None, "cheap", "low_confidence")
     assert found.reason == "label 1.0 with the confidence 0.600, below 0.8: why"
     assert found.details["doubted"] == {
         "status": "scored",

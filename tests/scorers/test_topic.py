@@ -97,7 +97,7 @@ def test_an_agent_that_only_answers_off_topic_has_an_f1_of_0():
 )  # fmt: skip
 def test_the_reason_of_a_skipped_score_says_what_was_seen(counts, mode, reason):
     found = tried(ScriptedJudge([counted(*counts)]), mode)
-    assert (found.status, found.reason) == ("skipped", reason)
+    assert (found.status, found.label, found.reason) == ("skipped", "undefined", reason)
 
 
 def test_a_skipped_score_keeps_the_call_that_it_took():

@@ -1,8 +1,12 @@
 // What the terms of statistics in a view mean.
 
+/** Where the words are those of recordings, people and judges, which explain nothing. */
+const QUOTED = ".quoted, .prose, blockquote, .tree, .chip, .sample-head, .chat, .diffs, .people, .disagreements, .rows, .filters, .slices, .confusion";
+
 /** The words of a view; those that may be broken are whole. */
 function wordsOf(view) {
-  const texts = document.createTreeWalker(view, NodeFilter.SHOW_TEXT);
+  const visit = (node) => (node.nodeType === Node.TEXT_NODE ? NodeFilter.FILTER_ACCEPT : node.matches(QUOTED) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP);
+  const texts = document.createTreeWalker(view, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT, visit);
   let words = "";
   while (texts.nextNode()) words += `${texts.currentNode.previousSibling?.nodeName === "WBR" ? "" : " "}${texts.currentNode.data}`;
   return words.replace(/\s+/g, " ");

@@ -1,16 +1,26 @@
 // A line a scorer, what it was taken over, and what the run was.
 
 function overview() {
-  const { a, b, comparison, judges, notes } = report.head;
+  const { a, b, comparison, gates, judges, notes } = report.head;
   return el("div", { class: "overview" },
     el("h1", { tabindex: -1 }, a ? `Run ${b.number} compared with run ${a.number}` : `Run ${b.number}`),
     el("p", { class: "lead" }, [plural(b.samples, "sample"), b.started.slice(0, 16), ...b.inputs.map((one) => recorded(one.path.split(/[\\/]/).pop()))].flatMap((one, at) => (at ? [" · ", one] : [one]))),
     notes.map((note) => el("p", { class: "note" }, note)),
+    gates.results.length ? section(gates.headline, el("ul", { class: "gates" }, gates.results.map(gateItem))) : null,
     a ? compared(comparison) : null,
     section(a ? `B: run ${b.number}` : "Scores", lines(b), slices(b)),
     judges ? judgesOf(judges) : null,
     a ? section(`A: run ${a.number}, the baseline`, lines(a), slices(a)) : null,
     section(a ? "The two runs" : "The run", el("div", { class: "facts-beside" }, [a, b].filter(Boolean).map(facts))));
+}
+
+/** A gate with what was found; whether it is met stands there in a word and a shape, so that its colour says nothing more. */
+function gateItem({ text, met, explanation, sample }) {
+  const link = sample !== null && report.b.places.has(sample) ? el("a", { href: address(["sample", `${sample}`]) }, "show the sample") : null;
+  return el("li", { class: met ? "gate" : "gate unmet" },
+    el("span", { class: "outcome" }, el("span", { "aria-hidden": "true" }, met ? "✓ " : "✕ "), met ? "met" : "not met"), " ",
+    el("code", {}, recorded(text)), " ",
+    el("p", { class: sample === null ? "found" : "found quoted" }, recorded(explanation), link && [" · ", link]));
 }
 
 const section = (title, ...children) => el("section", {}, el("h2", {}, title), children);
@@ -45,7 +55,10 @@ function lines(run) {
       line.requests + line.cached ? cell("cost", dollars(line.cost), line.requests ? el("small", {}, line.tokens === null ? "tokens unknown" : plural(line.tokens, "token")) : null) : null,
       cell("signature", el("code", {}, line.signature ?? "none")));
   });
-  const told = run.scorers.flatMap((line) => line.told.map((text) => el("li", {}, recorded(line.name, { class: "of" }), " ", recorded(text))));
+  const told = run.scorers.flatMap((line) => [
+    ...line.told.map((text) => el("li", {}, recorded(line.name, { class: "of" }), " ", recorded(text))),
+    ...line.unscored.map(([times, reason]) => el("li", {}, recorded(line.name, { class: "of" }), ` ${times}: `, recorded(reason, { class: "quoted" }))),
+  ]);
   return [
     el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": `Scores of run ${run.number}${own ? "" : ", the baseline"}` },
       el("table", { class: "lines" },
