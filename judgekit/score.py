@@ -59,9 +59,10 @@ class JudgeCall(Record):
     """One request to a judge, also one that failed or never reached its server.
 
     ``prompt`` is the prompt with its version. ``model`` and ``system_fingerprint`` are what the provider reported with
-    the reply, also with one that is cached since; ``None`` where it reported none. ``cost_usd`` is ``None`` where the price is unknown;
-    ``price_list`` is the list that it was taken from, such as ``litellm 1.106.2``, if it was. ``cached`` replies cost
-    nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run keeps it apart.
+    the reply, also with one that is cached since; ``None`` where it reported none. ``cost_usd`` is ``None`` where the
+    price is unknown; ``price_list`` is the list that it was taken from, such as ``litellm 1.106.2``, if it was.
+    ``cached`` replies cost nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run
+    keeps it apart.
     """
 
     judge: str

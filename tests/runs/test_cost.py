@@ -186,17 +186,25 @@ def test_reports_and_gates_are_of_all_that_was_paid(half_paid):
 def test_a_run_is_forgotten_only_if_it_has_neither_scores_nor_paid_calls(half_paid):
     store = Store(RUNS)
     known = [ScorerRecord.of(asking(REPLY))]
-    empty, scored, paying = (store.begin(RunRecord(started_at=now(), scorers=known)) for _ in range(3))
+    tried = {
+        "nothing": [],
+        "refused": [JudgeCall(judge="j", prompt="p", error="AuthenticationError")],
+        "score": [],
+        "paid": paid(),
+        "cancelled": [JudgeCall(judge="j", prompt="p", error="CancelledError")],
+    }
     [sample] = samples(1)
-    for begun in (scored, paying):
-        recorder = Recorder(store, begun)
+    begun = {name: store.begin(RunRecord(started_at=now(), scorers=known)) for name in tried}
+    for name, calls in tried.items():
+        recorder = Recorder(store, begun[name])
         recorder.sample(0, sample)
-        recorder.begin(0, "good", paid())
-        if begun is scored:
+        recorder.begin(0, "good", calls)
+        if name == "score":
             recorder.row(Row.of(0, sample, Score.scored("good", 1)))
         recorder.flush()
-    for one in (empty, scored, paying):
-        store.forget(one.number)
-    assert [record.number for record in store.records()] == [scored.number, paying.number]
-    store.remove([paying.number])
-    assert list(store.unscored_calls(paying.number)) == []
+        store.forget(begun[name].number)
+    kept = [begun[name].number for name in ("score", "paid", "cancelled")]
+    assert [record.number for record in store.records()] == kept
+    assert list(store.unscored_calls(begun["refused"].number)) == []
+    store.remove(kept)
+    assert list(store.unscored_calls(begun["paid"].number)) == []
