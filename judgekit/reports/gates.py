@@ -175,7 +175,8 @@ class Gate:
         its 95 % interval; ``min``, the lowest value of a scored sample; ``corrected``, ``corrected.lower`` and
         ``corrected.upper``, the same as people would have it, by the receipt of the last audit of its judge; and those that
         a run has too: ``n``, how many samples are scored; ``coverage``, the share of samples that are; ``skipped``,
-        ``failed`` and ``abstained``, how many samples are that, or with ``%`` what share of all; ``cost_usd``. Operators: ``>=``, ``>``, ``<=``, ``<``, ``==``. Names may hold dots.
+        ``failed`` and ``abstained``, how many samples are that, or with ``%`` what share of all; ``cost_usd``. Operators:
+        ``>=``, ``>``, ``<=``, ``<``, ``==``. Names may hold dots.
 
         Raises:
             ConfigError: It is none, or there is no such scorer or field.
@@ -222,9 +223,7 @@ class Gate:
 
     def held_against(self, number: float, of: str) -> GateResult:
         """Return whether a number meets the gate; ``of`` says what it was found by."""
-        return GateResult(
-            self.text, OPERATORS[self.operator](number - self.bound), f"found {self._shown(number)} ({of})"
-        )
+        return GateResult(self.text, self._is_met(number), f"found {self._shown(number)} ({of})")
 
     def _of_line(self, summary: Summary) -> tuple[float | None, str]:
         """A number of a scorer, if there is one, and what is to be said of it."""

@@ -1108,7 +1108,11 @@ def test_a_second_signal_ends_it_at_once(server, tmp_path):
         server.together.abort()
     assert (process.returncode, err.splitlines()) == (
         130,
-        ["interrupted before anything was scored"],
+        [
+            "run 1, kept in .judgekit/runs.sqlite",
+            "rows.jsonl: not written, since nothing was scored",
+            "interrupted; judgekit resume 1 goes on from here",
+        ],
     )
     assert not Path("rows.jsonl").exists()
     [line] = Run.stored().summary

@@ -1,6 +1,7 @@
 """Runs that fail before anything is scored: they leave nothing behind, and use up no number."""
 
 import asyncio
+import re
 import signal
 import sqlite3
 import threading
@@ -126,7 +127,9 @@ def test_ctrl_c_before_the_first_score_leaves_no_run(cli, conversations, monkeyp
 @pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_signal_before_the_first_score_leaves_no_run(cli, started, judging, conversations, until, number, workers):
+def test_a_signal_before_the_first_score_keeps_the_run_for_the_request_that_may_be_paid(
+    cli, started, judging, conversations, until, number, workers
+):
     answering, said = threading.Event(), judging.answer
     judging.answer = lambda conversation: answering.wait(30) and said(conversation)
     path = conversations(3)
@@ -135,11 +138,15 @@ def test_a_signal_before_the_first_score_leaves_no_run(cli, started, judging, co
     process.send_signal(number)
     assert process.stderr.readline().startswith("stopping when the samples under way are done")
     process.send_signal(number)
-    assert process.communicate(timeout=20) == ("", "interrupted before anything was scored\n")
+    out, err = process.communicate(timeout=20)
     answering.set()
-    assert process.returncode == 128 + number
-    assert set(counts().values()) == {0}
-    assert "run 1, kept in" in cli("run", path, *F1).err
+    assert (process.returncode, err.splitlines()) == (
+        128 + number,
+        [f"run 1, kept in {RUNS}", "interrupted; judgekit resume 1 goes on from here"],
+    )
+    assert re.search(rf"{GOAL[1]} .* 0 of 3 ", out)
+    assert (counts()["runs"], counts()["scores"]) == (1, 0)
+    assert "run 2, kept in" in cli("run", path, *F1).err
 
 
 # --- beside others

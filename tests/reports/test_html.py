@@ -389,6 +389,16 @@ def test_where_no_script_runs_gates_are_there_too():
     assert items[1].startswith('class="gate"> ✓ met by_id >= 0.5 found 0.5 (n=2 of 2)')
 
 
+def test_gates_of_a_comparison_are_in_its_page():
+    once = run([sample("scored 0.9"), sample("scored 0.1")], [by_id])
+    page = Page("".join(html_report(compare(once, once, gates=["by_id.worse <= 0", "by_id.pairs >= 3"]))))
+    assert page.head["gates"]["headline"] == "1 of 2 gates not met"
+    assert [(gate["text"], gate["met"]) for gate in page.head["gates"]["results"]] == [
+        ("by_id.pairs >= 3", False),
+        ("by_id.worse <= 0", True),
+    ]
+
+
 def test_a_scorer_of_too_few_samples_is_flagged():
     page = gates_of(run([sample("scored 0.9"), sample("skipped")], [by_id]), min_coverage=0.9)
     (line,) = page.head["b"]["scorers"]
