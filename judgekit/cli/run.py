@@ -173,7 +173,8 @@ def run(
             "name what to score with: --scorer NAME, or [[scorers]] in a config file; judgekit scorers lists them"
         )
     scorers = built(settings, asked.scorers)
-    _must_be_used(judge, settings)
+    if judge:  # misspelt, it would be overlooked where no scorer asks it
+        settings.judge(judge)
     for text in asked.gates:
         Gate.parse(text, [one.name for one in scorers])
     if workers > 1 and (streams := asked.streams):
@@ -238,7 +239,8 @@ def score(
     asking = judge or asked.judge or os.environ.get(JUDGE_VARIABLE) or None
     specs = [ScorerSpec.parse(text).asking(asking) for text in scorer]
     scorers = built(settings, specs)
-    _must_be_used(judge, settings)
+    if judge:
+        settings.judge(judge)
     must_differ([*(one.name for one in record.scorers), *(one.name for one in scorers)])
     from_store = _has_its_samples(kept, record, asked)
     places = range(len(record.scorers), len(record.scorers) + len(scorers))
@@ -261,12 +263,6 @@ def built(settings: Config, specs: Sequence[ScorerSpec]) -> list[Scorer]:
     for judge in settings.judges_used.values():
         judge.check()
     return scorers
-
-
-def _must_be_used(judge: str | None, settings: Config) -> None:
-    """Checks that a judge that the command line names is there to be asked, so that a misspelt one is not overlooked."""
-    if judge and not settings.judges_used:
-        raise ConfigError(f"--judge {judge}: none of these scorers asks a judge; leave it out")
 
 
 def _must_be_as_before(record: RunRecord, scorers: Sequence[Scorer]) -> None:

@@ -54,6 +54,7 @@ class Recorder:
         self._run = record.number
         self._text = record.keeps_text
         self._places = {one.name: place for place, one in enumerate(record.scorers)}
+        self._is_new = store.is_empty(record.number)
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._waiting: dict[str, list[tuple[object, ...]]] = {}
         self._failure: StoreError | None = None
@@ -92,7 +93,8 @@ class Recorder:
             reason = f"the score cannot be written: {error}"
             line = self._line(Score.failed(score.scorer, reason, error="StoreError", calls=score.calls))
         place = self._places[score.scorer]
-        self._add(_OLD_CALLS, row.index, place)
+        if not self._is_new:  # else there is no score that this one could take the place of
+            self._add(_OLD_CALLS, row.index, place)
         self._add(_SCORE, row.index, place, *line)
         attempt = self._attempts.pop((row.index, place), None)
         if attempt is not None and attempt.written:

@@ -1119,9 +1119,8 @@ def test_a_second_signal_ends_it_at_once(server, tmp_path):
     assert (line.requests, line.unscored_requests, line.tokens, line.cost_usd, line.missing) == (1, 1, None, None, 1)
 
 
-def test_a_judge_that_no_scorer_asks_is_refused(cli, conversations, monkeypatch):
-    refused = "judgekit: --judge gpt-4o: none of these scorers asks a judge; leave it out\n"
+def test_a_judge_that_does_not_exist_is_refused_also_if_no_scorer_asks_it(cli, conversations):
+    refused = "judgekit: no judge is called 'gpt-4o', did you mean 'openai/gpt-4o'? Known: provider/model\n"
     assert cli("run", conversations, "--scorer", "tool_call_f1", "--judge", "gpt-4o") == (2, "", refused)
-    monkeypatch.setenv("JUDGEKIT_JUDGE", "openai/gpt-4o")  # meant for the scorers that ask one
-    assert cli("run", conversations, "--scorer", "tool_call_f1").code == 0
+    assert cli("run", conversations, "--scorer", "tool_call_f1", "--judge", "openai/gpt-4o").code == 0
     assert cli("score", 1, "--scorer", "tool_call_accuracy", "--judge", "gpt-4o") == (2, "", refused)

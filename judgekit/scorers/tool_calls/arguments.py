@@ -98,6 +98,11 @@ class ArgMatch(Record):
         return all(getattr(self, name) == field.get_default(call_default_factory=True) for name, field in _FIELDS)
 
     @cached_property
+    def text_scorer(self) -> Scorer | None:
+        """The scorer that compares texts, if it is one that does."""
+        return self.text if isinstance(self.text, Scorer) else None
+
+    @cached_property
     def is_ignored(self) -> Callable[[str], bool]:
         """Whether a path is not compared."""
         return any_glob(self.ignore)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from judgekit.errors import listed
-from judgekit.scorers.tool_calls.arguments import Absent, Comparison, Difference, Side
+from judgekit.scorers.tool_calls.arguments import AGREED, Absent, Comparison, Difference, Side
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.rendering import compact_json, plain_name
@@ -57,7 +57,11 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
     What no pair is made of is paired by tools' names, so that it can be told how arguments differ; these pairs are
     worth nothing.
     """
-    pairs = [_Aligned(one, other, match.compare(one, other)) for one, other, _ in match.pairs]
+    numbered = match.how.compares_texts
+    pairs = [
+        _Aligned(one, other, AGREED if credit == 1 and not numbered else match.compare(one, other))
+        for one, other, credit in match.pairs
+    ]
     places = [(one, match.block(other)) for one, other, _ in match.pairs]
     displaced: list[_Aligned] = []
     wanted = set(range(len(match.expected))).difference(pair.expected for pair in pairs)

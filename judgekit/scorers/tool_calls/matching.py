@@ -81,7 +81,7 @@ class Match:
 
     async def with_texts_compared(self) -> "Match":
         """Return the match with numbers in the place of the scorers that compare texts: pairing cannot wait for them."""
-        if not any(isinstance(rule, ArgMatch) and isinstance(rule.text, Scorer) for rule in self._rules.values()):
+        if not self.how.has_text_scorers:
             return self
         asked: dict[Asked, Scorer] = {}
 
@@ -104,9 +104,9 @@ class Match:
     def _with_texts(self, function: Callable[[Scorer], TextFunction]) -> "Match":
         """Return the match with functions in the place of the scorers that compare texts."""
         rules = {
-            tool: rule.model_copy(update={"text": function(rule.text)})
+            tool: rule.model_copy(update={"text": function(scorer)})
             for tool, rule in self._rules.items()
-            if isinstance(rule, ArgMatch) and isinstance(rule.text, Scorer)
+            if isinstance(rule, ArgMatch) and (scorer := rule.text_scorer) is not None
         }
         return replace(self, how=self.how.model_copy(update={"tools": {**self.how.tools, **rules}}))
 

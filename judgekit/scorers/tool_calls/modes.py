@@ -1,12 +1,13 @@
 """What is asked of tool calls: may there be more of them, or fewer, in which order, and how do their arguments compare?"""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Literal, cast, get_args
 
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 
 from judgekit.errors import ConfigError, explain
-from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgRules, any_glob, arg_rules
+from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgMatch, ArgRules, any_glob, arg_rules
 from judgekit.traces.message import Record, Requestor
 
 
@@ -46,6 +47,18 @@ class ToolMatch(Record):
     tools: dict[str, Annotated[ArgCompare, PlainValidator(arg_rules)]] = Field(default_factory=dict[str, ArgCompare])
     credit: Literal["all_or_nothing", "precision", "recall", "f1"] = "all_or_nothing"
     args_credit: Literal["all", "fraction"] = "all"
+
+    @cached_property
+    def has_text_scorers(self) -> bool:
+        """Whether scorers compare texts of arguments."""
+        rules = (self.args, *self.tools.values())
+        return any(isinstance(rule, ArgMatch) and rule.text_scorer is not None for rule in rules)
+
+    @cached_property
+    def compares_texts(self) -> bool:
+        """Whether functions or scorers compare texts of arguments."""
+        rules = (self.args, *self.tools.values())
+        return any(isinstance(rule, ArgMatch) and not isinstance(rule.text, str) for rule in rules)
 
     def args_of(self, tool: str) -> ArgRules:
         """How a tool's arguments are compared."""
