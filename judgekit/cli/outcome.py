@@ -17,6 +17,7 @@ from judgekit.reports.markdown import append_summary
 from judgekit.reports.terminal import lowest_rows, printable, printable_lines, quoting, show_summary
 from judgekit.runs.problems import Problems
 from judgekit.runs.results import Run
+from judgekit.traces.files import STREAM
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """The environment variable that names the file which GitHub Actions shows of a step."""
@@ -55,7 +56,10 @@ def conclude(
     if (page := os.environ.get(STEP_SUMMARY)) and (outputs or gates):
         append_summary(run, found, Path(page))
     if run.stopped:
-        err.print(printable_lines(f"{run.stopped}; judgekit resume {run.number} goes on from here"), soft_wrap=True)
+        goes_on = "goes on from here"
+        if run.record.asked.get("file") == str(STREAM) and not run.record.read_to_end:
+            goes_on = "cannot go on, since standard input is read only once"
+        err.print(printable_lines(f"{run.stopped}; judgekit resume {run.number} {goes_on}"), soft_wrap=True)
     show_gates(found, err)
     unfinished = run.stopped or run.record.notes
     return int(bool(unfinished or found.undecided or not found.met))

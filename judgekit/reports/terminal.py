@@ -214,6 +214,8 @@ def _numbers(
     others = OTHERS if any(line.counts["abstained"] for line in summary) else OTHERS[:2]
     number = "mean" if all(_is_mean(line) for line in summary) else "score"
     columns = ["scorer", number, "95 % interval", *(["raw"] if corrected else []), "n", *others]
+    lacking = any(line.missing for line in summary)
+    columns += ["missing"] if lacking else []
     rows: list[list[str]] = []
     for line in summary:
         figure = {**raw, **corrected}[line.scorer]
@@ -225,6 +227,7 @@ def _numbers(
                 *([rounded(line.value) if line.scorer in corrected else ""] if corrected else []),
                 f"{line.counts['scored']:,} of {line.about}{line.total:,}",
                 *(f"{line.counts[status]:,}" for status in others),
+                *([f"{line.missing:,}"] if lacking else []),
             ]
         )
     return table(columns, rows)

@@ -407,8 +407,8 @@ class Summary:
 
     def cells(self) -> Iterator[Sequence[str]]:
         """The heads of a table, and a line for each scorer, in which - stands for what there is not."""
-        asked, audited = self.asked, any(line.audited for line in self)
-        heads = ("scorer", "value", "95 % interval", "n", *OTHERS)
+        asked, audited, lacking = self.asked, any(line.audited for line in self), any(line.missing for line in self)
+        heads = ("scorer", "value", "95 % interval", "n", *OTHERS, *(("missing",) if lacking else ()))
         yield (*heads, *(("requests", "cached", "cost") if asked else ()), *(("audit",) if audited else ()))
         for line in self:
             cost = "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
@@ -418,6 +418,7 @@ class Summary:
                 "-" if (interval := line.interval) is None else f"{interval.low:.3f} to {interval.high:.3f}",
                 f"{line.counts['scored']:,} of {line.about}{line.total:,}",
                 *(f"{line.counts[status]:,}" for status in OTHERS),
+                *((f"{line.missing:,}",) if lacking else ()),
                 *((f"{line.requests:,}", f"{line.cached:,}", cost) if asked else ()),
                 *((line.audited,) if audited else ()),
             )
