@@ -21,7 +21,7 @@ from judgekit.cli.outcome import conclude, show_problems, show_run
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.work import Errand, Processes
 from judgekit.config import JUDGE_VARIABLE, Config, ScorerSpec
-from judgekit.errors import BudgetError, ConfigError, JudgeDownError, JudgekitError, listed
+from judgekit.errors import BudgetError, ConfigError, JudgeDownError, JudgekitError, StoreError, listed
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.reports.gates import Gate
@@ -210,9 +210,11 @@ def resume(
     again: tuple[Status, ...] = ("failed",) if retry_failed else ()
     from_store = _has_its_samples(kept, record, asked)
     expected = {} if record.samples_known == "exactly" else SampleCount.expected(asked.expected())._asdict()
-    record = kept.change(record.model_copy(update={"ended_at": None, "stopped": "", **expected}))
-    errand = Errand(store, record, range(len(scorers)), again, from_store)
-    raise _score(kept, errand, scorers, settings, workers).exit(show, outputs)
+    went_on = record.model_copy(update={"ended_at": None, "stopped": "", **expected})
+    with kept.going_on(record, went_on) as went_on:
+        errand = Errand(store, went_on, range(len(scorers)), again, from_store)
+        ended = _score(kept, errand, scorers, settings, workers)
+    raise ended.exit(show, outputs)
 
 
 @app.command()
@@ -233,7 +235,7 @@ def score(
     kept = Store(store)
     record = kept.record(numbered(run))
     asked = Asked.of(record)
-    if not record.read_to_end:
+    if record.unfinished:
         raise ConfigError(f"run {record.number} is not finished; judgekit resume {record.number} goes on with it")
     settings = asked.settings()
     asking = judge or asked.judge or os.environ.get(JUDGE_VARIABLE) or None
@@ -245,15 +247,17 @@ def score(
     from_store = _has_its_samples(kept, record, asked)
     places = range(len(record.scorers), len(record.scorers) + len(scorers))
     asked = asked.model_copy(update={"scorers": (*asked.scorers, *specs)})
-    record = record.model_copy(
+    with_them = record.model_copy(
         update={
             "scorers": (*record.scorers, *map(ScorerRecord.of, scorers)),
             "asked": asked.model_dump(mode="json", by_alias=True),
             "ended_at": None,
         }
     )
-    errand = Errand(store, kept.change(record), places, kept=from_store)
-    raise _score(kept, errand, scorers, settings, workers).exit(show, outputs)
+    with kept.going_on(record, with_them, places.start) as with_them:
+        errand = Errand(store, with_them, places, kept=from_store)
+        ended = _score(kept, errand, scorers, settings, workers)
+    raise ended.exit(show, outputs)
 
 
 def built(settings: Config, specs: Sequence[ScorerSpec]) -> list[Scorer]:
@@ -328,13 +332,13 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
     """Score what is missing.
 
     Raises:
-        JudgekitError: Nothing more could be scored. A spent budget, or a judge that is down, is raised if nothing came of the run at all.
+        JudgekitError: Nothing more could be scored. A spent budget, or a judge that is down, is raised if nothing came of
+            these scorers at all.
         typer.Exit: It was interrupted before anything came of it.
     """
-    record, interrupts, problems = errand.record, Interrupts(), Problems()
+    record, interrupts, problems, first = errand.record, Interrupts(), Problems(), min(errand.places)
     stopped_by: BudgetError | JudgeDownError | None = None
-    judged = [place for place in errand.places if record.scorers[place].judged]
-    shared = [place for place in errand.places if workers > 1 and place not in judged]
+    shared = [place for place in errand.places if workers > 1 and not record.scorers[place].judged]
     own = [(place, one) for place, one in zip(errand.places, scorers, strict=True) if place not in shared]
     concurrency = max((one.concurrency for one in settings.judges_used.values()), default=1)
     mine = replace(errand, places=[place for place, _ in own]) if own else errand
@@ -345,8 +349,14 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
     async def here() -> None:
         nonlocal stopped_by
         try:
-            todo = interrupts.until(source) if own else ()
-            await score_into(store, record, todo, own_scorers, concurrency=concurrency, emit=tally.add)
+            await score_into(
+                store,
+                record,
+                interrupts.until(source) if own else (),
+                own_scorers,
+                concurrency=concurrency,
+                emit=tally.add,
+            )
         except (BudgetError, JudgeDownError) as error:
             stopped_by = error
 
@@ -369,12 +379,15 @@ def _score(store: Store, errand: Errand, scorers: Sequence[Scorer], settings: Co
             asyncio.run(interrupts.heed(work(processes)))
     except KeyboardInterrupt:
         interrupts.signal = signal.SIGINT
-    except JudgekitError:
-        if store.is_there and not store.is_empty(record.number):
+    except (JudgekitError, OSError) as error:
+        if store.is_there and not store.is_empty(record.number, first):
+            if not isinstance(error, StoreError):  # else the file may be the one that cannot be used
+                _ended(store, errand, f"stopped: {error}", source, problems, interrupts)
             show_kept(record, store)
+            console(stderr=True).print(f"judgekit resume {record.number} goes on from there", soft_wrap=True)
         raise
     stopped = "interrupted" if interrupts.signal is not None else f"stopped: {stopped_by}" if stopped_by else ""
-    if store.is_empty(record.number):
+    if store.is_empty(record.number, first):
         if interrupts.signal is not None:
             console(stderr=True).print("interrupted before anything was scored")
             raise typer.Exit(128 + interrupts.signal)

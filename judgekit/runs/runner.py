@@ -11,7 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from judgekit.errors import BudgetError, ConfigError, JudgeDownError
+from judgekit.errors import BudgetError, ConfigError, JudgeDownError, StoreError
 from judgekit.runs.counting import Source, acount_samples, count_samples
 from judgekit.runs.given import Given
 from judgekit.runs.recorder import Recorder
@@ -70,7 +70,7 @@ async def arun(
         JudgekitError: No further sample could be scored: a key is refused, a model unknown, a disk full. A budget that
             is spent after something was scored is no error: the run ends when what is under way is done, and says so in
             ``stopped``. A judge that is down is none either: its scorers stop, the others go on, and ``stopped`` says so.
-            Where an error comes before the first score, no run is kept.
+            Where an error comes before the first score, no run is kept; after it, the run ends with the error in ``stopped``.
     """
     given, stopped = await asyncio.to_thread(Given.of, samples, scorers), None
     source = Source(Task(number, sample, given.scorers) for number, sample in given.samples)
@@ -123,7 +123,14 @@ def _starting(given: Given, path: Path | str | None) -> Generator[tuple[Store, R
         version=version("judgekit"),
     )
     with store.starting(record) as record:
-        yield store, record
+        try:
+            yield store, record
+        except BaseException as error:
+            if not isinstance(error, StoreError) and not store.is_empty(record.number):
+                _ended(store, record, error)
+                if store.path is not None:
+                    error.add_note(f"run {record.number} is kept in {store.path}")
+            raise
 
 
 async def _score_given(
@@ -142,7 +149,10 @@ def _ended(store: Store, record: RunRecord, stopped: BaseException | None) -> tu
     """
     if stopped is not None and store.is_empty(record.number):
         raise stopped
-    why = "interrupted" if isinstance(stopped, KeyboardInterrupt) else str(stopped or "")
+    if isinstance(stopped, KeyboardInterrupt | asyncio.CancelledError):
+        why = "interrupted"
+    else:
+        why = "" if stopped is None else str(stopped) or type(stopped).__name__
     ended = {"ended_at": now(), "stopped": why, "read_to_end": stopped is None}
     record = store.change(record.model_copy(update=ended))
     if stopped is None:

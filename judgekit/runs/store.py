@@ -236,6 +236,28 @@ class Store:
                 self.forget(record.number)
             raise
 
+    @contextmanager
+    def going_on(self, before: RunRecord, record: RunRecord, first: int = 0) -> Generator[RunRecord]:
+        """Write that a run goes on, perhaps with more scorers.
+
+        If an error ends it before anything came of the scorers from the place ``first`` on, the run is as it was before.
+        """
+        record = self.change(record)
+        try:
+            yield record
+        except BaseException:
+            with suppress(StoreError):  # the first error says why it does not go on
+                self._put_back(before, first)
+            raise
+
+    def _put_back(self, before: RunRecord, first: int) -> None:
+        added = (before.number, len(before.scorers))
+        with self.transaction() as db:
+            if self.is_empty(before.number, first):
+                db.execute("DELETE FROM scorers WHERE run = ? AND place >= ?", added)
+                db.execute("DELETE FROM unscored_calls WHERE run = ? AND scorer >= ?", added)
+                self._put_record(db, before)
+
     def change(self, record: RunRecord) -> RunRecord:
         """Writes what is known of a run anew: it ended, or goes on, perhaps with more scorers.
 
@@ -387,13 +409,16 @@ class Store:
         """
         return Counts(*map(int, next(self._select(sql, run))))
 
-    def unscored_calls(self, run: int) -> Iterator[tuple[str, Sequence[JudgeCall]]]:
-        """The judge calls of attempts that gave no score, or one that was made again, each with its scorer."""
+    def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall]]]:
+        """The judge calls of attempts that gave no score, or one that was made again, each with its scorer.
+
+        They are those of the scorers from the place ``first`` on.
+        """
         sql = """
             SELECT name, calls FROM unscored_calls JOIN scorers ON scorers.run = unscored_calls.run AND place = scorer
-            WHERE unscored_calls.run = ? ORDER BY sample, scorer, id
+            WHERE unscored_calls.run = ? AND scorer >= ? ORDER BY sample, scorer, id
         """
-        for scorer, calls in self._select(sql, run):
+        for scorer, calls in self._select(sql, run, first):
             with self._undamaged(f"what was paid for run {run}"):
                 found = CALLS.validate_json(calls)
             yield scorer, found
@@ -402,11 +427,11 @@ class Store:
         """Return whether a run holds the sample of this number."""
         return any(self._select("SELECT 1 FROM samples WHERE run = ? AND number = ?", run, number))
 
-    def is_empty(self, run: int) -> bool:
-        """Return whether nothing came of a run: it has no scores, and nothing was paid for it."""
-        if any(self._select("SELECT 1 FROM scores WHERE run = ? LIMIT 1", run)):
+    def is_empty(self, run: int, first: int = 0) -> bool:
+        """Return whether nothing came of a run's scorers from the place ``first`` on: no scores, and nothing was paid."""
+        if any(self._select("SELECT 1 FROM scores WHERE run = ? AND scorer >= ? LIMIT 1", run, first)):
             return False
-        return not any(call.is_paid for _, calls in self.unscored_calls(run) for call in calls)
+        return not any(call.is_paid for _, calls in self.unscored_calls(run, first) for call in calls)
 
     def forget(self, run: int) -> None:
         """Delete a run if nothing came of it. The next run gets its number, unless another run has begun since."""

@@ -134,3 +134,51 @@ def test_a_probe_of_a_judge_that_is_not_there_says_so(cli, nobody):
     ended = cli("probe")
     assert (ended.code, f"stopped: openai/qwen at {nobody}: " in ended.err) == (1, True)
     assert "\n0 judge requests, " in ended.out
+
+
+# --- scorers that are added
+
+
+def test_a_run_is_as_it_was_when_the_judge_of_an_added_scorer_is_not_there(cli, nobody, judging, conversations):
+    path = conversations(20)
+    cli("run", path, "--scorer", F1)
+    before, rows = Run.stored().record, list(Run.stored())
+    config(test=nobody)
+    ended = cli("score", 1, "--scorer", GOAL)
+    assert (ended.code, ended.out, ended.err.count("The judge is down")) == (2, "", 1)
+    assert "resume" not in ended.err
+    assert (Run.stored().record, list(Run.stored())) == (before, rows)
+    config(test=judging.url)
+    assert cli("score", 1, "--scorer", GOAL).code == 0
+    assert scored(Run.stored(), GOAL) == 20
+
+
+def test_no_scorer_is_added_to_a_run_whose_added_scorers_were_stopped(cli, judging, conversations):
+    cli("run", conversations(100), "--scorer", F1)
+    judging.dies_at = 40
+    assert cli("score", 1, "--scorer", GOAL).code == 1
+    before = Run.stored().record
+    assert before.stopped.startswith("stopped: ")
+    said = "judgekit: run 1 is not finished; judgekit resume 1 goes on with it\n"
+    for name in (GOAL, "tool_call_accuracy"):
+        assert cli("score", 1, "--scorer", name) == (2, "", said)
+    assert Run.stored().record == before
+    judging.live()
+    assert cli("resume", 1).code == cli("score", 1, "--scorer", "tool_call_accuracy").code == 0
+    assert [scored(Run.stored(), name) for name in (F1, GOAL, "tool_call_accuracy")] == [100] * 3
+
+
+@pytest.mark.processes
+def test_no_scorer_is_added_to_a_run_that_is_under_way(cli, judging, conversations, started, until):
+    judging.seconds = 0.1
+    process = started("run", conversations(60), "--scorer", GOAL)
+    until(lambda: judging.asked)
+    said = "judgekit: run 1 is not finished; judgekit resume 1 goes on with it\n"
+    assert cli("score", 1, "--scorer", F1) == (2, "", said)
+    process.communicate()
+    assert process.returncode == 0
+    process = started("score", 1, "--scorer", f"{GOAL}:as=again,draws=2")
+    until(lambda: len(Run.stored().scorers) == 2)
+    assert cli("score", 1, "--scorer", F1) == (2, "", said)
+    process.communicate()
+    assert (process.returncode, Run.stored().record.unfinished) == (0, "")

@@ -1,6 +1,7 @@
 """Runs that fail before anything is scored: they leave nothing behind, and use up no number."""
 
 import asyncio
+import json
 import re
 import signal
 import sqlite3
@@ -9,12 +10,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
 
 from judgekit import Sample, arun, run
 from judgekit.errors import AuthenticationError, BudgetError, ConfigError
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord
+from judgekit.runs.rows import RunRecord, SampleCount
 from judgekit.runs.store import RUNS, Store, now
 from judgekit.scoring import scorer
 from judgekit.traces.reading import Recordings
@@ -108,8 +110,9 @@ def test_a_run_that_goes_on_is_not_forgotten(cli, conversations, judging):
     with closing(sqlite3.connect(RUNS)) as db, db:
         db.execute("DELETE FROM scores")  # as if it had been killed before the first one
     settings(judging.url, budget="{requests = 0}", cache_mode='"off"')
+    before = Run.stored().record
     assert cli("resume").code == 2
-    assert Run.stored().number == 1
+    assert Run.stored().record == before
 
 
 def test_ctrl_c_before_the_first_score_leaves_no_run(cli, conversations, monkeypatch):
@@ -147,6 +150,70 @@ def test_a_signal_before_the_first_score_keeps_the_run_for_the_request_that_may_
     assert re.search(rf"{GOAL[1]} .* 0 of 3 ", out)
     assert (counts()["runs"], counts()["scores"]) == (1, 0)
     assert "run 2, kept in" in cli("run", path, *F1).err
+
+
+def refusing(mocked, monkeypatch, after: int = 0) -> None:
+    """A provider that answers so many requests, and then refuses the key."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-no")
+    goal = {"goal": "g", "end_state": "e", "reason": "r", "evidence": [2], "verdict": "achieved"}
+    message = {"role": "assistant", "content": json.dumps({"goals": [goal]})}
+    fine = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
+    left = iter(range(after))
+
+    def reply(_: httpx.Request) -> httpx.Response:
+        if next(left, None) is None:
+            return httpx.Response(401, json={"error": {"message": "no", "code": "invalid_api_key"}})
+        return httpx.Response(200, json=fine)
+
+    mocked.post("https://api.openai.com/v1/chat/completions").mock(side_effect=reply)
+
+
+@pytest.mark.parametrize(("others", "after"), [(F1, 0), ((), 3)], ids=["beside another scorer", "revoked"])
+@pytest.mark.parametrize("added", [False, True], ids=["run", "score"])
+def test_a_key_that_is_refused_after_something_was_scored_stops_the_run(
+    cli, conversations, mocked, monkeypatch, others, after, added
+):
+    refusing(mocked, monkeypatch, after)
+    Path("judgekit.toml").write_text('[judges.default]\nmodel = "openai/a"\nconcurrency = 1\n')
+    path = conversations(40)
+    if added:
+        cli("run", path, "--scorer", "tool_call_accuracy")
+    ended = cli(*(("score", 1) if added else ("run", path)), *GOAL, *others, "--judge", "default")
+    kept, resume, error, *_ = ended.err.splitlines()
+    assert (ended.code, kept) == (2, f"run 1, kept in {RUNS}")
+    assert resume == "judgekit resume 1 goes on from there"
+    assert error.startswith("judgekit: ")
+    assert "HTTP 401" in error
+    found = Run.stored()
+    assert found.record.ended_at is not None
+    assert found.stopped == f"stopped: {error.removeprefix('judgekit: ')}"
+    assert found.samples == SampleCount(40, "exactly")
+    assert 0 < len(found) < 40 * len(found.scorers)
+    refusing(mocked, monkeypatch, 100)
+    assert cli("resume", 1).code == 0
+    assert (len(Run.stored()), Run.stored().stopped) == (40 * len(found.scorers), "")
+
+
+def test_a_record_that_cannot_be_read_stops_a_strict_run_of_at_least_those_before_it(cli, conversations):
+    path = conversations(3)
+    path.write_text(path.read_text() + "no JSON\n" + path.read_text())
+    ended = cli("run", path, *F1, "--strict")
+    found = Run.stored()
+    assert (ended.code, found.samples) == (2, SampleCount(3, "at least"))
+    assert found.stopped == f"stopped: {ended.err.splitlines()[-1].removeprefix('judgekit: ')}"
+    assert found.record.ended_at is not None
+
+
+def test_scorers_whose_key_is_refused_at_once_are_not_added(cli, conversations, mocked, monkeypatch):
+    cli("run", conversations(20), *F1)
+    before, held = Run.stored().record, counts()
+    refusing(mocked, monkeypatch)
+    ended = cli("score", 1, *GOAL, "--judge", "openai/a")
+    assert (ended.code, ended.out, "HTTP 401" in ended.err, "resume" in ended.err) == (2, "", True, False)
+    assert (Run.stored().record, counts()) == (before, held)
+    refusing(mocked, monkeypatch, 100)
+    assert cli("score", 1, *GOAL, "--judge", "openai/a").code == 0
+    assert len(Run.stored()) == 40
 
 
 # --- beside others
@@ -231,13 +298,17 @@ def test_in_python_ctrl_c_before_the_first_score_is_raised():
     assert counts()["runs"] == 0
 
 
-def test_in_python_what_was_scored_stays(cli):
+@pytest.mark.parametrize("ran", RAN, ids=["run", "arun"])
+def test_in_python_what_was_scored_stays(ran):
     def reading() -> Iterator[Sample]:
         yield Sample(id="a")
         raise OSError("the disk is gone")
 
-    with pytest.raises(OSError, match="the disk is gone"):
-        run(reading(), [fine], store=RUNS, concurrency=1)
-    assert [row.sample_id for row in Run.stored()] == ["a"]
+    with pytest.raises(OSError, match="the disk is gone") as caught:
+        ran(reading(), [fine], store=RUNS, concurrency=1)
+    assert caught.value.__notes__ == [f"run 1 is kept in {RUNS}"]
+    found = Run.stored()
+    assert [row.sample_id for row in found] == ["a"]
+    assert (found.stopped, found.record.ended_at is None) == ("the disk is gone", False)
     assert run([], [fine], store=RUNS).number == 2  # nothing failed there
     assert run([], [fine], store=RUNS).number == 3

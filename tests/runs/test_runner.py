@@ -358,6 +358,29 @@ def test_a_cancelled_run_is_cancelled():
         asyncio.run(work())
 
 
+def test_a_cancelled_run_keeps_what_was_scored_and_has_ended(tmp_path):
+    second = asyncio.Event()
+
+    @scorer
+    async def waiting(sample: Sample) -> float:
+        if sample.id == "1":
+            second.set()
+            await asyncio.Event().wait()
+        return 1.0
+
+    async def work() -> None:
+        task = asyncio.create_task(arun(samples(3), [waiting], concurrency=1, store=tmp_path / "runs"))
+        await second.wait()
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(work())
+    found = Run.stored(1, tmp_path / "runs")
+    assert [row.sample_id for row in found] == ["0"]
+    assert (found.stopped, found.record.ended_at is None) == ("interrupted", False)
+
+
 def test_scorers_that_wait_for_nothing_let_others_work():
     """Else Ctrl-C would not get through, nor a notebook's other cells."""
     ticks = 0
