@@ -106,6 +106,9 @@ def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(cli, judgin
         found = Run.stored()
         assert found.samples == SampleCount(number, "exactly")
         assert f"(n=5 of {number}; {number - 5} missing)" in str(found)
+        assert re.search(rf"\bmissing\n.*\n +{GOAL} .* {number - 5} *\n", ended.out)
+        heads, row = found.summary.cells()
+        assert dict(zip(heads, row, strict=True))["missing"] == str(number - 5)
     assert held("samples") <= 3 * 5 + 1 + 4 + 32  # those that are counted are not kept
     assert held("conversations") == held("samples")
     listed = [line.split() for line in cli("runs").out.splitlines() if "stopped" in line]
@@ -137,7 +140,10 @@ def test_standard_input_is_read_to_its_end(cli, judging, monkeypatch, conversati
     for concurrency in (1, 32):
         settings(judging, concurrency=concurrency)
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-        assert shares(cli("run", "-", *JUDGED).out) == {GOAL: "5 of 200"}
+        ended = cli("run", "-", *JUDGED)
+        assert shares(ended.out) == {GOAL: "5 of 200"}
+        assert "cannot go on, since standard input is read only once" in ended.err
+        assert "goes on from here" not in ended.err
 
 
 def test_runs_that_go_on_and_get_scorers_keep_the_number(cli, judging, conversations):
