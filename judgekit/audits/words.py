@@ -1,4 +1,4 @@
-"""What an audit finds, in words and figures."""
+"""The findings of an audit, in words and figures."""
 
 from collections.abc import Iterator, Mapping
 from decimal import ROUND_FLOOR, Decimal

@@ -14,7 +14,7 @@ _FIRST_WAIT = 0.5
 
 @dataclass(eq=False)
 class Circuit:
-    """What is known of the connection to a server, shared by all judges of an account.
+    """The state of the connection to a server, shared by all judges of an account.
 
     Attributes:
         answers: How many attempts the server answered, errors included.

@@ -1,4 +1,4 @@
-"""What went wrong with a connection, whichever HTTP client made it."""
+"""Connection errors, told apart for every HTTP client that may raise them."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What models cost by the price list that litellm ships, where it is installed: read from its file, never imported."""
+"""Prices of models from the list that litellm ships, where it is installed; its file is read, and litellm is not imported."""
 
 import os
 import re

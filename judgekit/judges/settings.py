@@ -138,7 +138,7 @@ class JudgeSettings(Record):
 
     @property
     def known_price(self) -> Price | None:
-        """What tokens cost: the judge's own ``price``, or that of litellm's list if the provider's own server is asked."""
+        """The price of tokens: the judge's own ``price``, or that of litellm's list if the provider's own server is asked."""
         known = PROVIDERS.get(self.provider)
         is_own = known is not None and self.endpoint.rstrip("/") == known.base_url.rstrip("/")
         if self.price is not None or self.client is not None or not is_own:

@@ -1,4 +1,4 @@
-"""What an audit finds, as a terminal shows it."""
+"""The findings of an audit on a terminal."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""What may make the difference between two runs another than it seems."""
+"""Warnings about two runs whose difference may have another cause than it seems, and refusals to compare them."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING

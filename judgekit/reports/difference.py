@@ -25,7 +25,7 @@ _PAIRS_REDRAWN = 2_000
 
 
 class Overall(NamedTuple):
-    """What the scores of the pairs come to in each run, for a scorer whose scores do not come to their mean.
+    """The aggregate of the pairs in each run, for a scorer whose scores do not come to their mean.
 
     ``interval`` is that of the difference, by a bootstrap that draws pairs, or groups of them, whole. ``note`` says why
     something is ``None``.
