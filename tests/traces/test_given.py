@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from io import StringIO
 
-import pandas as pd
-import polars as pl
 import pytest
 
 from judgekit.errors import ConfigError
@@ -24,8 +22,6 @@ OTHERS = {
         {"input": "Hi"},
         f"a dict: make a sample of what it holds, {CONVERSATION}, or write such rows to a .jsonl file and give its path",
     ),
-    "a table of pandas": (pd.DataFrame({"input": ["Hi"]}), "a DataFrame: write it to a .csv or .parquet file and give"),
-    "a table of polars": (pl.DataFrame({"input": ["Hi"]}), "a DataFrame: write it to a .csv or .parquet file and give"),
     "an open file": (StringIO("{}"), "a StringIO: give the path of the file"),
     "nothing": (None, f"None: samples are read from a file, or made with {CONVERSATION}"),
     "a number": (5, "5: samples are read from a file"),
@@ -46,6 +42,16 @@ def test_what_is_no_collection_of_samples_says_what_to_write(found, told):
     with pytest.raises(ConfigError) as caught:
         samples_in(found)
     assert str(caught.value).startswith(f"samples is {told}")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_table_is_to_be_written_to_a_file(library):
+    table = pytest.importorskip(library).DataFrame({"input": ["Hi"]})
+    for found, place in ((table, "samples"), ([SAMPLE, table], "samples[1]")):
+        with pytest.raises(ConfigError) as caught:
+            samples_in(found)
+        told = f"{place} is a DataFrame: write it to a .csv or .parquet file and give"
+        assert str(caught.value).startswith(told)
 
 
 @pytest.mark.parametrize(("found", "told"), WITHIN.values(), ids=WITHIN)
