@@ -446,8 +446,9 @@ def test_one_broken_record_is_reported_with_its_index_and_the_rest_is_scored(cli
 def test_strict_stops_at_the_first_broken_record_and_keeps_what_was_done(cli):
     ended = cli("run", three_with_one_broken(), "--scorer", "tool_call_f1", "--strict", "-o", "rows.jsonl")
     assert (ended.code, ended.out) == (2, "")
-    kept, error = ended.err.splitlines()
+    kept, goes_on, error = ended.err.splitlines()
     assert kept == "run 1, kept in .judgekit/runs.sqlite"
+    assert goes_on == "judgekit resume 1 goes on from there"
     assert error.startswith("judgekit: samples.jsonl, record 1 (line 2): trace.messages[0].content: ")
     assert [row.sample_id for row in Run.stored()] == ["a"]
 
@@ -944,7 +945,7 @@ def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, server):
     held = config.read_text()
     config.write_text(f"{held}budget = {{requests = 3}}\n")
     ended = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
-    assert (ended.code, ended.table[GOAL[1]][:5], len(server.seen)) == (1, ["1.000", "3 of 5", "0", "0", "3"], 3)
+    assert (ended.code, ended.table[GOAL[1]][:6], len(server.seen)) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"], 3)
     assert ended.err.splitlines() == [
         "run 1, kept in .judgekit/runs.sqlite",
         "wrote rows.jsonl",
