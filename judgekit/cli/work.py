@@ -180,7 +180,7 @@ class Processes:
                 except EOFError:
                     if stopping():  # the signal reached it as it began
                         continue
-                    told = StoreError("a process that scored beside this one has died; judgekit resume goes on")
+                    told = StoreError("a process that scored beside this one has died")
                 if isinstance(told, Exception):
                     error = error or told
                 else:

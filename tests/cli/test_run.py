@@ -780,7 +780,9 @@ def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path):
         "interrupted; judgekit resume 1 goes on from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == [str(index) for index in range(done) for _ in TOOLS[::2]]
-    assert Ended(130, out, err).table["tool_call_f1"] == ["1.000", f"{done:,} of 60,000", "0", "0"]
+    assert Ended(130, out, err).table["tool_call_f1"] == [
+        *("1.000", f"{done:,} of 60,000", "0", "0", f"{60_000 - done:,}")
+    ]
     assert "Traceback" not in err
 
 
