@@ -20,6 +20,7 @@ from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.runner import run
 from judgekit.score import drawing, ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
+from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
@@ -243,15 +244,16 @@ def test_a_question_that_was_answered_is_not_asked_again(local, asked):
 
 def test_every_sample_of_a_run_is_scored_or_failed_for_a_reason_that_has_a_name(local, sample):
     judge = local(concurrency=8)
-    scorers = [AgentGoalAccuracyWithoutReference(judge), AgentGoalAccuracyWithReference(judge), TopicAdherence(judge)]
+    answerable = AgentGoalAccuracyWithoutReference(judge), TopicAdherence(judge), PromptScorer("tone", judge)
+    scorers = [*answerable, AgentGoalAccuracyWithReference(judge)]
     messages = sample.trace.messages
     numbered = [Trace(messages=[*messages, HumanMessage(f"{number}")]) for number in range(12)]
     samples = [sample.model_copy(update={"id": str(number), "trace": one}) for number, one in enumerate(numbered)]
     scores = [row.score for row in run(samples, scorers)]
-    assert len(scores) == 36
+    assert len(scores) == 48
     for score in scores:
         assert score.error in (None, "ReplyError", "TruncatedError"), score.reason
         assert all(call.usage.output_tokens for call in score.calls)
         assert len(score.calls) <= 4  # twice too long, and its repair
     answered = {score.scorer for score in scores if score.status in ("scored", "skipped")}
-    assert answered >= {scorers[0].name, scorers[2].name}  # by chance it lists nothing, which a reference forbids
+    assert answered >= {one.name for one in answerable}  # by chance it lists nothing, which a reference forbids
