@@ -88,7 +88,7 @@ class Difference:
 
     @property
     def verdict(self) -> Verdict:
-        """What B is: better or worse where the adjusted p is under 0.05."""
+        """The verdict on B: better or worse where the adjusted p is under 0.05."""
         if self.p_holm is None or self.difference is None:
             return "not compared"
         if not self.better + self.worse:
@@ -103,7 +103,7 @@ class Difference:
         return self.test if self.interval is None else f"{self.test}, interval by {self.interval.method}"
 
     def told(self) -> Iterator[str]:
-        """What there is to say beside the numbers: a line each."""
+        """Yield notes on the numbers, a line each."""
         yield "; ".join((self._counted(), *self._in_doubt()))
         if self.left_out:
             outcomes = ", ".join(_told(*pair, times) for pair, times in self.left_out.items())
@@ -125,7 +125,7 @@ class Difference:
         return any(one is not None and mean is not None and abs(one - mean) > _ROUNDING for one, mean in both)
 
     def _in_doubt(self) -> Iterator[str]:
-        """What a high p does not say."""
+        """Yield caveats on a high p."""
         if self.verdict != "no evidence":
             return
         yield "no evidence of a difference"
@@ -178,7 +178,7 @@ class Paired(NamedTuple):
 
 
 def difference_of(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, Paired, Paired]:
-    """What one scorer says, before it is known how many others say something too, and who got worse and better."""
+    """Return the difference by one scorer, before p is adjusted for the others, and the pairs that got worse and better."""
     import numpy as np  # noqa: PLC0415
 
     from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip  # noqa: PLC0415
@@ -215,7 +215,7 @@ def difference_of(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, Paired
 
 
 def _detectable(units: "Units") -> float | None:
-    """What both the spread of the differences and the least p that so many of them can have allow to be shown."""
+    """Return the smallest difference that both the spread of the differences and the least p of so many pairs can show."""
     from judgekit.stats.comparison import detectable_difference, least_by_signs  # noqa: PLC0415
 
     if (least := least_by_signs(units)) is None:
@@ -224,7 +224,7 @@ def _detectable(units: "Units") -> float | None:
 
 
 def _overall(pairs: "ScoredPairs") -> Overall | None:
-    """What the scores come to, if it is not their mean."""
+    """Return the aggregate of the scores, if it is not their mean."""
     from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
 
     names = {"mean" if one is None else one.aggregate for one in (*pairs.scores_a, *pairs.scores_b)}

@@ -10,7 +10,7 @@ FIELDS = Fields(
     scorers="scorer of both runs",
     example="'tool_call_f1.difference.lower >= -0.02' or 'tool_call_f1.worse <= 5%'",
 )
-"""What a gate may ask of a `Difference`: its attributes, and the bounds of its interval."""
+"""Fields of a `Difference` for gates: its attributes, and the bounds of its interval."""
 
 
 def gate_result(gate: Gate, found: Difference, samples: int) -> GateResult:
