@@ -172,8 +172,7 @@ async def raw(url: str, numbers: range, at_once: int) -> float:
 
 async def hits(url: str, cache: Path) -> float:
     """Microseconds of CPU for a reply from the cache: key, file, checks, ledger."""
-    from judgekit import Limits, load_prompt
-    from judgekit.judges.budget import Spending
+    from judgekit import load_prompt
     from judgekit.judges.ladder import Footing
     from judgekit.judges.layers import build
     from judgekit.scorers.goal import GoalAnswer
@@ -181,7 +180,7 @@ async def hits(url: str, cache: Path) -> float:
     judge, prompt = judge_at(url, cache, 1), load_prompt("agent_goal_without_reference")
     held = samples(range(10_000_000, 10_000_000 + CACHED // 4))
     requests = [judge.request(prompt, sample, GoalAnswer) for sample in held]
-    client = build(judge, Spending(Limits(), None), Footing())
+    client = await build(judge, None, Footing())
     began = time.process_time()
     for request in requests:
         await client.complete(request)

@@ -87,8 +87,9 @@ def measured(path: Path, workers: int) -> tuple[float, int, Path]:
 
 def scores(store: Path) -> dict[str, tuple[int, float]]:
     """How many scores each scorer has in the store, and their mean."""
-    sql = "SELECT name, count(*), avg(value) FROM scores JOIN scorers ON place = scorer GROUP BY name"
-    return {name: (count, mean) for name, count, mean in sqlite3.connect(store).execute(sql)}
+    sql = "SELECT scorer, count(*), avg(value) FROM scores GROUP BY scorer"
+    found = sqlite3.connect(store).execute(sql)
+    return {SCORERS[place]: (count, mean) for place, count, mean in found}
 
 
 def main() -> None:

@@ -8,19 +8,28 @@ if TYPE_CHECKING:
     from judgekit.audits.labels import HumanLabel as HumanLabel
     from judgekit.audits.labels import read_labels as read_labels
     from judgekit.errors import JudgekitError as JudgekitError
-    from judgekit.judges.budget import Limits as Limits
+    from judgekit.formats.reading import read as read
+    from judgekit.formats.writing import write as write
+    from judgekit.jobs.api import aadd_scorers as aadd_scorers
+    from judgekit.jobs.api import add_scorers as add_scorers
+    from judgekit.jobs.api import aplan as aplan
+    from judgekit.jobs.api import aresume as aresume
+    from judgekit.jobs.api import arun as arun
+    from judgekit.jobs.api import plan as plan
+    from judgekit.jobs.api import resume as resume
+    from judgekit.jobs.api import run as run
+    from judgekit.jobs.plan import RunPlan as RunPlan
     from judgekit.judges.judge import Judge as Judge
     from judgekit.judges.price import Price as Price
     from judgekit.judges.prompt import load_prompt as load_prompt
     from judgekit.judges.scripted import ScriptedJudge as ScriptedJudge
+    from judgekit.judges.spending import Limits as Limits
     from judgekit.reports.compare import Comparison as Comparison
     from judgekit.reports.compare import compare as compare
     from judgekit.reports.export import report as report
     from judgekit.reports.gates import check_gates as check_gates
     from judgekit.runs.results import Run as Run
     from judgekit.runs.rows import Row as Row
-    from judgekit.runs.runner import arun as arun
-    from judgekit.runs.runner import run as run
     from judgekit.score import Score as Score
     from judgekit.scorers.classification.answers import AnswerMatch as AnswerMatch
     from judgekit.scorers.classification.labels import Classification as Classification
@@ -37,6 +46,7 @@ if TYPE_CHECKING:
     from judgekit.scorers.generalization import Portability as Portability
     from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference as AgentGoalAccuracyWithoutReference
     from judgekit.scorers.goal import AgentGoalAccuracyWithReference as AgentGoalAccuracyWithReference
+    from judgekit.scorers.judged import JudgedScorer as JudgedScorer
     from judgekit.scorers.pairwise import Pairwise as Pairwise
     from judgekit.scorers.panel import Panel as Panel
     from judgekit.scorers.prompted import PromptScorer as PromptScorer
@@ -93,12 +103,10 @@ if TYPE_CHECKING:
     from judgekit.traces.message import ToolCall as ToolCall
     from judgekit.traces.message import ToolMessage as ToolMessage
     from judgekit.traces.message import Usage as Usage
-    from judgekit.traces.reading import read as read
     from judgekit.traces.sample import ExpectedCall as ExpectedCall
     from judgekit.traces.sample import Ranking as Ranking
     from judgekit.traces.sample import Sample as Sample
     from judgekit.traces.trace import Trace as Trace
-    from judgekit.traces.writing import write as write
 
 __version__ = "0.1.0"
 
@@ -128,8 +136,9 @@ _HOMES = {
     "JSONDiff": "scorers.text.structure",
     "JSONMatch": "scorers.text.structure",
     "Judge": "judges.judge",
+    "JudgedScorer": "scorers.judged",
     "JudgekitError": "errors",
-    "Limits": "judges.budget",
+    "Limits": "judges.spending",
     "MaxCost": "scorers.conduct",
     "MaxMessages": "scorers.conduct",
     "MaxRepeatedCalls": "scorers.conduct",
@@ -156,6 +165,7 @@ _HOMES = {
     "Require": "scorers.tool_calls.constraints",
     "Row": "runs.rows",
     "Run": "runs.results",
+    "RunPlan": "jobs.plan",
     "Sample": "traces.sample",
     "SchemaValid": "scorers.tool_calls.constraints",
     "Score": "score",
@@ -178,8 +188,12 @@ _HOMES = {
     "Trace": "traces.trace",
     "Usage": "traces.message",
     "WeightedCriteria": "scorers.criteria",
+    "aadd_scorers": "jobs.api",
+    "add_scorers": "jobs.api",
     "anything": "scorers.tool_calls.matchers",
-    "arun": "runs.runner",
+    "aplan": "jobs.api",
+    "aresume": "jobs.api",
+    "arun": "jobs.api",
     "attempt": "scoring",
     "audit": "audits.audit",
     "between": "scorers.tool_calls.matchers",
@@ -190,14 +204,16 @@ _HOMES = {
     "near": "scorers.tool_calls.matchers",
     "of_type": "scorers.tool_calls.matchers",
     "one_of": "scorers.tool_calls.matchers",
-    "read": "traces.reading",
+    "plan": "jobs.api",
+    "read": "formats.reading",
     "read_labels": "audits.labels",
     "regex": "scorers.tool_calls.matchers",
     "report": "reports.export",
-    "run": "runs.runner",
+    "resume": "jobs.api",
+    "run": "jobs.api",
     "scorer": "scoring",
     "similar": "scorers.tool_calls.matchers",
-    "write": "traces.writing",
+    "write": "formats.writing",
 }
 
 if not TYPE_CHECKING:  # checkers take the names from the imports above

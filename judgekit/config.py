@@ -1,6 +1,6 @@
 """Config: TOML, the environment and the command line become judges and scorers. Nothing below reads any of them.
 
-store_text = true               # false: scores and hashes are written, and no word of a conversation
+store_text = true               # false: nothing of a conversation is written; see docs/runs.md
 gate = ["tool_call_f1 >= 0.9", "failed <= 1%"]
 min_coverage = 0.9              # of fewer samples, no number meets a gate
 [judges.default]
@@ -16,29 +16,31 @@ escalate = {name = "topic_adherence", mode = "recall", judge = "large"}  # the s
 """
 
 import json
+import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass, replace
 from dataclasses import Field as DataclassField
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, cast
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+from typing_extensions import TypeIs
 
 from judgekit.errors import ConfigError, explain, nearest
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.judges.providers import likely_model
 from judgekit.judges.settings import unknown_setting
+from judgekit.registry import imported, installed, is_reference
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
-from judgekit.scoring import Scorer
+from judgekit.scoring import FunctionScorer, Measure, Scorer, must_be_scorer, questions_of, scorer
+from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
 from judgekit.traces.message import JsonObject, Many, Record
 
 FILE = "judgekit.toml"
 """Read from the working directory where no other file is named."""
-JUDGE_VARIABLE = "JUDGEKIT_JUDGE"
 
 _SCORERS = {
     "tool_call_accuracy": "judgekit.scorers.tool_calls.accuracy:ToolCallAccuracy",
@@ -86,6 +88,8 @@ _SCORERS = {
 }
 
 
+_OWN_FILE = re.compile(r"[^:]+\.py:[A-Za-z_]")
+_PROMPT_FILE = re.compile(r"prompt:[^,=]*\.md(,|\Z)")
 _BUILT = {"judge", "scorer", "scorers", "name"}
 """Options that are made of more than their text."""
 _AROUND = ("draws", "min_confidence", "escalate")
@@ -99,98 +103,6 @@ class _ScorerClass(Protocol):
     __doc__: str | None
 
     def __call__(self, **options: object) -> Scorer: ...
-
-
-class ScorerSpec(Record):
-    """A scorer as it is asked for.
-
-    Attributes:
-        name: Its name in `judgekit scorers`.
-        argument: Its first option, given without a name.
-        alias: The name of this instance.
-        options: Its other options.
-        judge: The judge that it asks, and that its members ask, unless the options name one; that of the `Config` if
-            not given.
-    """
-
-    name: str
-    argument: JsonValue = None
-    alias: str | None = Field(default=None, alias="as")
-    options: JsonObject
-    judge: str | None = None
-
-    def asking(self, judge: str | None) -> "ScorerSpec":
-        """Return this scorer with another judge to ask."""
-        return self.model_copy(update={"judge": judge})
-
-    @classmethod
-    def of(cls, table: Mapping[str, JsonValue]) -> "ScorerSpec":
-        """Reads a ``[[scorers]]`` table."""
-        options = dict(table)
-        try:
-            return cls.model_validate(
-                {"name": options.pop("name", None), "as": options.pop("as", None), "options": options}
-            )
-        except ValidationError as error:
-            raise ConfigError(f"a [[scorers]] table: {explain(error)}") from error
-
-    @classmethod
-    def parse(cls, text: str) -> "ScorerSpec":
-        """Reads ``name``, or ``name:option=value,option=value``, where values are JSON, or else text up to a comma.
-
-        What a scorer cannot do without, or else its first option, may stand first without its name: ``prompt:tone``,
-        ``rouge:rouge1``.
-        """
-        name, _, rest = text.partition(":")
-        table: dict[str, JsonValue] = {"name": name}
-        try:
-            for place, (key, value) in enumerate(_items(rest)):
-                if not key and place:
-                    raise ValueError(f"expected option=value, found {value!r}; texts with commas stand in quotes")
-                if key in table:
-                    raise ValueError(f"{key!r} is given twice; as= is what names this instance")
-                table[key] = value
-        except ValueError as error:
-            raise ConfigError(f"--scorer {text}: {error}") from error
-        argument = table.pop("", None)
-        return cls.of(table).model_copy(update={"argument": argument})
-
-
-_JSON = ("{", "[", '"')
-
-
-def _items(text: str) -> Iterator[tuple[str, JsonValue]]:
-    """The options in a text, and their values; one without a name is called nothing."""
-    while text:
-        option, equals, value = text.partition("=")
-        is_bare = text.startswith(_JSON) or not equals or "," in option
-        name = "" if is_bare else option.strip()
-        try:
-            found, text = _value(text if is_bare else value.strip())
-        except ValueError as error:
-            raise ValueError(f"{name or 'what is behind the colon'} begins like JSON and is none: {error}") from error
-        if name == "escalate" and text and isinstance(found, str) and not value.lstrip().startswith(_JSON):
-            raise ValueError(
-                f"what stands behind escalate={found} may be meant for either scorer: put escalate in quotes, such as "
-                f'escalate="{found},{text}", or last'
-            )
-        if name or found != "":
-            yield name, found
-
-
-def _value(text: str) -> tuple[JsonValue, str]:
-    """The value that a text begins with, and what stands behind the comma that ends it."""
-    if text.startswith(_JSON):
-        value, end = cast("tuple[JsonValue, int]", json.JSONDecoder().raw_decode(text))
-        behind = text[end:].lstrip()
-        if behind and not behind.startswith(","):
-            raise ValueError(f"expected a comma behind it, found {behind!r}")
-        return value, behind[1:]
-    word, _, behind = text.partition(",")
-    try:
-        return cast("JsonValue", json.loads(f"0{word}" if word.startswith(".") else word)), behind
-    except ValueError:
-        return word.strip(), behind
 
 
 class _File(Record):
@@ -267,12 +179,14 @@ class Config:
         self.judges = linked_judges | self.judges  # in the order of the file
 
     def build(self, spec: ScorerSpec) -> Scorer:
-        """The scorer that a spec asks for.
+        """The scorer that a spec asks for: one of judgekit, of an installed package, or of your own.
 
         Raises:
             ConfigError: There is no such scorer, option or judge.
         """
         kind = _scorer_class(spec.name)
+        if not _is_class(kind):
+            return _as_it_is(kind, spec)
         known = [one.name for one in fields(kind) if one.name != "name"]
         options: dict[str, object] = dict(spec.options)
         if spec.argument is not None:
@@ -372,6 +286,26 @@ class Config:
         return found
 
 
+def _beside(folder: Path, value: JsonValue) -> JsonValue:
+    """Return what a config says with its paths found from the folder of the config."""
+    if isinstance(value, list):
+        return [_beside(folder, one) for one in value]
+    if isinstance(value, str):  # perhaps a scorer as a text
+        if _PROMPT_FILE.match(value):
+            return f"prompt:{folder / value.removeprefix('prompt:')}"
+        return str(folder / value) if _OWN_FILE.match(value) else value
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: str(folder / one) if isinstance(one, str) and _is_path(key, one) else _beside(folder, one)
+        for key, one in value.items()
+    }
+
+
+def _is_path(key: str, value: str) -> bool:
+    return key == "cache" or (key == "prompt" and value.endswith(".md"))
+
+
 def _no_judge(asked: str, judges: Iterable[str]) -> ConfigError:
     return ConfigError.unknown("judge", asked, [*judges, "provider/model"], guess=likely_model(asked))
 
@@ -418,8 +352,16 @@ def _is_needed(option: DataclassField[Any]) -> bool:
 
 def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
     """Name, description in a line, and whether a judge is asked, for each scorer and each shipped prompt with a scale."""
-    for name in _SCORERS:
-        kind = _scorer_class(name)
+    for name in (*_SCORERS, *(one for one in installed("scorers") if one not in _SCORERS)):
+        try:
+            kind = _scorer_class(name)
+        except ConfigError as error:  # of an installed package
+            yield name, f"cannot be used: {error}", False
+            continue
+        if not _is_class(kind):
+            described = kind.function if isinstance(kind, FunctionScorer) else kind
+            yield name, (described.__doc__ or "").partition("\n")[0], bool(questions_of(kind))
+            continue
         asks = not {"judge", "scorers"}.isdisjoint(one.name for one in fields(kind))
         if name != "prompt":
             yield name, (kind.__doc__ or "").partition("\n")[0], asks
@@ -429,27 +371,54 @@ def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
             yield f"prompt:{prompt.name}", f"{prompt.description} {labels}. {prompt.skipped}".strip(), True
 
 
-def _scorer_class(name: str) -> _ScorerClass:
-    if name not in _SCORERS:
-        if name.partition(":")[0] in _SCORERS:
-            raise ConfigError(
-                f'no scorer is called {name!r}: in a table an option stands apart, as in name = "prompt", prompt = "tone"'
-            )
-        prompt = nearest(name, (one.name for one in shipped_prompts() if one.scale))
-        raise ConfigError.unknown("scorer", name, _SCORERS, guess=prompt and f"prompt:{prompt}")
-    module, _, kind = _SCORERS[name].partition(":")
-    return cast("_ScorerClass", getattr(import_module(module), kind))
+def _scorer_class(name: str) -> "_ScorerClass | Scorer":
+    """Return the class of scorers with a name, or a scorer that is one already."""
+    if name in _SCORERS:
+        return cast("_ScorerClass", imported(_SCORERS[name]))
+    packages = installed("scorers")
+    if name in packages or is_reference(name):
+        found = imported(packages.get(name, name))
+        if not isinstance(found, type):
+            is_function = callable(found) and not hasattr(found, "ascore")
+            return scorer(cast("Measure", found)) if is_function else must_be_scorer(found, name)
+        if not (is_dataclass(found) and hasattr(found, "ascore")):
+            raise ConfigError(f"{name}: a class of scorers is a dataclass with ascore, whose fields are its options")
+        return cast("_ScorerClass", found)
+    if name.partition(":")[0] in _SCORERS:
+        raise ConfigError(
+            f'no scorer is called {name!r}: in a table an option stands apart, as in name = "prompt", prompt = "tone"'
+        )
+    prompt = nearest(name, (one.name for one in shipped_prompts() if one.scale))
+    unknown = ConfigError.unknown("scorer", name, {**_SCORERS, **packages}, guess=prompt and f"prompt:{prompt}")
+    raise ConfigError(f"{unknown}; one of your own is named file.py:NAME or package.module:NAME")
+
+
+def _is_class(found: "_ScorerClass | Scorer") -> TypeIs[_ScorerClass]:
+    return isinstance(found, type)
+
+
+def _as_it_is(found: Scorer, spec: ScorerSpec) -> Scorer:
+    """Return a scorer of your own that is an object, under another name if the spec says so."""
+    if spec.options or spec.argument is not None:
+        raise ConfigError(f"{spec.name}: is a function or an object, which takes no options; make it a class")
+    if spec.alias is None:
+        return found
+    if not is_dataclass(found):
+        raise ConfigError(f"{spec.name}: cannot have another name, since it is no dataclass")
+    return cast("Scorer", replace(found, name=spec.alias))
 
 
 def _load(path: Path) -> tuple[_File, Mapping[str, Sequence[str]]]:
-    """What a file holds, and for each judge the names of those that it falls back to."""
+    """Return the settings in a file, and for each judge the names of those that it falls back to."""
     try:
-        tables = cast("JsonObject", tomllib.loads(path.read_text(encoding="utf-8")))
+        tables = cast("JsonObject", _beside(path.parent, tomllib.loads(path.read_text(encoding="utf-8"))))
         judges = tables.get("judges")
         named = judges.items() if isinstance(judges, dict) else ()
         names = {name: table.pop("fallback", []) for name, table in named if isinstance(table, dict)}
         fallbacks = _Fallbacks.validate_python(names)
         return _File.model_validate(tables), fallbacks
+    except RecursionError:
+        raise ConfigError(f"{path}: cannot be read: nested too deeply") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     except ConfigError as error:

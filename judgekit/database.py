@@ -8,7 +8,11 @@ from judgekit.errors import StoreError
 BARRED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
 """Result codes of a file that may not be used so."""
 CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-"""Those of one that is damaged, or no database."""
+"""The result codes of a file that is damaged, or no database."""
+
+
+DATABASE_ERRORS = (sqlite3.Error, OSError, MemoryError, UnicodeDecodeError)
+"""The errors of using a file. In a damaged one, a length may ask for any memory, and a message may quote what is no text."""
 
 
 def make_folder(path: Path) -> None:
@@ -66,4 +70,5 @@ def share(db: sqlite3.Connection) -> str | None:
 
 def code(error: Exception) -> int:
     """SQLite's primary result code."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+    damaged = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError | MemoryError) else 0
+    return getattr(error, "sqlite_errorcode", damaged) & 0xFF

@@ -9,7 +9,7 @@ JudgekitError
     ├── AuthenticationError   the key is missing or refused
     ├── ModelError            the provider has no such model
     ├── BudgetError           the request would pass the limit that the user set
-    │   └── QuotaError        the provider will not answer this account for long: its quota is spent
+    ├── QuotaError            the provider will not answer this judge for long: the account's quota is spent
     ├── RejectedError         the provider refuses the request as it is
     │   ├── ContextError      the request is longer than the model can read
     │   └── FormatError       the model cannot be held to the form of reply that was asked for
@@ -26,23 +26,35 @@ JudgekitError
     ├── OfflineError          the request would leave this machine, and that is switched off
     └── PlannedError          the request would be sent, were this not a dry run
 
-What the next question would meet as well (`STOPS_RUN`) is never a failed score: it stops the run. `JudgeDownError` stops
-the scorers of that judge, and the run when no other scorer is left.
+What the next question would meet as well is never a failed score. If every judge would meet it (`STOPS_RUN`), it stops the
+run. If it is about one judge (`STOPS_JUDGE`), it stops the scorers of that judge, and the run when no other scorer is left.
 """
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, final
+from sysconfig import get_path
+from traceback import extract_tb
+from typing import Any, Self, final
+from urllib.parse import unquote_to_bytes
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+_FRAMES_SHOWN = 3
 _KNOWN_SHOWN = 10
+_NOT_SHOWN = "its words are not shown, since store_text is false"
 
 
 class JudgekitError(Exception):
     """The root: catch it to catch everything that judgekit raises on purpose."""
+
+    def without_words(self) -> Self:
+        """Return the error without its words, which may quote a recording or repeat what was sent to a provider."""
+        error = self.__new__(type(self), f"{type(self).__name__}: {_NOT_SHOWN}")
+        error.__dict__.update(self.__dict__)
+        return error
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exception's own calls the class with args, which hold the message and not what __init__ made it of.
@@ -67,12 +79,17 @@ class TraceError(JudgekitError):
         self.path = path
         self.index = index
         self.line = line
-        where = "" if path is None else str(path)
+        where = "" if path is None else path_text(path)
         if index is not None:
             where += f"{', ' if where else ''}record {index}"
         if line is not None:
             where += f" (line {line})"
         super().__init__(f"{where}: {found}" if where else found)
+
+    def without_words(self) -> "TraceError":
+        """Return the error with the place, and not what was found there."""
+        found = f"cannot be read; {_NOT_SHOWN}"
+        return TraceError(found, path=self.path, index=self.index, line=self.line)
 
 
 @final
@@ -109,13 +126,14 @@ class ModelError(JudgeError):
     """The provider has no such model, or not for this account."""
 
 
+@final
 class BudgetError(JudgeError):
     """The request would pass the limit that the user set; it was not sent."""
 
 
 @final
-class QuotaError(BudgetError):
-    """The provider will not answer this account for long: its quota is spent."""
+class QuotaError(JudgeError):
+    """The provider will not answer this judge for long: the account's quota is spent, or it asks to wait over a minute."""
 
 
 class RejectedError(JudgeError):
@@ -210,8 +228,35 @@ class PlannedError(JudgeError):
     """The request would be sent, were this not a dry run."""
 
 
-STOPS_RUN = (AuthenticationError, ModelError, BudgetError, JudgeDownError, ConfigError, StoreError)
-"""What the next question would meet as well."""
+STOPS_JUDGE = (BudgetError, QuotaError, JudgeDownError)
+"""Errors that the next question to the same judge would meet as well. They stop the scorers of that judge."""
+STOPS_RUN = (AuthenticationError, ModelError, ConfigError, StoreError)
+"""Errors that the next question to any judge would meet as well. They stop the run."""
+STOPS = (*STOPS_JUDGE, *STOPS_RUN)
+"""Errors that never become a failed score."""
+OWN_WORDS = (BudgetError, JudgeDownError, ConfigError, StoreError)
+"""Classes whose words are judgekit's own, and quote neither a recording nor a provider; not those below them."""
+
+
+def joined(errors: Sequence[JudgeError]) -> JudgeError:
+    """Return one of `STOPS_JUDGE`, the kind of the first error, that says what all of them do."""
+    kind = next(kind for kind in STOPS_JUDGE if isinstance(errors[0], kind))
+    return kind("; ".join(dict.fromkeys(map(str, errors))))
+
+
+def path_text(path: Path | str) -> str:
+    """Return a path as text that any file can hold: the path itself, or its URI where its bytes are no UTF-8."""
+    text = str(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return Path(path).absolute().as_uri()
+    return text
+
+
+def text_path(text: str) -> Path:
+    """Return the path that `path_text` made a text of."""
+    return Path(os.fsdecode(unquote_to_bytes(text.removeprefix("file://"))) if text.startswith("file:///") else text)
 
 
 def unknown(kind: str, name: object, choices: Iterable[str], guess: str = "", most: int = _KNOWN_SHOWN) -> str:
@@ -229,8 +274,21 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return next(iter(get_close_matches(name, list(names), 1)), "")
 
 
+def located(error: BaseException) -> str:
+    """Return an error with the places in the user's code where it was raised, the innermost last."""
+    found = f"{type(error).__name__}: {error}"
+    frames = [frame for frame in extract_tb(error.__traceback__) if _is_of_users(frame.filename)]
+    places = [f"{Path(one.filename).name}, line {one.lineno}, in {one.name}" for one in frames[-_FRAMES_SHOWN:]]
+    return f"{found} ({' > '.join(places)})" if places else found
+
+
+def _is_of_users(file: str) -> bool:
+    is_library = file.startswith(get_path("stdlib")) and "-packages" not in file
+    return not (is_library or file.startswith((str(Path(__file__).parent), "<")))
+
+
 def explain(error: ValidationError, record: object = None) -> str:
-    """What a validation found, with JSON paths, on one line.
+    """Return the problems that a validation found, with JSON paths, on one line.
 
     Args:
         error: What pydantic found.

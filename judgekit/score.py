@@ -1,4 +1,4 @@
-"""What a scorer says of a sample, and the ledger of judge calls that were paid on the way."""
+"""Scores of samples, and the ledger of judge calls that were paid on the way."""
 
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
@@ -12,8 +12,10 @@ from pydantic import BaseModel, Field, JsonValue, model_validator
 from judgekit.diff import Diff
 from judgekit.errors import (
     AuthenticationError,
+    ConfigError,
     ContextError,
     FormatError,
+    JudgeError,
     ModelError,
     OverloadError,
     QuotaError,
@@ -27,7 +29,7 @@ from judgekit.traces.message import Many, Record, Usage
 Status: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 Grade: TypeAlias = Annotated[float, Field(ge=0, le=1)] | Literal["skipped", "abstained"]
-"""What a judge's choice is worth: a value in [0, 1], or the status of a score that has none."""
+"""The worth of a judge's choice: a value in [0, 1], or the status of a score that has none."""
 Explain: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]]]
 """Gives a reason and details."""
 
@@ -49,7 +51,7 @@ _UNCHARGED = {
 
 
 class Exchange(Record):
-    """What a judge was sent, as pairs of role and text, and the reply as it came; ``None`` if none came."""
+    """The messages to a judge, as pairs of role and text, and the reply as it came; ``None`` if none came."""
 
     messages: Many[tuple[str, str]]
     reply: str | None = None
@@ -99,7 +101,7 @@ class JudgeCall(Record):
 
     @property
     def usd_paid(self) -> float | None:
-        """What was paid in US dollars; ``None`` where the price or the tokens are unknown."""
+        """The amount paid in US dollars; ``None`` where the price or the tokens are unknown."""
         if self.cached:
             return 0.0
         return 0.0 if self.cost_usd is None and self.error in _UNCHARGED else self.cost_usd
@@ -147,7 +149,7 @@ class _Explained(Record):
 
 
 class Score(_Explained):
-    """What one scorer says of one sample.
+    """The score that one scorer gives one sample.
 
     Attributes:
         value: In [0, 1], 1 is best. Set if and only if ``status`` is ``"scored"``.
@@ -231,13 +233,13 @@ class Score(_Explained):
 
     @property
     def tokens_paid(self) -> int | None:
-        """What its calls took of tokens that were paid for; ``None`` where a provider did not say."""
+        """The tokens of its calls that were paid for; ``None`` where a provider did not report them."""
         paid = [call.tokens_paid for call in self.calls]
         return None if None in paid else sum(filter(None, paid))
 
     @property
     def usd_paid(self) -> float | None:
-        """What its calls cost in US dollars; ``None`` where a price is unknown."""
+        """The cost of its calls in US dollars; ``None`` where a price is unknown."""
         paid = [call.usd_paid for call in self.calls]
         return None if None in paid else math.fsum(filter(None, paid))
 
@@ -250,7 +252,7 @@ class Score(_Explained):
         return fragment(line(head, self.scorer), *map(line, lines), details_html(self.details))
 
     def _notes(self) -> Iterator[str]:
-        """What there is to know beside the value and its reason."""
+        """Yield notes that belong to the value and its reason."""
         if self.confidence is not None:
             yield f"confidence {self.confidence:.2f}"
         yield from (f"warning: {warning}" for warning in self.warnings)
@@ -355,12 +357,79 @@ def record(*made: JudgeCall) -> None:
         calls.extend(made)
 
 
-_outages: ContextVar[MutableMapping[object, str] | None] = ContextVar("judgekit_outages", default=None)
+_run: ContextVar[str | None] = ContextVar("judgekit_run", default=None)
+
+
+@contextmanager
+def in_run(run: str) -> Generator[None]:
+    """Let what is spent inside count for a run, by its id."""
+    token = _run.set(run)
+    try:
+        yield
+    finally:
+        _run.reset(token)
+
+
+def current_run() -> str | None:
+    """Return the id of the run that counts here, if there is one."""
+    return _run.get()
+
+
+_scorers: ContextVar[tuple[object, ...]] = ContextVar("judgekit_scorers", default=())
+
+
+@contextmanager
+def scored_by(scorer: object) -> Generator[None]:
+    """Say which scorer asks judges inside, also through other scorers."""
+    token = _scorers.set((*_scorers.get(), scorer))
+    try:
+        yield
+    finally:
+        _scorers.reset(token)
+
+
+def must_be_declared(prompt: object, name: str) -> None:
+    """Check that each scorer that asks for this prompt here declares it.
+
+    Raises:
+        ConfigError: One does not; the error says what to add.
+    """
+    for scorer in _scorers.get():
+        missing = [one for one in ("prompts", "label_values", "has_confidence") if not hasattr(scorer, one)]
+        if not missing and prompt in getattr(scorer, "prompts", ()):
+            continue
+        called = getattr(scorer, "name", type(scorer).__name__)
+        what = f"has no {' and no '.join(missing)}" if missing else f"does not have {name!r} among its prompts"
+        raise ConfigError(
+            f"{called} asks a judge for {name!r}, and {what}: inherit from judgekit.JudgedScorer and return what it asks "
+            "in prompts; above a function write @scorer(judge=..., prompts=[...])"
+        )
+
+
+_plan: ContextVar[MutableMapping[object, object] | None] = ContextVar("judgekit_plan", default=None)
+
+
+@contextmanager
+def planning() -> Generator[None]:
+    """Send nothing inside: judges write into the ledger what they would ask, and raise `PlannedError`."""
+    token = _plan.set({})
+    try:
+        yield
+    finally:
+        _plan.reset(token)
+
+
+def current_plan() -> MutableMapping[object, object] | None:
+    """Return what judges keep for the plan that is made here, if there is one."""
+    return _plan.get()
+
+
+_outages: ContextVar[MutableMapping[object, JudgeError] | None] = ContextVar("judgekit_outages", default=None)
 
 
 @contextmanager
 def remembering_outages() -> Generator[None]:
-    """Sends nothing more inside to a server that was found to be down. Whatever comes later tries it again."""
+    """Send nothing more inside to a server that is down, or a judge whose quota is spent. What comes later tries again."""
     token = _outages.set({})
     try:
         yield
@@ -368,7 +437,7 @@ def remembering_outages() -> Generator[None]:
         _outages.reset(token)
 
 
-def known_outages() -> MutableMapping[object, str]:
-    """Return why servers are down, by what judges know of their connections, to read and to add to."""
+def known_outages() -> MutableMapping[object, JudgeError]:
+    """Return why servers are down and quotas spent, by what judges know of their connections, to read and to add to."""
     known = _outages.get()
     return {} if known is None else known

@@ -3,20 +3,21 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import date
 from enum import Enum
+from functools import partial
 from pathlib import PurePath
 from types import FunctionType
-from typing import Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
+from typing import ClassVar, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 from pydantic import BaseModel, JsonValue
 
-from judgekit.errors import STOPS_RUN, ConfigError, shortened
-from judgekit.score import Score, ledger
+from judgekit.errors import STOPS, ConfigError, JudgekitError, located, shortened
+from judgekit.score import Grade, Score, ledger, scored_by
 from judgekit.traces.given import must_be_sample
 from judgekit.traces.sample import Sample
 
@@ -29,16 +30,89 @@ NO_CONVERSATION = "the sample has no conversation"
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Measures one sample. One instance measures many at once, so it keeps no state."""
+    """Measures one sample.
+
+    One instance measures many samples at once, some of them perhaps in other threads, so it keeps no state, or none that
+    is not safe for that. ``ascore`` runs on the event loop, which nothing may block for long: what computes or waits for
+    seconds goes to a thread (``asyncio.to_thread``).
+    """
 
     @property
     def name(self) -> str:
-        """What its scores are called in tables; unique within a run."""
+        """The name of its scores in tables; unique within a run."""
         ...
 
     async def ascore(self, sample: Sample, /) -> Score:
         """The score of one sample. What it raises, `attempt` turns into a failed score."""
         ...
+
+
+class Question(Protocol):
+    """A question to a judge, such as a `judgekit.load_prompt`."""
+
+    @property
+    def description(self) -> str:
+        """The question in a sentence."""
+        ...
+
+    @property
+    def scale(self) -> Sequence[tuple[str, Grade]]:
+        """The labels that the judge chooses from, with their values; empty if it chooses from none."""
+        ...
+
+    @property
+    def instructions(self) -> str:
+        """The whole question, with the name of each input in its place."""
+        ...
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """The inputs that a sample must have."""
+        ...
+
+    @property
+    def optional(self) -> Sequence[str]:
+        """The inputs that it may have."""
+        ...
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """The declarations of a scorer that asks a judge, beside its name and ``ascore``.
+
+    The prompts are part of its signature; reports, audits and label sheets show what is asked. Asking a judge for a
+    prompt that the scorer does not declare is an error. Inherit from `judgekit.JudgedScorer` for the defaults.
+    """
+
+    @property
+    def prompts(self) -> Sequence[Question]:
+        """All prompts that it may ask; none if, as it is set up, it asks no judge."""
+        ...
+
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """The values of its labels; empty if they are those of the first prompt's scale."""
+        ...
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether its scores may have a confidence."""
+        ...
+
+
+def questions_of(scorer: object) -> Sequence[Question]:
+    """Return the questions that a scorer asks a judge; none if it asks no judge."""
+    return getattr(scorer, "prompts", ())
+
+
+def label_values_of(scorer: object) -> Mapping[str, Grade]:
+    """Return the values of a scorer's labels, where its prompts do not give them."""
+    return getattr(scorer, "label_values", {})
+
+
+def has_confidence(scorer: object) -> bool:
+    """Return whether a scorer's scores may have a confidence, as far as that is known before the judge is asked."""
+    return getattr(scorer, "has_confidence", True)
 
 
 class Blocking:
@@ -54,10 +128,14 @@ class Blocking:
         return wait_for(lambda: self.ascore(sample))
 
 
+_LOOK = 0.1
+"""Seconds. A signal may reach any thread of the process, and Python handles it when the main thread wakes up."""
+
+
 def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
     """The result of a coroutine, for callers that are not async. A running event loop is left alone."""
     import asyncio  # noqa: PLC0415 - a third of the time that importing a scorer would take
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+    from concurrent.futures import ThreadPoolExecutor, wait  # noqa: PLC0415
 
     found: list[Result] = []
 
@@ -82,7 +160,10 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
 
     with ThreadPoolExecutor(1, "judgekit") as thread:
         try:
-            thread.submit(finish).result()
+            working = thread.submit(finish)
+            while not working.done():
+                wait((working,), _LOOK)
+            working.result()
         except KeyboardInterrupt:  # it reaches this thread alone; the work is to stop as it would have here
             with suppress(RuntimeError):  # it was done just now
                 loop.call_soon_threadsafe(stop)
@@ -102,22 +183,37 @@ async def all_done(work: Iterable[Coroutine[object, object, Score]]) -> list[Sco
     return scores
 
 
+async def computed(work: Callable[[], Score], *, large: bool) -> Score:
+    """Return the score that sync work computes. A worker thread does it, and explains the score, if the sample is large."""
+    if not large:
+        return work()
+    from judgekit.threads import in_thread  # noqa: PLC0415 - imports asyncio, as above
+
+    def explained() -> Score:
+        score = work()
+        _ = score.reason
+        return score
+
+    return await in_thread(explained)
+
+
 async def attempt(scorer: Scorer, sample: Sample) -> Score:
     """The score of one sample: an error becomes a failed score with its reason and its cost.
 
     Raises:
-        JudgekitError: The next sample would meet it too (`judgekit.errors.STOPS_RUN`).
+        JudgekitError: The next sample would meet it too (`judgekit.errors.STOPS`).
     """
-    with ledger() as calls:
+    with ledger() as calls, scored_by(scorer):
         try:
             score = await scorer.ascore(sample)
             if not isinstance(score, Score):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
                 raise TypeError(f"{scorer.name} returned {score!r} and no Score")
-        except STOPS_RUN:
+        except STOPS:
             raise
         except Exception as error:  # noqa: BLE001 - whatever else a scorer raises fails its sample and not the run
             kind = type(error).__name__
-            reason = f"{kind}: {error}".encode(errors="backslashreplace").decode()
+            said = f"{kind}: {error}" if isinstance(error, JudgekitError) else located(error)
+            reason = said.encode(errors="backslashreplace").decode()
             return Score.failed(scorer.name, reason, error=kind, calls=calls)
     if score.scorer == scorer.name and len(calls) <= len(score.calls):
         return score
@@ -130,12 +226,23 @@ class FunctionScorer(Blocking):
 
     function: Measure = field(repr=False, compare=False)
     name: str
-    version: str
+    version: str | None
+    judge: object = None
+    prompts: tuple[Question, ...] = ()
+    label_values: ClassVar[Mapping[str, Grade]] = {}
+    has_confidence: ClassVar[bool] = True  # a function may return a score that has one
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """What the function returns, as a score."""
-        found = self.function(sample)
-        verdict = await found if inspect.isawaitable(found) else found
+        """Return the function's result as a score. A plain function runs in a worker thread, an async one on the event loop."""
+        found: Verdict | Awaitable[Verdict]
+        if inspect.iscoroutinefunction(self.function):
+            found = self.function(sample)
+        else:
+            from judgekit.threads import in_thread  # noqa: PLC0415 - imports asyncio, as above
+
+            measured: Callable[[], Verdict | Awaitable[Verdict]] = partial(self.function, sample)
+            found = await in_thread(measured)
+        verdict: Verdict = await found if inspect.isawaitable(found) else found
         if isinstance(verdict, Score):
             return verdict
         value: object
@@ -150,11 +257,23 @@ class FunctionScorer(Blocking):
 @overload
 def scorer(function: Measure, /) -> FunctionScorer: ...
 @overload
-def scorer(*, name: str | None = None, version: str | None = None) -> Callable[[Measure], FunctionScorer]: ...
 def scorer(
-    function: Measure | None = None, /, *, name: str | None = None, version: str | None = None
+    *, name: str | None = None, version: str | None = None, judge: object = None, prompts: Sequence[Question] = ()
+) -> Callable[[Measure], FunctionScorer]: ...
+def scorer(
+    function: Measure | None = None,
+    /,
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    judge: object = None,
+    prompts: Sequence[Question] = (),
 ) -> FunctionScorer | Callable[[Measure], FunctionScorer]:
     """Turns a plain function of a sample, sync or async, into a scorer.
+
+    A sync function runs in worker threads, several samples at once: it must be safe for that, or be an ``async def``,
+    which runs on the event loop and must not block it. A thread cannot be stopped: when a run is stopped or a time limit
+    passes, what a sync function still returns is dropped.
 
     The function returns a number in [0, 1], a pair of a number and a reason, or a `Score` (to skip a sample:
     ``Score.skipped(name, reason)``). What it raises becomes a failed score.
@@ -163,7 +282,10 @@ def scorer(
         function: The function.
         name: What its scores are called; the function's name when not given.
         version: Change it when the same sample may get another score. The hash of the function's source when not given,
-            which does not see a change in what the function calls.
+            which does not see a change in what the function calls. Closures, partials, callable objects and functions
+            without source have none: two of them cannot be told apart, so that `compare` warns and no run is resumed.
+        judge: The judge that the function asks, if it asks one.
+        prompts: All prompts that it asks the judge.
 
     Example:
         >>> @scorer
@@ -173,22 +295,28 @@ def scorer(
 
     def decorate(function: Measure, /) -> FunctionScorer:
         called: str = getattr(function, "__name__", type(function).__name__)
-        return FunctionScorer(function, name or called, version or source_version(function))
+        return FunctionScorer(function, name or called, version or source_version(function), judge, tuple(prompts))
 
+    if (judge is None) != (not prompts):
+        raise ConfigError(
+            "a function that asks a judge names both: @scorer(judge=judge, prompts=[load_prompt('tone')])"
+        )
     return decorate if function is None else decorate(function)
 
 
-def source_version(function: Callable[..., object]) -> str:
-    """The hash of a function's source, or ``unknown`` where it cannot be read."""
+def source_version(function: Callable[..., object]) -> str | None:
+    """Return the hash of a function's source; ``None`` if it has none, or depends on values that it was made with."""
+    if not isinstance(function, FunctionType) or function.__closure__ or function.__code__.co_filename == "<string>":
+        return None
     try:
         source = inspect.getsource(function)
-    except (OSError, TypeError):
-        return "unknown"
+    except OSError:
+        return None
     return hashlib.sha256(source.encode()).hexdigest()[:12]
 
 
 def signature(scorer: Scorer) -> str:
-    """What a scorer's numbers depend on, as a hash: its class and all fields, its judge and the words of its prompts.
+    """Return a hash of what a scorer's numbers depend on: its class and all fields, its judge and the words of its prompts.
 
     Two scorers of one signature give the same score to the same sample, judges' moods aside.
 
@@ -200,7 +328,7 @@ def signature(scorer: Scorer) -> str:
 
 
 def identity(scorer: Scorer) -> JsonValue:
-    """What a `signature` is the hash of, as JSON, to tell in what two scorers differ.
+    """Return the JSON that a `signature` is the hash of, to tell in what two scorers differ.
 
     Raises:
         ConfigError: As `signature`.
@@ -217,6 +345,7 @@ def _identity(value: object) -> object:
     if isinstance(value, BaseModel):
         # What is left out of JSON does not change the score either.
         kept = [name for name, one in type(value).model_fields.items() if not one.exclude]
+        kept += type(value).model_computed_fields
         return [kind, {name: _identity(getattr(value, name)) for name in kept}]
     if isinstance(value, dict):
         return {str(key): _identity(item) for key, item in cast("dict[object, object]", value).items()}
@@ -228,6 +357,11 @@ def _identity(value: object) -> object:
             raise ConfigError(f"{value!r} needs a version (a text attribute) to tell its scores from older ones")
         return [getattr(value, "__qualname__", kind), version]
     if is_dataclass(value):
+        if getattr(value, "version", "") is None:
+            raise ConfigError(
+                f"{getattr(value, 'name', kind)} is a function that cannot be told from another one (a closure, a partial, "
+                "a callable object, or without source): give it a version, as in @scorer(version='1')"
+            )
         # Fields that are not compared do not change the score: where replies are kept, how many requests go at once.
         held = {one.name: _identity(getattr(value, one.name)) for one in fields(value) if one.compare}
         return [kind, held, _identity(getattr(value, "prompts", None))]
@@ -270,7 +404,7 @@ def _no_scorer(found: object) -> str:
     if isinstance(found, Sample):
         return "a Sample: the samples come first, run(samples, scorers)"
     if isinstance(found, str):
-        told = "a scorer goes by its name on the command line alone; in Python it is an object, such as ToolCallF1()"
+        told = "in run, names stand in a list; elsewhere it is an object, such as ToolCallF1()"
         return f"{shortened(found)}: {told}"
     if isinstance(found, FunctionType):
         is_named = found.__name__.isidentifier()

@@ -1,28 +1,71 @@
 """What all tests share."""
 
+import base64
 import gc
 import importlib
 import importlib.util
+import json
+import os
+import re
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from datetime import UTC
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import quote
 
 import pytest
 import respx
 from hypothesis import settings
+from hypothesis import strategies as st
 from respx.mocks import HTTPCoreMocker
+
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    OtherPart,
+    ReasoningPart,
+    RefusalPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+)
+from judgekit.traces.sample import ExpectedCall, Ranking, Sample
+from judgekit.traces.trace import Label, Source, ToolDefinition, Trace, TraceWarning
 
 ROOT = Path(__file__).parent.parent
 
 settings.register_profile("suite", max_examples=50, deadline=None)  # other ones each time, and no test of speed
+settings.register_profile("brief", max_examples=10, deadline=None)  # where only the environment is another one
 settings.load_profile("suite")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Two processes that collect tests must give them the same names."""
+    if " at 0x" in item.nodeid:
+        raise pytest.UsageError(f"{item.nodeid}: an object's address is in this id; give the parameter another one")
+
+
 def pytest_collection_finish() -> None:
-    """Thousands of tests are not looked through again by every collection of garbage: it would take seconds of each minute."""
+    """Objects that stay are frozen: garbage collections would look through them again, for seconds of each minute."""
+    gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Freeze what a module leaves behind as well: reports, caches and what was imported."""
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture
@@ -38,6 +81,28 @@ def shared_data() -> Path:
 def examples() -> Path:
     """The example conversations and replies."""
     return ROOT / "examples"
+
+
+@pytest.fixture(scope="session")
+def needed_options() -> Mapping[str, str]:
+    """Options that scorers need, as they stand behind their names on the command line."""
+    return {
+        "err": ":max_grade=3",
+        "hit_rate": ":k=3",
+        "max_cost": ":1",
+        "max_messages": ":1",
+        "max_seconds": ":1",
+        "max_tokens": ":1",
+        "max_tool_calls": ":1",
+        "max_tool_error_rate": ":1",
+        "pairwise": ':question="Which one?"',
+        "precision_at_k": ":k=3",
+        "recall_at_k": ":k=3",
+        "regex": ":q",
+        "tool_call_match": ":same_calls",
+        "tool_constraints": ':constraints=[{"type":"max_steps","n":1}]',
+        "weighted_criteria": ':weights={"kind":1}',
+    }
 
 
 class DualMocker(HTTPCoreMocker):
@@ -80,12 +145,18 @@ def mocked(monkeypatch) -> Iterator[respx.MockRouter]:
 @pytest.fixture
 def run_python(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a script, or with -c a program, with the interpreter of the tests, in an empty folder."""
+    common = {
+        "PATH": "",
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "PYTHONUTF8": "1",
+        "PYTHONWARNINGS": "error,ignore::DeprecationWarning",
+    }
 
     def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603 - our own interpreter
             [sys.executable, *map(str, arguments)],
             cwd=tmp_path,
-            env={"PATH": "", "PYTHONWARNINGS": "error,ignore::DeprecationWarning", "PYTHONUTF8": "1", **environment},
+            env={**common, **environment},
             capture_output=True,
             text=True,
             timeout=60,
@@ -93,3 +164,227 @@ def run_python(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return run
+
+
+# What is in files.
+
+
+def _contents(path: Path) -> Iterator[str]:
+    """All that can be read in a file: also what is compressed in it."""
+    body = path.read_bytes()
+    yield body.decode(errors="replace")
+    if body.startswith(b"SQLite"):
+        with closing(sqlite3.connect(path)) as db:
+            for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+                for row in db.execute(f"SELECT * FROM {table}"):  # noqa: S608 - names of its own
+                    for cell in row:
+                        yield str(cell)
+                        with suppress(zlib.error):
+                            yield zlib.decompress(cell).decode() if isinstance(cell, bytes) else ""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet  # noqa: PLC0415
+
+        yield str(pyarrow.parquet.read_table(path).to_pylist())
+    if path.suffix == ".html":
+        for packed in re.findall(rb">([A-Za-z0-9+/=]{20,})<", body):
+            with suppress(ValueError, zlib.error):
+                yield zlib.decompress(base64.b64decode(packed)).decode()
+
+
+@pytest.fixture(scope="session")
+def contents() -> Callable[[Path], Iterator[str]]:
+    return _contents
+
+
+# Secrets, as servers repeat them.
+
+
+def _as_escapes(text: str) -> str:
+    return "".join(f"\\u{ord(character):04x}" for character in text)
+
+
+def _as_percent(text: str) -> str:
+    return "".join(f"%{ord(character):02X}" for character in text)
+
+
+_SPELLINGS: Mapping[str, Callable[[str], str]] = {
+    "plain": lambda key: key,
+    "JSON": lambda key: json.dumps(key)[1:-1],
+    "JSON in JSON": lambda key: json.dumps(json.dumps({"k": key})),
+    "JSON four deep": lambda key: json.dumps(json.dumps(json.dumps(json.dumps(key)))),
+    "JSON of PHP": lambda key: json.dumps(key)[1:-1].replace("/", "\\/"),
+    "all escaped": _as_escapes,
+    "all escaped in JSON": lambda key: json.dumps(_as_escapes(key)),
+    "percent": lambda key: quote(key, safe=""),
+    "percent, all": _as_percent,
+    "percent, lower case": lambda key: _as_percent(key).lower(),
+    "half and half": lambda key: _as_escapes(key[::2][:1]) + key[1:],
+    **{
+        f"Basic, {len(user)}": lambda key, user=user: base64.b64encode(f"{user}:{key}:".encode()).decode()
+        for user in ("a", "ab", "abc")
+    },
+    "Basic in JSON of PHP": lambda key: base64.b64encode(key.encode()).decode().replace("/", "\\/"),
+    "Base64 for addresses": lambda key: base64.urlsafe_b64encode(f"me:{key}".encode()).decode(),
+}
+
+
+def _recovered(text: str, key: str) -> bool:
+    """Whether somebody who looks for the key finds it: as it is, unescaped, or in any piece of Base64."""
+    return any(key in one for one in _decoded(text))
+
+
+@lru_cache(1)
+def _decoded(text: str) -> list[str]:
+    texts = [text]
+    for _ in range(5):
+        texts.append(re.sub(r'\\u00([0-9a-fA-F]{2})|\\(["/\\])', _unescape, texts[-1]))
+    texts.append(re.sub(r"%([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text))
+    for run in re.findall(r"[A-Za-z0-9+/_-]{8,}", "".join(texts).replace("\\", "")):
+        for start in range(4):
+            piece = run[start:].replace("-", "+").replace("_", "/")
+            texts.append(base64.b64decode(piece[: len(piece) // 4 * 4]).decode("latin-1"))
+    return texts
+
+
+def _unescape(found: re.Match[str]) -> str:
+    return found[2] or chr(int(found[1], 16))
+
+
+@pytest.fixture(scope="session")
+def spellings() -> list[Callable[[str], str]]:
+    """Ways to repeat a secret."""
+    return list(_SPELLINGS.values())
+
+
+@pytest.fixture(scope="session")
+def recovered() -> Callable[[str, str], bool]:
+    """Tells whether a secret stands in a text, however it is spelled."""
+    return _recovered
+
+
+# Any record of the package, by `st.from_type`.
+
+text = st.text(max_size=10)
+maybe = st.none() | text
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+counts = st.none() | st.integers(0, 10**6)
+times = st.none() | st.datetimes(timezones=st.sampled_from([None, UTC]))
+scalars = st.none() | st.booleans() | st.integers() | numbers | text
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(text, inner, max_size=2), max_leaves=4
+)
+objects = st.just({}) | st.dictionaries(text, values, max_size=2)
+
+
+def few(item: st.SearchStrategy) -> st.SearchStrategy:
+    return st.lists(item, max_size=2)
+
+
+retrieved = st.lists(text, max_size=2, unique=True) | st.dictionaries(text, numbers, max_size=3).map(
+    lambda scores: list(scores.items())
+)
+
+
+media = st.builds(
+    MediaPart,
+    kind=st.sampled_from(["image", "audio", "video", "file"]),
+    url=maybe,
+    data=maybe,
+    mime_type=maybe,
+    name=maybe,
+    extra=objects,
+)
+part = (
+    st.sampled_from([TextPart, ReasoningPart, RefusalPart]).flatmap(
+        lambda kind: st.builds(kind, text=text, extra=objects)
+    )
+    | media
+    | st.builds(OtherPart, data=values)
+)
+call = st.builds(ToolCall, name=text, args=objects | text, id=maybe, metadata=objects, extra=objects)
+usage = st.builds(Usage, input_tokens=counts, output_tokens=counts, cached_tokens=counts, extra=objects)
+said = {"id": maybe, "timestamp": times, "metadata": objects, "extra": objects}
+content = text | few(part)
+system = st.builds(SystemMessage, content=content, role=st.sampled_from(["system", "developer"]), **said)
+human = st.builds(HumanMessage, content=content, tool_calls=few(call), name=maybe, **said)
+ai = st.builds(
+    AIMessage,
+    content=content,
+    tool_calls=few(call),
+    agent=maybe,
+    model=maybe,
+    finish_reason=maybe,
+    usage=st.none() | usage,
+    **said,
+)
+tool = st.builds(
+    ToolMessage,
+    content=content,
+    tool_call_id=maybe,
+    name=maybe,
+    is_error=st.none() | st.booleans(),
+    requestor=st.sampled_from(["assistant", "user"]),
+    **said,
+)
+
+
+def traces(children: st.SearchStrategy) -> st.SearchStrategy:
+    return st.builds(
+        Trace,
+        id=maybe,
+        messages=few(system | human | ai | tool),
+        source=st.none() | st.builds(Source, format=text, path=maybe, index=counts),
+        tools=few(st.builds(ToolDefinition, name=text, description=maybe, parameters=values, extra=objects)),
+        started_at=times,
+        ended_at=times,
+        usage=st.none() | usage,
+        cost_usd=st.none() | numbers,
+        termination=maybe,
+        labels=few(st.builds(Label, name=text, value=st.booleans() | st.integers() | numbers | text, annotator=maybe)),
+        children=children,
+        metadata=objects,
+        extra=objects,
+        warnings=few(st.builds(TraceWarning, found=text, where=maybe)),
+    )
+
+
+trace = traces(few(traces(st.just([]))))
+sample = st.builds(
+    Sample,
+    id=text.filter(bool),
+    trace=trace,
+    rival=st.none() | trace,
+    reference=maybe,
+    references=st.none() | few(text),
+    reference_tool_calls=st.none()
+    | few(
+        st.builds(
+            ExpectedCall,
+            name=text,
+            args=objects,
+            compare_args=st.none() | few(text),
+            requestor=st.sampled_from(["assistant", "user"]),
+            turn=st.none() | st.integers(0, 10),
+        )
+    ),
+    reference_topics=st.none() | few(text),
+    label=maybe,
+    prediction=maybe,
+    prediction_score=st.none() | numbers,
+    documents=st.none() | few(text),
+    ranking=st.none() | st.builds(Ranking, retrieved=retrieved, relevance=st.dictionaries(text, numbers, max_size=2)),
+    fields=objects,
+    group=maybe,
+    domain=maybe,
+    metadata=objects,
+)
+
+for kind, strategy in {
+    SystemMessage: system,
+    HumanMessage: human,
+    AIMessage: ai,
+    ToolMessage: tool,
+    Trace: trace,
+    Sample: sample,
+}.items():
+    st.register_type_strategy(kind, lambda _, found=strategy: found)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.config import Config, ScorerSpec, scorer_descriptions
+from judgekit.config import Config, scorer_descriptions
 from judgekit.errors import ConfigError, PromptError
-from judgekit.judges.budget import Limits
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import shipped_prompts
+from judgekit.judges.spending import Limits
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
 from judgekit.scorers.text.matches import ExactMatch, Similarity
@@ -25,9 +25,10 @@ from judgekit.scorers.tool_calls.match import ToolCallMatch
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import Scorer, signature
+from judgekit.specs import ScorerSpec
 from judgekit.traces.message import Usage
 
-DESIGN = """
+FILE_OF_ALL = """
 [judges.default]
 model = "openai/gpt-4.1-mini"
 [judges.local]
@@ -83,6 +84,7 @@ NAMES = [
     "panel",
     "prompt",
 ]
+OWN = "; one of your own is named file.py:NAME or package.module:NAME"
 KNOWN = f"{', '.join(NAMES[:10])}, and {len(NAMES) - 10} more"
 NEEDED = {
     "tool_call_match": 'match="exact"',
@@ -146,19 +148,15 @@ def asked(text: str, judge: str | None = None, environment: dict[str, str] | Non
 # --- the file
 
 
-def test_the_file_of_the_design_gives_the_scorers_and_judges_that_it_says():
-    (scorer,) = built(DESIGN)
+def test_a_file_gives_the_scorers_and_judges_that_it_says():
+    (scorer,) = built(FILE_OF_ALL)
     assert isinstance(scorer, TopicAdherence)
     assert (scorer.mode, scorer.name) == ("recall", "topic_recall")
     assert dict(scorer.judge) == dict(Judge("openai/qwen3-32b", base_url="http://localhost:8000/v1"))
 
 
-def test_the_file_of_the_design_is_the_one_above(shared_data):
-    assert f"```toml{DESIGN}```" in (shared_data.parent / "DESIGN.md").read_text(encoding="utf-8")
-
-
 def test_a_scorer_that_names_no_judge_has_the_default_one():
-    text = DESIGN.replace('judge = "local"\n', "")
+    text = FILE_OF_ALL.replace('judge = "local"\n', "")
     assert dict(built(text)[0].judge) == dict(Judge("openai/gpt-4.1-mini"))
 
 
@@ -286,7 +284,7 @@ BAD_FILES = {
     "a name that is no text": ('[[scorers]]\nname = "tool_call_f1"\nas = 5', "a [[scorers]] table: as: Input should be a valid string, found 5"),
     "an unknown scorer": (
         '[[scorers]]\nname = "tool_cal_f1"',
-        f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {KNOWN}",
+        f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {KNOWN}{OWN}",
     ),
     "an unknown option": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\nmod = "f1"',
@@ -361,7 +359,7 @@ def test_the_flag_goes_before_the_environment_and_the_environment_before_the_fil
 
 def test_a_judge_that_is_unknown_on_the_command_line_names_the_nearest():
     with pytest.raises(ConfigError) as caught:
-        built(DESIGN, "defult")
+        built(FILE_OF_ALL, "defult")
     assert (
         str(caught.value)
         == "no judge is called 'defult', did you mean 'default'? Known: default, local, provider/model"
@@ -374,7 +372,7 @@ def test_a_name_from_the_file_may_look_like_a_model():
 
 
 def test_scorers_with_one_judge_share_it_and_its_limits():
-    text = f'{DESIGN}\n[[scorers]]\nname = "agent_goal_accuracy_without_reference"\njudge = "local"\n'
+    text = f'{FILE_OF_ALL}\n[[scorers]]\nname = "agent_goal_accuracy_without_reference"\njudge = "local"\n'
     first, second = built(text)
     assert first.judge is second.judge
     first, second = built(text, "openai/a")
@@ -382,7 +380,7 @@ def test_scorers_with_one_judge_share_it_and_its_limits():
 
 
 def test_just_the_judges_that_are_asked_are_used():
-    config = read(DESIGN + '\n[[scorers]]\nname = "tool_call_f1"\n')
+    config = read(FILE_OF_ALL + '\n[[scorers]]\nname = "tool_call_f1"\n')
     assert config.judges_used == {}
     for spec in config.scorers:
         config.build(spec)
@@ -391,7 +389,7 @@ def test_just_the_judges_that_are_asked_are_used():
 
 def test_nothing_is_taken_from_the_environment_of_the_process(monkeypatch):
     monkeypatch.setenv("JUDGEKIT_JUDGE", "openai/from-the-process")
-    assert built(DESIGN)[0].judge.model == "openai/qwen3-32b"
+    assert built(FILE_OF_ALL)[0].judge.model == "openai/qwen3-32b"
 
 
 # --- --scorer
@@ -424,7 +422,7 @@ def test_a_scorer_on_the_command_line_is_a_name_with_options(text, name, alias, 
 
 def test_the_command_line_and_the_file_mean_the_same():
     spec = ScorerSpec.parse("topic_adherence:as=topic_recall,mode=recall,judge=local")
-    assert [spec] == read(DESIGN).scorers
+    assert [spec] == read(FILE_OF_ALL).scorers
     spec = ScorerSpec.parse('tool_call_match:match={"order":"any","args":{"only":["a","b"]}},as=loose')
     text = '[[scorers]]\nname = "tool_call_match"\nas = "loose"\nmatch = {order = "any", args = {only = ["a", "b"]}}'
     assert [spec] == read(text).scorers
@@ -529,10 +527,10 @@ def test_a_comparer_that_cannot_be_is_an_error_that_says_where(text, message):
         ("prompt:topic_adherence", "prompt: the prompt topic_adherence has no scale: its answer is read by a scorer of its own"),
         ("panel:scorers=tone", 'panel: scorers is a list of scorers, such as [{name = "prompt", prompt = "tone", judge = "a"}]'),
         ("adaptability:scorer=5", "adaptability: a scorer is a table or a text, found 5"),
-        ("adaptability:scorer=tool_cal_f1", f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {KNOWN}"),
+        ("adaptability:scorer=tool_cal_f1", f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {KNOWN}{OWN}"),
         ("panel:scorers=[5]", "panel: a scorer is a table or a text, found 5"),
-        ("topic", f"no scorer is called 'topic'. Known: {KNOWN}"),
-        ("", f"no scorer is called ''. Known: {KNOWN}"),
+        ("topic", f"no scorer is called 'topic'. Known: {KNOWN}{OWN}"),
+        ("", f"no scorer is called ''. Known: {KNOWN}{OWN}"),
     ],
 )  # fmt: skip
 def test_a_scorer_that_cannot_be_is_an_error_that_says_what_can(text, message):
@@ -740,10 +738,10 @@ def test_a_fallback_that_leads_nowhere_is_an_error(fallback, message):
 
 def test_switches_hold_for_every_judge_there_is():
     Path("mine.toml").write_text(FALLBACKS, encoding="utf-8")
-    config = Config(Path("mine.toml"), None, {}, offline=True, dry_run=True)
+    config = Config(Path("mine.toml"), None, {}, offline=True)
     judges = [config.judge(name) for name in ("cheap", "large", "last", "openai/unnamed")]
     judges += config.judge("cheap").fallback
-    assert [(one.offline, one.dry_run) for one in judges] == [(True, True)] * 6
+    assert [one.offline for one in judges] == [True] * 6
 
 
 def test_text_that_is_not_to_be_stored_is_stored_by_no_judge():

@@ -1,4 +1,4 @@
-"""The snippets in README.md and in the design run as written."""
+"""The snippets in README.md and docs run as written, and what the docs list is there."""
 
 import ast
 import asyncio
@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import shutil
+import tomllib
 import typing
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import httpx
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
+import judgekit.jobs.resume
 import judgekit.scorers.tool_calls.matchers
 from judgekit import (
     BLEU,
@@ -29,18 +31,25 @@ from judgekit import (
     ToolMatch,
     errors,
 )
-from judgekit.config import Config, ScorerSpec
+from judgekit.config import Config
+from judgekit.formats.reading import read
+from judgekit.judges.client import Client
+from judgekit.judges.ladder import Footing
+from judgekit.judges.layers import build
 from judgekit.judges.prompt import shipped_prompts
+from judgekit.judges.spending import Limits, Spending
 from judgekit.probes.suite import pairs
 from judgekit.scorers.tool_calls.constraints import Constraint
 from judgekit.scorers.tool_calls.modes import PRESETS
-from judgekit.traces.reading import read
+from judgekit.specs import ScorerSpec
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = Path(judgekit.__file__).parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOOL_CALLS = (ROOT / "docs" / "tool-calls.md").read_text(encoding="utf-8")
 JUDGED = (ROOT / "docs" / "judged-scorers.md").read_text(encoding="utf-8")
 FROM_RAGAS = (ROOT / "docs" / "from-ragas.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 JUDGES = (ROOT / "docs" / "judges.md").read_text(encoding="utf-8")
 
 
@@ -60,11 +69,6 @@ def execute(source: str, **given: object) -> dict[str, object]:
 
         asyncio.run(main())
     return names
-
-
-@pytest.fixture
-def design(shared_data: Path) -> str:
-    return (shared_data.parent / "DESIGN.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -120,11 +124,6 @@ def test_the_first_snippet_of_the_readme_runs_as_written(capsys):
     judged_run(prints(snippets(README, "python")[0], capsys))
 
 
-@pytest.mark.usefixtures("workplace")
-def test_the_first_snippet_of_the_design_runs_as_written(design, capsys):
-    judged_run(prints(snippets(design, "python")[0], capsys))
-
-
 def test_the_other_python_snippets_of_the_readme_run_as_written():
     first, counted, goodbye = snippets(README, "python")
     assert "TopicAdherence(" in first
@@ -134,10 +133,8 @@ def test_the_other_python_snippets_of_the_readme_run_as_written():
     assert (score.value, score.reason) == (1.0, "the last message says 'Good bye!'")
 
 
-@pytest.mark.parametrize("document", ["readme", "design"])
-def test_the_config_snippets_load_as_written(document, tmp_path, request):
-    text = README if document == "readme" else request.getfixturevalue("design")
-    (tmp_path / "judgekit.toml").write_text(snippets(text, "toml")[0], encoding="utf-8")
+def test_the_config_snippet_loads_as_written(tmp_path):
+    (tmp_path / "judgekit.toml").write_text(snippets(README, "toml")[0], encoding="utf-8")
     config = Config(tmp_path / "judgekit.toml", None, {})
     scorer = config.build(config.scorers[0])
     assert (scorer.name, scorer.mode) == ("topic_recall", "recall")
@@ -146,25 +143,38 @@ def test_the_config_snippets_load_as_written(document, tmp_path, request):
     assert (default.name, default.mode, default.judge.model) == ("topic_adherence", "recall", "openai/gpt-4.1-mini")
 
 
-def test_the_constructors_in_the_design_work_as_written(design):
-    for written, expected in {
-        'HumanMessage("Hi")': HumanMessage(content="Hi"),
-        'ToolCall("weather_check", {"location": "Paris"})': ToolCall(name="weather_check", args={"location": "Paris"}),
-    }.items():
-        assert f"`{written}`" in design
-        assert eval(written) == expected  # noqa: S307 - it stands in the line above
+def test_the_map_of_rooms_has_all_of_them_in_the_order_of_the_import_contract():
+    rooms = re.search(r"## Rooms\n(.*?)\n## ", ARCHITECTURE, re.DOTALL)[1]
+    rows = [re.findall(r"`([\w/.]+)`", row.split("|")[1]) for row in rooms.splitlines() if row.startswith("| `")]
+    there = {f"{one.name}/" if one.is_dir() else one.name for one in PACKAGE.iterdir() if "__" not in one.name}
+    assert {room for row in rows for room in row} == there - {"py.typed", "prompts/"}  # a wheel has the prompts in it
+    (layers, *_) = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    floors = {module: floor for floor, row in enumerate(layers["layers"]) for module in re.findall(r"\.(\w+)", row)}
+    heights = [[floors[re.sub(r"/$|\.py$", "", room)] for room in row] for row in rows]
+    assert [height for row in heights for height in row] == sorted(height for row in heights for height in row)
 
 
-def test_the_fields_that_the_design_lists_are_there(design):
-    """Each class of section 3 is a heading `class Name:` followed by its fields, up to the next class."""
-    import judgekit.traces.sample as samples  # noqa: PLC0415
-    import judgekit.traces.trace as traces  # noqa: PLC0415
+def test_the_layers_are_those_of_the_architecture_in_their_order(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    judge = Judge("openai/judge-1", cache=tmp_path / "cache.sqlite", budget=Limits(requests=1))
 
-    for name, module in {"Trace": traces, "Sample": samples}.items():
-        listed = re.search(rf"^class {name}: +(.*?)^(?=class |```)", design, re.MULTILINE | re.DOTALL)[1]
-        words = set(re.findall(r"[a-z_]+", re.sub(r"\(.*?\)", "", listed, flags=re.DOTALL)))
-        assert len(words) >= 14
-        assert words <= set(getattr(module, name).model_fields)
+    async def built() -> list[str]:
+        outermost = layer = await build(judge, Spending(), Footing())
+        names = [type(layer).__name__]
+        while (layer := getattr(layer, "inner", None)) is not None:
+            names.append(type(layer).__name__)
+        await outermost.aclose()
+        return names
+
+    way = ARCHITECTURE.partition("## The way of a judged request")[2].partition("\n## ")[0]
+    assert asyncio.run(built()) == [*re.findall(r"^\| `(\w+)` \|", way, re.MULTILINE), "OpenAIClient"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(set(re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", (ROOT / "docs" / "architecture.md").read_text())))
+)
+def test_the_files_that_the_architecture_names_are_there(path):
+    assert any((folder / path).is_file() for folder in (PACKAGE, PACKAGE.parent, ROOT))
 
 
 def test_the_readme_opens_with_the_two_commands_and_stays_short():
@@ -216,9 +226,10 @@ def test_the_judges_of_the_documentation_load_as_written(tmp_path):
     assert config.judge("claude").provider == "litellm"
 
 
-def test_the_settings_that_the_documentation_shows_with_their_defaults_have_them(tmp_path):
+def test_the_settings_that_the_documentation_shows_with_their_defaults_have_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "judgekit.toml").write_text(snippets(JUDGES, "toml")[0], encoding="utf-8")
-    shown, plain = Config(tmp_path / "judgekit.toml", None, {}).judge("default"), Judge("openai/gpt-4.1-mini")
+    shown, plain = Config(Path("judgekit.toml"), None, {}).judge("default"), Judge("openai/gpt-4.1-mini")
     for name in ("timeout", "attempts", "concurrency", "cache", "cache_mode"):
         assert f"{name} = " in JUDGES
         assert getattr(shown, name) == getattr(plain, name)
@@ -237,11 +248,16 @@ def test_each_failure_of_a_judge_stands_in_the_documentation():
 def test_what_the_documentation_says_of_stopping_a_run_is_so():
     rows = [line.split("|") for line in JUDGES.splitlines() if "Error`" in line]
     stopping = {name for _, names, _, then, _ in rows for name in re.findall(r"\w+Error", names) if "run stops" in then or "the same" in then}  # fmt: skip
-    assert stopping == {one.__name__ for one in (*errors.STOPS_RUN, errors.QuotaError)}
+    assert stopping == {one.__name__ for one in errors.STOPS_RUN}
+    judges = {
+        name for _, names, _, then, _ in rows for name in re.findall(r"\w+Error", names) if "scorers stop" in then
+    }
+    assert judges == {one.__name__ for one in errors.STOPS_JUDGE}
 
 
 def test_the_python_snippets_of_the_documentation_run_as_written():
-    reported, repeat, script = snippets(JUDGES, "python")
+    own, reported, repeat, script = snippets(JUDGES, "python")
+    assert isinstance(execute(own)["MyClient"](), Client)
     execute(reported)
     judge = execute(script)["judge"]
     scorer = execute(repeat, judge=judge)["scorer"]
@@ -345,7 +361,7 @@ def test_what_the_snippets_on_the_other_scorers_and_on_datasets_assert_is_so(nam
 
 @pytest.mark.usefixtures("workplace")
 def test_the_snippets_on_judged_scorers_print_what_stands_beside_or_below_them(capsys):
-    prompts, goals, criteria, pairs, members, panel, sure, budget, cut, probe = snippets(JUDGED, "python")
+    prompts, goals, criteria, pairs, own, members, panel, sure, budget, cut, probe = snippets(JUDGED, "python")
     for source in (prompts, goals, panel, sure):
         said = [line.partition("  # ")[2] for line in source.splitlines() if line.startswith("print(")]
         execute(source)
@@ -357,6 +373,7 @@ def test_the_snippets_on_judged_scorers_print_what_stands_beside_or_below_them(c
         execute(source)
         assert capsys.readouterr().out == text
     execute(pairs)
+    execute(own)
     assert [scorer.name for scorer in execute(members)["panel"].scorers] == ["tone"] * 3
     assert execute(budget)["scorer"].judge.conversation_tokens == 8_000
     found = execute(probe)["found"]  # the model here says "achieved" of everything

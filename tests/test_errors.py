@@ -246,7 +246,6 @@ def test_a_text_that_is_no_json_is_explained_on_one_line():
     assert explain(caught.value) == "the record: Invalid JSON: expected ident at line 1 column 2, found 'nope\\n\\n'"
 
 
-@settings(max_examples=50)
 @given(st.text(max_size=200) | st.lists(st.integers(), max_size=60))
 def test_a_value_is_shown_as_code_and_cut_to_eighty_characters(value):
     whole, shown = repr(value), shortened(value)

@@ -49,6 +49,34 @@ def test_importing_judgekit_loads_no_module_of_its_own(tmp_path):
     assert in_a_fresh_interpreter(script, tmp_path) == ["judgekit"]
 
 
+def test_run_loads_no_reader_and_few_modules(tmp_path):
+    script = "import json, sys; from judgekit import run; print(json.dumps([*sys.modules]))"
+    loaded = in_a_fresh_interpreter(script, tmp_path)
+    ours = [name for name in loaded if name.split(".")[0] == "judgekit"]
+    assert "judgekit.jobs.api" in ours
+    assert len(ours) <= 10
+    assert [name for name in ours if name.startswith("judgekit.formats")] == []
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+LATER = ("scipy", "sklearn", "rich", "judgekit.formats", "judgekit.judges", "judgekit.config")
+
+
+def test_a_run_of_samples_loads_no_reader_and_no_judge_and_a_summary_no_scipy(tmp_path):
+    script = """
+import json, sys
+from judgekit import AIMessage, ExpectedCall, HumanMessage, Sample, ToolCall, ToolCallF1, run
+messages = [HumanMessage("Hi"), AIMessage("", tool_calls=[ToolCall("look", {})])]
+right, wrong = [ExpectedCall("look", {})], [ExpectedCall("look", {}), ExpectedCall("book", {})]
+samples = [Sample.of(messages, id=str(n), reference_tool_calls=known) for n, known in enumerate([right, wrong, right])]
+[line] = run(samples, [ToolCallF1()], store=None).summary
+print(json.dumps([line.interval.method, *sys.modules]))
+"""
+    method, *loaded = in_a_fresh_interpreter(script, tmp_path)
+    assert method == "modified Wilson"  # which takes Student's t
+    assert [name for name in loaded if name.startswith(LATER)] == []
+
+
 def test_type_checkers_are_told_what_is_there():
     assert {name: f"judgekit.{home}" for name, home in judgekit._HOMES.items()} == promised()
 

@@ -77,7 +77,7 @@ def requests(monkeypatch) -> list[Request]:
         return Reply(text=json.dumps(said[request.schema_name]), usage=usage, cost_usd=0.0123)
 
     client = ScriptedClient(answer)
-    monkeypatch.setitem(PROVIDERS, "openai", Provider(lambda **_: client, "https://api.openai.com/v1"))
+    monkeypatch.setitem(PROVIDERS, "openai", Provider(lambda _: client, "https://api.openai.com/v1"))
     return client.requests
 
 
@@ -154,7 +154,7 @@ def test_a_score_that_is_too_low_or_none_fails_and_says_which(suite):
         f"{of_sample}: abstained, expected 0.3 or more",
         "reason: cannot tell",
         f"{of_sample}: failed, expected 0.3 or more",
-        "reason: RuntimeError: broken",
+        "reason: RuntimeError: broken (test_agent.py, line 6, in fails)",
         "AssertionError: tone of sample 's1': ConfigError: the script has no more lines for 'tone'",
     ]
     assert "judgekit/" not in done.stdout.str().replace("\\", "/")  # no line of ours stands in the traceback
@@ -181,6 +181,25 @@ def test_a_test_whose_judge_is_down_fails_with_what_was_found(suite, monkeypatch
             rf"E +AssertionError: tone of sample 's1': JudgeDownError: openai/qwen at {url}: .*; tried 4 times in .*base_url"
         ]
     )
+
+
+@pytest.mark.parametrize("store_text", [True, False])
+def test_a_failure_quotes_a_conversation_only_where_its_text_may_be_kept(suite, pytester, store_text):
+    pytester.makefile(".toml", judgekit=f"store_text = {str(store_text).lower()}")
+    result = suite("""
+        from judgekit import AIMessage, ExpectedCall, Sample, Score, ToolCall, ToolCallF1, scorer
+
+        SAMPLE = Sample.of(
+            [AIMessage(tool_calls=[ToolCall("pay", {"card": int("4111" * 4)})])],
+            id="s", reference_tool_calls=[ExpectedCall("pay", {"card": 1})],
+        )
+
+        def test_calls(judgekit):
+            judgekit.assert_score(SAMPLE, ToolCallF1(), at_least=1)
+        """)  # fmt: skip
+    result.assert_outcomes(failed=1)
+    assert ("4111411141114111" in result.stdout.str()) == store_text
+    result.stdout.fnmatch_lines(["*tool_call_f1 of sample 's': 0*expected 1 or more*"])
 
 
 def test_the_evidence_of_a_judge_is_shown_with_what_it_cost():
@@ -415,7 +434,7 @@ class Client:
 
     async def aclose(self): ...
 
-PROVIDERS["openai"] = Provider(lambda **_: Client(), "https://api.openai.com/v1")
+PROVIDERS["openai"] = Provider(lambda _: Client(), "https://api.openai.com/v1")
 """
 TWELVE = """
 import os, pathlib

@@ -14,6 +14,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from judgekit.diff import DiffLine
 from judgekit.runs.rows import Row
+from judgekit.runs.textless import Textless
 from judgekit.score import (
     JudgeCall,
     Score,
@@ -149,7 +150,7 @@ LOOKS = {
     "vars": vars,
     "fields in their order": lambda score: list(vars(score)),
     "pickle": lambda score: pickle.loads(pickle.dumps(score)),  # noqa: S301 - written a moment ago
-    "a row without its words": lambda score: row(score).without_text(),
+    "without text": lambda score: Textless().score(score),
     "validated": Score.model_validate,
     "validated as a dictionary": lambda score: Score.model_validate(dict(score)),
     "diff": lambda score: score.diff(),
@@ -196,7 +197,7 @@ def test_its_value_is_checked_at_once(value):
         Score.scored("s", value, explain=Explains())
 
 
-@pytest.mark.parametrize("told", [(1, {}), ("r", {"a": object()}), ("r", {1: 2})], ids=str)
+@pytest.mark.parametrize("told", [(1, {}), ("r", {"a": object()}), ("r", {1: 2})], ids=["reason", "detail", "key"])
 def test_what_explains_it_is_validated_like_anything_else(told):
     score = unexplained(lambda: told)
     for look in (lambda: score.reason, lambda: score.details, score.model_dump):

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -11,10 +11,12 @@ from judgekit.errors import listed, shortened
 from judgekit.score import Score
 
 _CLASSES_NAMED = 5
+UNLISTED = "unlisted "
+"""The prefix of the mark of a prediction whose text is not kept. The mark of a sample's label is ``details["mark"]``."""
 
 
 def answer_match(scores: Sequence[Score]) -> Total:
-    """What answers come to that are ``matched``, ``wrong`` or ``no_answer``, where to be correct is the positive class.
+    """Return the total of answers that are ``matched``, ``wrong`` or ``no_answer``; the positive class is a correct answer.
 
     A matched answer is a true positive, a wrong one a false positive and a false negative, none a false negative.
     """
@@ -33,7 +35,7 @@ def answer_match(scores: Sequence[Score]) -> Total:
 
 
 def classification(scores: Sequence[Score]) -> Total:
-    """What true and predicted labels come to, by scikit-learn, with the confusion matrix, in which 0 is left out.
+    """Return the total of true and predicted labels, by scikit-learn, with the confusion matrix, in which 0 is left out.
 
     An empty prediction is no answer: a false negative of its class, and a false positive of none. Precision, recall and
     F1 are those of the positive class, or averages (macro where only accuracy is asked for). What is 0/0 is ``None``,
@@ -45,7 +47,7 @@ def classification(scores: Sequence[Score]) -> Total:
     average = measure.partition("_")[2] or "macro"
     pooled = positive is not None or average == "micro"
     true = [str(score.details["true"]) for score in scores]
-    predicted = [str(score.details["predicted"]) for score in scores]
+    predicted = _predicted(scores)
     classes = sorted({*true, *predicted} - {""})
     code = {name: number for number, name in enumerate(classes)}
     # Numbers, since an array of texts would cut off what ends in NUL, and pad each to the length of the longest.
@@ -67,8 +69,22 @@ def classification(scores: Sequence[Score]) -> Total:
         no_answer = f"({no_answer})"
     for (row, column), times in sorted(Counter(zip(true, predicted, strict=True)).items()):
         counts[row][column or no_answer] = times
-    notes = _notes(classes, set(true), set(predicted), positive, average)
+    notes = [*_notes(classes, set(true), set(predicted), positive, average), *_resumed(classes)]
     return Total(figures[measure], measure, "; ".join(notes), figures, counts)
+
+
+def _resumed(classes: Iterable[str]) -> Iterator[str]:
+    """A note where predictions were marked in several sessions, each of which has marks of its own."""
+    sessions = {one.partition("-")[0] for one in classes if one.startswith(UNLISTED)}
+    if len(sessions) > 1:
+        yield f"{len(sessions)} sessions without text: one prediction may count as {len(sessions)} classes"
+
+
+def _predicted(scores: Sequence[Score]) -> list[str]:
+    """The predictions; without text, a mark that is that of some sample's label stands for this label."""
+    labels = {score.details.get("mark"): str(score.details["true"]) for score in scores}
+    said = (str(score.details["predicted"]) for score in scores)
+    return [labels.get(one, one) for one in said]
 
 
 class _Metrics(Protocol):
@@ -100,7 +116,7 @@ def _asked(scores: Sequence[Score]) -> tuple[str, str | None] | Total:
 def _notes(
     classes: Sequence[str], true: set[str], predicted: set[str], positive: str | None, average: str
 ) -> Iterator[str]:
-    """What the figures are of, and which of them are, or have in them, 0/0."""
+    """Yield notes: what the figures describe, and which of them are 0/0 or contain a 0/0."""
     if positive is None and average == "micro":
         if predicted == {""}:
             yield "precision is undefined (0/0): nothing was predicted"

@@ -1,4 +1,4 @@
-"""What the scores of a run come to, and how the function that says so is found by its name."""
+"""Totals of the scores of a run, and the aggregates that compute them, which are found by their names."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +8,12 @@ from typing import NamedTuple, TypeAlias, cast, overload
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
+from judgekit.traces.message import JsonObject
 
 
 @dataclass(frozen=True)
 class Total:
-    """What many scores come to.
+    """The total of many scores.
 
     Attributes:
         value: The number; ``None`` where it is undefined.
@@ -20,6 +21,7 @@ class Total:
         note: What else is to be said in a line: its recipe, or why it is undefined.
         figures: Further numbers by name; ``None`` where one is undefined.
         table: Counts by row and column, such as a confusion matrix: true label, predicted label, how often.
+        error: The class of the error that the aggregate raised; empty if it raised none.
     """
 
     value: float | None
@@ -27,6 +29,7 @@ class Total:
     note: str = ""
     figures: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
     table: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
+    error: str = ""
 
 
 Aggregate: TypeAlias = Callable[[Sequence[Score]], Total | float]
@@ -38,7 +41,10 @@ def mean(scores: Sequence[Score]) -> float:
 
 
 class Home(NamedTuple):
-    """Where an aggregate is, and what of a score's details it looks at."""
+    """Where an aggregate is, and what of a score's details it looks at.
+
+    A run that keeps no text (``store_text = false``) keeps these details: labels, domains, counts and options.
+    """
 
     path: str
     details: tuple[str, ...] = ()
@@ -47,7 +53,7 @@ class Home(NamedTuple):
 AGGREGATES = {
     "answer_match": Home("judgekit.aggregates.classification:answer_match", ("measure",)),
     "classification": Home(
-        "judgekit.aggregates.classification:classification", ("measure", "positive", "true", "predicted")
+        "judgekit.aggregates.classification:classification", ("measure", "positive", "true", "predicted", "mark")
     ),
     "corpus_bleu": Home(
         "judgekit.aggregates.translation:corpus_bleu",
@@ -99,12 +105,18 @@ def needed_of(score: Score) -> Score:
     """As much of a score as its aggregate looks at, for a run to keep."""
     if score.aggregate not in AGGREGATES:
         return score
-    kept = {name: score.details[name] for name in AGGREGATES[score.aggregate].details if name in score.details}
+    kept = details_needed(score)
     return Score.scored(score.scorer, score.value or 0.0, label=score.label, details=kept, aggregate=score.aggregate)
 
 
+def details_needed(score: Score) -> JsonObject:
+    """Return those details of a score that its aggregate looks at; none for a function of the user's own."""
+    names = AGGREGATES[score.aggregate].details if score.aggregate in AGGREGATES else ()
+    return {name: score.details[name] for name in names if name in score.details}
+
+
 def total_of(name: str, scores: Sequence[Score]) -> Total:
-    """What scored scores come to, by the function that their ``aggregate`` names.
+    """Return the total of scored scores, by the function that their ``aggregate`` names.
 
     It is undefined where there is no such function, or it fails: the rest of a run is told all the same.
     """
@@ -112,7 +124,8 @@ def total_of(name: str, scores: Sequence[Score]) -> Total:
         found = aggregate_named(name)(scores)
         return found if isinstance(found, Total) else Total(float(found), name)
     except Exception as error:  # noqa: BLE001 - it is anybody's
-        return Total(None, "undefined", f"the aggregate {name!r} failed: {type(error).__name__}: {error}")
+        kind = type(error).__name__
+        return Total(None, "undefined", f"the aggregate {name!r} failed: {kind}: {error}", error=kind)
 
 
 def aggregate_named(name: str) -> Aggregate:

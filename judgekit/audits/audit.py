@@ -205,7 +205,7 @@ class _Auditing:
     def _lengths(self) -> Mapping[int, float]:
         """How long what the judge read is, in characters, of a pair by how much longer the first is; else in messages."""
         wanted = {one.row.index for one in self.matched.samples}
-        read = self.run.store.conversations(self.matched.run.number, wanted.__contains__)
+        read = self.matched.run.conversations(wanted.__contains__)
         found = {
             number: len(sample.trace.render()) - (len(sample.rival.render()) if sample.rival else 0)
             for number, sample in read

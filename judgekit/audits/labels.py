@@ -10,13 +10,13 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from pydantic import Field, FiniteFloat, JsonValue, ValidationError
 
 from judgekit.errors import ConfigError, TraceError, explain, listed, shortened
+from judgekit.formats.columns import Columns
+from judgekit.formats.files import NAME_ENCODING, File
+from judgekit.formats.tables import csv_rows
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.score import Grade
-from judgekit.traces.columns import Columns
-from judgekit.traces.files import NAME_ENCODING, File
 from judgekit.traces.message import Identity, Record
-from judgekit.traces.tables import csv_rows
 from judgekit.traces.trace import Label
 
 Way: TypeAlias = Literal["random", "stratified", "convenience"]

@@ -10,7 +10,7 @@ from judgekit.audits.audit import audit as audited
 from judgekit.audits.findings import Audit
 from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels
 from judgekit.audits.people import EPSILONS
-from judgekit.cli.app import app
+from judgekit.cli.app import LARGEST, app
 from judgekit.cli.kept import Kept, Number, Report, numbered, writable, wrote
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
@@ -61,7 +61,7 @@ def audit(
             "(alternative annotator test).",
         ),
     ] = "experts",
-    show: Annotated[int, typer.Option(min=0, help="Show the N worst disagreements of each scorer.")] = 3,
+    show: Annotated[int, typer.Option(min=0, max=LARGEST, help="Show the N worst disagreements of each scorer.")] = 3,
     output: Report = None,
     store: Kept = RUNS,
 ) -> None:

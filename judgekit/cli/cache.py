@@ -12,9 +12,11 @@ from rich.filesize import decimal
 from judgekit.cli.app import app
 from judgekit.cli.kept import wrote
 from judgekit.errors import ConfigError, StoreError
+from judgekit.judges.budget import FILE, NAMED
 from judgekit.judges.cassettes import RecordedReplies, write_cassette, write_lines
 from judgekit.judges.replies import CachedReplies, Recorded
 from judgekit.judges.settings import JudgeSettings
+from judgekit.judges.spending import Spending
 from judgekit.reports.terminal import console, printable, table
 
 commands = typer.Typer(no_args_is_help=True, help="Look at kept replies, carry them elsewhere, prune them.")
@@ -30,7 +32,7 @@ _CACHE: Path = JudgeSettings.model_fields["cache"].default
 
 @dataclass
 class _Kept:
-    """What is kept of one judge and prompt."""
+    """The replies that are kept of one judge and prompt."""
 
     oldest: datetime
     newest: datetime
@@ -134,6 +136,28 @@ def prune(
     gone = replies.prune(prompt or "*", judge or "*", before, dry_run=dry_run)
     replies.close()
     _say(f"{cache}: {gone:,} replies {'would be' if dry_run else 'were'} thrown away")
+
+
+@commands.command()
+def budgets(
+    cache: _Cache = _CACHE,
+    reset: Annotated[str | None, typer.Option(metavar="NAME", help="Let this budget begin again at nothing.")] = None,
+) -> None:
+    """Say what named budgets have spent, by the file beside the cache."""
+    path = cache.with_name(FILE)
+    if not path.exists():
+        raise StoreError(f"{path}: does not exist: no budget was used with this cache; name the cache with --cache")
+    spending = Spending(path)
+    spent = {name.removeprefix(NAMED): amount for name, amount in spending.all().items() if name.startswith(NAMED)}
+    if reset is not None:
+        if reset not in spent:
+            raise ConfigError.unknown("budget", reset, spent)
+        spending.reset(NAMED + reset)
+        _say(f"{path}: {reset} begins again at nothing")
+    else:
+        rows = [(name, f"{one.requests:,}", f"{one.tokens:,}", f"${one.usd:.4f}") for name, one in spent.items()]
+        console().print(table(("budget", "requests", "tokens", "cost"), rows))
+    spending.close()
 
 
 def _existing(cache: Path, *, read_only: bool = False) -> CachedReplies:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.cli.app import app
+from judgekit.cli.app import LARGEST, app
 from judgekit.cli.kept import Kept, Report, numbered, writable, wrote
 from judgekit.cli.outcome import show_gates
 from judgekit.reports.compare import Comparison, show_changes
@@ -23,7 +23,7 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="The number of the run that is the baseline.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The number of the run to compare with it, or last.")],
     show: Annotated[
-        int, typer.Option(min=0, help="Show the N samples that got worse and better most by each scorer.")
+        int, typer.Option(min=0, max=LARGEST, help="Show the N samples that got worse and better most by each scorer.")
     ] = 3,
     gate: Annotated[
         list[str] | None,

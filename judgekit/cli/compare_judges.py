@@ -9,9 +9,9 @@ import typer
 
 from judgekit.audits.judges import JudgeComparison, compare_judges
 from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels, value_of
-from judgekit.cli.app import app
-from judgekit.cli.asked import Asked
+from judgekit.cli.app import LARGEST, app
 from judgekit.cli.kept import Kept, Report, writable, wrote
+from judgekit.cli.outcome import conclude
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.cli.run import (
     ConfigFile,
@@ -22,21 +22,25 @@ from judgekit.cli.run import (
     Sampled,
     Seed,
     Strict,
-    built,
-    plan,
-    score_anew,
+    scored,
+    show_planned,
 )
-from judgekit.config import Config, ScorerSpec
-from judgekit.errors import ConfigError, listed
+from judgekit.config import Config
+from judgekit.errors import ConfigError, listed, path_text
+from judgekit.formats.files import must_not_be_read
+from judgekit.jobs.building import build
+from judgekit.jobs.options import RunOptions
+from judgekit.jobs.starting import new_session
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
 from judgekit.reports.judges import show_judges
 from judgekit.reports.terminal import console, printable
 from judgekit.runs.results import Run
-from judgekit.runs.rows import ScorerRecord, questions_of
+from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import RUNS
-from judgekit.traces.files import must_not_be_read
+from judgekit.scoring import questions_of
+from judgekit.specs import ScorerSpec
 
 _LEAST = 2
 
@@ -76,7 +80,8 @@ def compare(
     seed: Seed = 0,
     output: Report = None,
     show: Annotated[
-        int, typer.Option(min=0, help="Show N samples of which two judges say different things, for each two.")
+        int,
+        typer.Option(min=0, max=LARGEST, help="Show N samples of which two judges say different things, for each two."),
     ] = 3,
     strict: Strict = False,
     store: Kept = RUNS,
@@ -87,13 +92,13 @@ def compare(
 
     Each of them is a scorer of one run. The exit code says nothing of the difference.
     """
-    asked = Asked(
-        file=str(file),
+    options = RunOptions(
+        file=path_text(file),
         format=format,
         columns=columns_of(column or ()),
         encoding=encoding,
-        references=None if references is None else str(references),
-        config=None if config is None else str(config),
+        references=None if references is None else path_text(references),
+        config=None if config is None else path_text(config),
         scorers=[ScorerSpec.parse(text) for text in scorer or ()],
         limit=limit,
         sample=sample,
@@ -101,38 +106,39 @@ def compare(
         strict=strict,
         offline=offline,
     )
-    settings = asked.settings(dry_run=dry_run)
+    settings = options.settings()
     names = _must_differ(settings, judge or ())
-    spec, name = _question(asked.model_copy(update={"judge": names[0]}))
+    spec, name = _question(options.model_copy(update={"judge": names[0]}))
     sides = {one: f"{name} ({one})" for one in names}
     specs = tuple(
         spec.model_copy(update={"alias": side, "options": {**spec.options, "judge": one}})
         for one, side in sides.items()
     )
-    asked = asked.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage})
-    scorers = built(settings, specs)
-    given = _given(labels or (), name, sides.values(), ScorerRecord.of(scorers[0]))
+    built = build(options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
+    given = _given(labels or (), name, sides.values(), ScorerRecord.of(built.scorers[0]))
     outputs = writable(output, _KINDS)
     for path in outputs:
         must_not_be_read(path, file, references, config, *(labels or ()))
     if dry_run:
-        plan(asked, scorers)
+        show_planned(built)
         return
-    ended = score_anew(asked, settings, scorers, store)
+    built.check_judges()
+    session = new_session(built, store)
+    run, signalled = scored(session)
     with explained() as screen:
-        code = ended.conclude(screen, show=0)
+        code = conclude(run, session.problems, screen, show=0, outputs=())
         if label or not labels:
-            given = _once(name, [*given, *_recorded(ended.run, label, name, sides.values())])
-        comparison = compare_judges(ended.run, sides, given)
+            given = _once(name, [*given, *_recorded(run, label, name, sides.values())])
+        comparison = compare_judges(run, sides, given)
         show_judges(comparison, show, screen.out)
     for path in outputs:
-        if len(ended.run):
-            write_text(_KINDS[path.suffix.lower()](ended.run, comparison), path)
+        if len(run):
+            write_text(_KINDS[path.suffix.lower()](run, comparison), path)
             wrote(path)
         else:
             said = f"{path}: not written, since nothing was scored"
             console(stderr=True).print(printable(said), soft_wrap=True)
-    raise typer.Exit(code)
+    raise typer.Exit(signalled or code)
 
 
 def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
@@ -151,10 +157,10 @@ def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
     return names
 
 
-def _question(asked: Asked) -> tuple[ScorerSpec, str]:
+def _question(options: RunOptions) -> tuple[ScorerSpec, str]:
     """The one scorer, which asks the judge that it is given, and its name."""
-    settings = asked.settings()
-    specs = asked.scorers or settings.scorers
+    settings = options.settings()
+    specs = [spec for spec in options.scorers or settings.scorers if spec is not None]
     if len(specs) != 1:
         found = ", ".join(one.alias or one.name for one in specs) or "none"
         raise ConfigError(f"judges are compared by one scorer, found {found}; name it with --scorer NAME")
@@ -163,7 +169,7 @@ def _question(asked: Asked) -> tuple[ScorerSpec, str]:
         raise ConfigError(f"{scorer.name} asks no judge, so that there are none to compare; see judgekit scorers")
     if "scorers" in specs[0].options:
         raise ConfigError(f"{scorer.name} asks several scorers, each of its own judge: compare judges by one of these")
-    if asked.judge not in settings.judges_used:
+    if options.judge not in settings.judges_used:
         raise ConfigError(
             f"{scorer.name} names its judge itself ({', '.join(settings.judges_used)}), so that none can be put in its place"
         )

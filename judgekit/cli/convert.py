@@ -10,12 +10,12 @@ from judgekit.cli.app import app
 from judgekit.cli.kept import wrote
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.errors import ConfigError, number_of
+from judgekit.formats.files import must_not_be_read
+from judgekit.formats.inspection import Inspection
+from judgekit.formats.reading import Recordings
+from judgekit.formats.writing import write
 from judgekit.reports.terminal import console, printable_lines
-from judgekit.traces.files import must_not_be_read
-from judgekit.traces.inspection import Inspection
-from judgekit.traces.reading import Recordings
 from judgekit.traces.sample import Sample
-from judgekit.traces.writing import write
 
 
 @app.command()

@@ -6,29 +6,38 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from judgekit.cli.app import LARGEST
 from judgekit.errors import ConfigError
+from judgekit.formats.files import STREAM
 from judgekit.reports.export import KINDS, must_be_writable
 from judgekit.reports.terminal import console, printable
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import Store
-from judgekit.traces.files import STREAM
 
 _DIGITS = 18
 
-Kept: TypeAlias = Annotated[Path, typer.Option("--store", help="The file in which runs are kept.")]
+Kept: TypeAlias = Annotated[Path, typer.Option("--store", metavar="FILE", help="The file in which runs are kept.")]
 Output: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
         "--output",
         "-o",
+        metavar="FILE",
         help="Write the run to a file, as its name says: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
     ),
 ]
 Report: TypeAlias = Annotated[
     list[Path] | None,
-    typer.Option("--output", "-o", help="Write it to a file too: .json, or .html with all samples; may be repeated."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write it to a file too: .json, or .html with all samples; may be repeated.",
+    ),
 ]
-Show: TypeAlias = Annotated[int, typer.Option(min=0, help="Show the reasons of the N lowest scores of each scorer.")]
+Show: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=LARGEST, metavar="N", help="Show the reasons of the N lowest scores of each scorer.")
+]
 Number: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from judgekit.audits.drawing import draw, is_not_applicable
-from judgekit.cli.app import app
+from judgekit.cli.app import LARGEST, app
 from judgekit.cli.kept import Kept, Number, numbered, writable, wrote
 from judgekit.errors import ConfigError, listed
 from judgekit.reports.export import write_text
@@ -32,7 +32,7 @@ def label(
     scorer: Annotated[
         str | None, typer.Option(help="Whose question is to be answered; the run's judged one if there is no other.")
     ] = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many samples.")] = 60,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, max=LARGEST, help="How many samples.")] = 60,
     by_verdict: Annotated[
         bool,
         typer.Option("--by-verdict", help="Draw as many of each verdict, so that rare ones are among them."),
@@ -90,7 +90,7 @@ def _told(sheet: Sheet) -> Iterator[str]:
         why = "they have no verdict" if sheet.includes_skipped else "they have no score"
         yield f"not drawn from, because {why}: {line.about}{others:,} more"
     if lost := drawn - len(sheet.samples):
-        yield f"to be left blank, for their conversations were not kept: {lost:,}"
+        yield f"to be left blank, for their conversations were not kept or are damaged: {lost:,}"
     yield f"then: judgekit audit {sheet.run.number} --labels FILE"
 
 

@@ -7,10 +7,10 @@ import typer
 
 from judgekit.cli.app import app
 from judgekit.config import scorer_descriptions
+from judgekit.formats.readers import READERS, readers_added
 from judgekit.reports.terminal import console
 from judgekit.runs.rows import Row
 from judgekit.traces.message import Record
-from judgekit.traces.readers import READERS
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -26,7 +26,7 @@ def scorers() -> None:
 @app.command()
 def formats() -> None:
     """List the formats that can be read, and what they look like."""
-    for reader in READERS.values():
+    for reader in (*READERS.values(), *readers_added()):
         console().print(reader.shape, soft_wrap=True)
 
 

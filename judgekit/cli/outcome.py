@@ -1,4 +1,4 @@
-"""What a command says of a run that it made: the numbers, what was wrong, files, gates, and an exit code."""
+"""The end of a command that made a run: the numbers, the problems, files, gates, and an exit code."""
 
 import os
 from collections.abc import Sequence
@@ -9,15 +9,17 @@ from rich.console import Console
 
 from judgekit.cli.kept import show_kept, wrote
 from judgekit.errors import number_of
+from judgekit.formats.files import STREAM
+from judgekit.jobs.options import RunOptions
 from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
 from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.glossary import Screen
 from judgekit.reports.markdown import append_summary
-from judgekit.reports.terminal import lowest_rows, printable, printable_lines, quoting, show_summary
+from judgekit.reports.terminal import console, lowest_rows, printable, printable_lines, quoting, show_summary
 from judgekit.runs.problems import Problems
 from judgekit.runs.results import Run
-from judgekit.traces.files import STREAM
+from judgekit.runs.rows import RunRecord
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """The environment variable that names the file which GitHub Actions shows of a step."""
@@ -27,19 +29,18 @@ _SHOWN = 5
 def conclude(
     run: Run,
     problems: Problems,
-    gates: Sequence[str],
-    min_coverage: float,
     screen: Screen,
     *,
     show: int,
     outputs: Sequence[Path],
 ) -> int:
-    """Shows a run, writes it to files, and holds it against its gates.
+    """Show a run, write it to files, and check its gates.
 
     Returns:
         The exit code: 0 if all is well, 1 if a gate is not met, or something was not scored that should have been.
     """
-    found = check_gates(run, gates, min_coverage=min_coverage)
+    options = RunOptions.of(run.record)
+    found = check_gates(run, options.gates, min_coverage=options.min_coverage)
     err = screen.err
     show_run(run, show, screen.out, found)
     with quoting(err):
@@ -53,16 +54,29 @@ def conclude(
             wrote(path)
         else:  # a run that could not begin destroys nothing
             err.print(printable(f"{path}: not written, since nothing was scored"), soft_wrap=True)
-    if (page := os.environ.get(STEP_SUMMARY)) and (outputs or gates):
+    if (page := os.environ.get(STEP_SUMMARY)) and (outputs or options.gates):
         append_summary(run, found, Path(page))
     if run.stopped:
         goes_on = "goes on from here"
-        if run.record.asked.get("file") == str(STREAM) and not run.record.read_to_end:
+        if options.file == str(STREAM) and not run.record.read_to_end:
             goes_on = "cannot go on, since standard input is read only once"
-        err.print(printable_lines(f"{run.stopped}; judgekit resume {run.number} {goes_on}"), soft_wrap=True)
+        err.print(
+            printable_lines(f"{stopped_text(run.record)}; judgekit resume {run.number} {goes_on}"), soft_wrap=True
+        )
     show_gates(found, err)
     unfinished = run.stopped or run.record.notes
     return int(bool(unfinished or found.undecided or not found.met))
+
+
+def stopped_text(record: RunRecord) -> str:
+    """Return why a run ended early, such as ``stopped: the budget is spent``, or ``interrupted``."""
+    return record.stopped if record.stopped in ("", "interrupted") else f"stopped: {record.stopped}"
+
+
+def say_stopping() -> None:
+    """Report on stderr that work is stopping, at the first signal."""
+    said = "stopping when the samples under way are done; once more to stop at once"
+    console(stderr=True).print(said, soft_wrap=True)
 
 
 def show_run(run: Run, show: int, on: Console, gates: GateResults | None = None) -> None:
@@ -81,7 +95,7 @@ def show_gates(found: GateResults, err: Console) -> None:
 
 
 def show_problems(problems: Problems, repeated: Sequence[str], err: Console) -> None:
-    """What could not be read, and ids that are not one sample's."""
+    """Print what could not be read, and ids that more than one sample has."""
     if problems.unread:
         err.print(f"\n{number_of(len(problems.unread), 'record')} could not be read:")
     for problem in problems[:_SHOWN]:

@@ -9,12 +9,12 @@ import typer
 from judgekit.cli.app import app
 from judgekit.cli.kept import wrote
 from judgekit.errors import ConfigError, TraceError, listed, number_of
+from judgekit.formats.files import must_not_be_read
+from judgekit.formats.reading import read
+from judgekit.formats.writing import write
 from judgekit.reports.terminal import console, printable, printable_lines
-from judgekit.traces.files import must_not_be_read
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
-from judgekit.traces.writing import write
 
 _SHOWN = 5
 

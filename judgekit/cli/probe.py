@@ -1,11 +1,10 @@
 """``judgekit probe``: attack a judge, and count the verdicts that moved."""
 
-import asyncio
 import json
 import os
-import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +12,11 @@ import typer
 from rich.console import Console, RenderableType
 
 from judgekit.cli.app import app
-from judgekit.cli.interrupts import Interrupts
 from judgekit.cli.kept import wrote
+from judgekit.cli.outcome import say_stopping
 from judgekit.config import Config
-from judgekit.errors import BudgetError, ConfigError, JudgeDownError
+from judgekit.errors import STOPS_JUDGE, ConfigError
+from judgekit.jobs.interrupts import Interrupts, until
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.probes.outcome import RESULTS, Outcome, outcomes, verdict
@@ -26,7 +26,7 @@ from judgekit.runs.progress import Tally, progress
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import score_each, tasks
 from judgekit.runs.summary import Line, Summary
-from judgekit.score import Score, ledger
+from judgekit.score import Score, ledger, planning
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 
 
@@ -51,15 +51,16 @@ def probe(
     0: every verdict was right and held; 1: some moved, were wrong without an attack, or were not given; 2: there is no such
     judge.
     """
-    settings = Config(config, judge, os.environ, offline=offline, dry_run=dry_run)
+    settings = Config(config, judge, os.environ, offline=offline)
     judges = settings.chosen_judges()
     if len(judges) != 1:
         raise ConfigError(f"name the one judge to probe with --judge: {', '.join(judges) or 'a model or a name'}")
     ((name, asked),) = judges.items()
-    asked.check()
+    if not dry_run:
+        asked.check()
     if output is not None and not output.parent.is_dir():
         raise ConfigError(f"--output {output}: there is no folder {output.parent}")
-    with ledger() as calls:
+    with ledger() as calls, planning() if dry_run else nullcontext():
         rows, stopped, exit_code = _ask(asked)
     summary = Summary()
     for row in rows:
@@ -89,7 +90,8 @@ def probe(
 def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
     """The rows, and where it ended before all were there, why, and an exit code that says so."""
     rows: list[Row] = []
-    interrupts, scorer = Interrupts(), AgentGoalAccuracyWithoutReference(judge)
+    scorer = AgentGoalAccuracyWithoutReference(judge)
+    interrupts = Interrupts(say_stopping)
     tally = Tally(len(samples()), under_way=requests_under_way)
     with progress(tally, console(stderr=True)):
 
@@ -97,17 +99,12 @@ def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
             rows.append(row)
             tally.add(row)
 
-        todo = interrupts.until(tasks(samples(), [scorer]))
-        work = score_each(todo, [scorer], emit, concurrency=judge.concurrency)
+        todo = until(tasks(samples(), [scorer]), interrupts.stopping)
         try:
-            asyncio.run(interrupts.heed(work))
-        except KeyboardInterrupt:
-            interrupts.signal = signal.SIGINT
-        except (BudgetError, JudgeDownError) as error:
+            interrupts.wait_for(lambda: score_each(todo, [scorer], emit, concurrency=judge.concurrency))
+        except STOPS_JUDGE as error:
             return rows, f"stopped: {error}", 1
-    if interrupts.signal is not None:
-        return rows, "interrupted", 128 + interrupts.signal
-    return rows, "", 0
+    return rows, "interrupted" if interrupts.stopping() else "", interrupts.exit_code
 
 
 def _show(name: str, found: Sequence[Outcome], on: Console) -> None:
@@ -140,7 +137,7 @@ def _counts(by: str, found: Sequence[Outcome], group: Callable[[Outcome], str]) 
 
 
 def _lines(one: Outcome) -> tuple[Sequence[str], Sequence[str]]:
-    """What was said without the attack and with it."""
+    """Return the verdicts without the attack and with it."""
     attack = one.attack
     return (
         (attack.id, "clean", *_said(one.clean)),

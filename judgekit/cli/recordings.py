@@ -15,14 +15,18 @@ Recorded: TypeAlias = Annotated[
     ),
 ]
 Format: TypeAlias = Annotated[
-    str | None, typer.Option(help="The file's format, found out by itself if not given; see judgekit formats.")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The file's format: of judgekit formats, or your own as MODULE:NAME; detected if not given.",
+    ),
 ]
 Column: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(help="A column under another name, as THEIRS=OURS (question=input); may be repeated."),
+    typer.Option(metavar="THEIRS=OURS", help="A column under another name, such as question=input; may be repeated."),
 ]
 Encoding: TypeAlias = Annotated[
-    str | None, typer.Option(help="The file's encoding, if it is neither UTF-8 nor GB18030.")
+    str | None, typer.Option(metavar="NAME", help="The file's encoding, if it is neither UTF-8 nor GB18030.")
 ]
 
 

@@ -10,9 +10,10 @@ from pydantic import JsonValue
 from rich.console import Console
 
 from judgekit.cli.app import app
-from judgekit.cli.asked import Asked
 from judgekit.cli.kept import Kept, Output, Show, numbered, writable, wrote
-from judgekit.errors import ConfigError, listed
+from judgekit.cli.outcome import stopped_text
+from judgekit.errors import ConfigError, StoreError, listed
+from judgekit.jobs.options import RunOptions
 from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
 from judgekit.reports.gates import GateResults, check_gates
@@ -68,25 +69,31 @@ def runs(
 
 
 def _gates(run: Run) -> GateResults:
-    """What came of the gates that a run was told; one that was made in Python has none."""
-    if not run.record.asked:
-        return GateResults()
-    asked = Asked.of(run.record)
-    return check_gates(run, asked.gates, min_coverage=asked.min_coverage)
+    """Return what came of the gates of a run."""
+    options = RunOptions.of(run.record)
+    return check_gates(run, options.gates, min_coverage=options.min_coverage)
 
 
 def _remove(path: Path, named: list[str]) -> None:
-    Store(path, read_only=True).record()  # a file that is not there is not made
+    Store(path, read_only=True)  # a file that is not there is not made
     store = Store(path)
-    numbers = list(dict.fromkeys(store.record(numbered(run)).number for run in named))
+    numbers = list(dict.fromkeys(_there(store, run) for run in named))
     store.remove(numbers)
     one, them = ("run", "is") if len(numbers) == 1 else ("runs", "are")
     deleted = f"{path}: {one} {listed(map(str, numbers), between=', ')} {them} deleted"
     _say(f"{deleted}; what judges replied is in their cache too: see judgekit cache prune", console())
 
 
+def _there(store: Store, run: str) -> int:
+    """The number of a run that is there, also of one that is damaged."""
+    number = numbered(run)
+    if number is not None and number in store.numbers():
+        return number
+    return store.record(number).number
+
+
 def _list(store: Store, on: Console) -> None:
-    rows = [_cells(Run(store, record)) for record in store.records()]
+    rows = [_cells(store, number) for number in store.numbers()]
     if not rows:
         _say(f"{store.path}: holds no runs", on)
         return
@@ -94,11 +101,16 @@ def _list(store: Store, on: Console) -> None:
     on.print(table(heads, rows, words=3))
 
 
-def _cells(run: Run) -> tuple[str, ...]:
-    record, counts = run.record, run.store.counts(run.number)
+def _cells(store: Store, number: int) -> tuple[str, ...]:
+    counts = store.counts(number)
+    try:
+        run = Run(store, store.record(number))
+    except StoreError:
+        return str(number), "", "damaged", "", "", f"{counts.scores:,}", f"{counts.failed:,}"
+    record = run.record
     scorers = listed((one.name for one in record.scorers), _SCORERS_SHOWN, ", ")
     inputs = listed((Path(one.path).name for one in record.inputs), _INPUTS_SHOWN, ", ")
-    what = f"{scorers or 'nothing'} of {inputs or ('standard input' if record.asked else 'samples in Python')}"
+    what = f"{scorers or 'nothing'} of {inputs or ('standard input' if record.options.get('file') else 'samples in Python')}"
     if (state := _state(record)) != "finished":
         what = f"{state.partition(':')[0]}: {what}"
     took = "" if record.ended_at is None else str(record.ended_at - record.started_at)
@@ -109,7 +121,7 @@ def _cells(run: Run) -> tuple[str, ...]:
 def _state(record: RunRecord) -> str:
     if record.ended_at is None:
         return "under way, or broken off"
-    return record.stopped or "finished"
+    return stopped_text(record) or "finished"
 
 
 def _local(at: datetime) -> str:
@@ -127,9 +139,9 @@ def _show(run: Run, most: int, seed: int | None, on: Console) -> None:
     )
     for note in record.notes:
         _say(f"note: {note}", on)
-    for name, value in record.asked.items():
-        if value not in _UNTOLD:
-            _say(f"{name}: {value if isinstance(value, str) else json.dumps(_told(value))}", on)
+    for name, value in record.options.items():
+        if (told := _told(value)) not in _UNTOLD:
+            _say(f"{name}: {told if isinstance(told, str) else json.dumps(told)}", on)
     if record.inputs:
         on.print(table(("input", "SHA-256"), [(one.path, one.sha256) for one in record.inputs], words=2))
     signed = [(one.name, one.signature or "none") for one in record.scorers]
@@ -140,10 +152,10 @@ def _show(run: Run, most: int, seed: int | None, on: Console) -> None:
 
 
 def _told(value: JsonValue) -> JsonValue:
-    """What is not as it is where nothing is told."""
+    """Return the value without the options that were not set."""
     if isinstance(value, dict):
         return {name: _told(one) for name, one in value.items() if one not in _UNTOLD}
-    return [_told(one) for one in value] if isinstance(value, list) else value
+    return [_told(one) for one in value if one is not None] if isinstance(value, list) else value
 
 
 def _say(text: str, on: Console) -> None:

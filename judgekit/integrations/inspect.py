@@ -9,11 +9,12 @@ from pydantic_core import to_jsonable_python
 
 from judgekit.aggregates.total import total_of
 from judgekit.errors import ConfigError, TraceError
+from judgekit.formats.label_sources import JUDGED
+from judgekit.formats.readers.inspect import InspectReader
+from judgekit.runs.rows import ScorerRecord
 from judgekit.score import Score
-from judgekit.scoring import Scorer, attempt, signature
-from judgekit.traces.label_sources import JUDGED
+from judgekit.scoring import Scorer, attempt
 from judgekit.traces.message import JsonObject
-from judgekit.traces.readers.inspect import InspectReader
 from judgekit.traces.sample import Sample
 
 _JSON = TypeAdapter[JsonValue](JsonValue)
@@ -22,7 +23,7 @@ Metric: TypeAlias = Callable[[Sequence[Any]], Mapping[str, float]]
 
 
 class InspectScorer(Protocol):
-    """What Inspect calls a scorer."""
+    """A scorer, as Inspect defines it."""
 
     async def __call__(self, state: Any, target: Any) -> Any:
         """The score of what a sample came to."""
@@ -30,12 +31,12 @@ class InspectScorer(Protocol):
 
 
 class _Scores(Protocol):
-    """What is used of ``inspect_ai.scorer``."""
+    """The part of ``inspect_ai.scorer`` that is used."""
 
     Score: Any
 
     def scorer(
-        self, metrics: Sequence[object], name: str, **metadata: str
+        self, metrics: Sequence[object], name: str, **metadata: str | None
     ) -> Callable[..., Callable[[], InspectScorer]]: ...
     def metric(self, name: str, *, scores: str) -> Callable[..., Callable[[str], Metric]]: ...
     def mean(self) -> object: ...
@@ -43,7 +44,7 @@ class _Scores(Protocol):
 
 
 class _Log(Protocol):
-    """What is used of ``inspect_ai.log``."""
+    """The part of ``inspect_ai.log`` that is used."""
 
     def transcript(self) -> Any: ...
 
@@ -72,7 +73,7 @@ def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
 
     metrics = [scores.mean(), scores.stderr()] if aggregate == "mean" else [_total(scores, aggregate)]
 
-    @scores.scorer(metrics, scorer.name, signature=signature(scorer))
+    @scores.scorer(metrics, scorer.name, signature=ScorerRecord.of(scorer).signature)
     def judgekit_scorer() -> InspectScorer:
         async def score(state: Any, target: Any) -> Any:
             try:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from judgekit.errors import ConfigError, TraceError, listed
+from judgekit.formats.found import Found
+from judgekit.formats.label_sources import JUDGED
+from judgekit.formats.spans import spans_of
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.traces.found import Found
-from judgekit.traces.label_sources import JUDGED
 from judgekit.traces.sample import Sample
-from judgekit.traces.spans import spans_of
 from judgekit.traces.trace import Trace
 
 if TYPE_CHECKING:

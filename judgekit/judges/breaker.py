@@ -1,9 +1,10 @@
-"""The layer that stops asking a server that cannot be reached (a circuit breaker)."""
+"""The layer that stops asking a server that cannot be reached, or a quota that is spent (a circuit breaker)."""
 
 import asyncio
+from copy import copy
 from dataclasses import dataclass
 
-from judgekit.errors import JudgeDownError, JudgeError, LostError, UnreachableError
+from judgekit.errors import JudgeDownError, JudgeError, LostError, QuotaError, UnreachableError
 from judgekit.judges.client import Client, Reply, Request
 from judgekit.judges.completion import LONGEST_WAIT
 from judgekit.score import known_outages
@@ -22,7 +23,7 @@ class Circuit:
     """
 
     answers: int = 0
-    probe: asyncio.Future[str | None] | None = None
+    probe: asyncio.Future[JudgeDownError | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Breaker:
 
     Where a request cannot connect, it alone tries again until it made ``attempts``, and all others wait for what it
     finds. If the server answered nobody meanwhile, on older connections neither, it is down: all that wait get an
-    error, as does every further request of this run (see `judgekit.score.remembering_outages`).
+    error, as does every further request of this run (see `judgekit.score.remembering_outages`). So does every further
+    request of this run to a judge whose quota is spent; other models of the account may have quotas of their own.
     """
 
     inner: Client
@@ -43,10 +45,13 @@ class Breaker:
 
         Raises:
             JudgeDownError: The server is down.
+            QuotaError: The quota is spent.
         """
         attempts = 0
         while True:
             await self._must_be_up()
+            if (spent := known_outages().get((self.circuit, request.judge))) is not None:
+                raise copy(spent)
             attempts, answers = attempts + 1, self.circuit.answers
             try:
                 return await self._send(request)
@@ -61,9 +66,9 @@ class Breaker:
         while (probe := self.circuit.probe) is not None:
             await asyncio.wait((probe,))
             if (found := probe.result()) is not None:
-                raise JudgeDownError(found)
-        if (found := known_outages().get(self.circuit)) is not None:
-            raise JudgeDownError(found)
+                raise copy(found)
+        if (known := known_outages().get(self.circuit)) is not None:
+            raise copy(known)
 
     async def _reconnect(self, request: Request, error: UnreachableError, answers: int) -> Reply:
         loop = asyncio.get_running_loop()
@@ -80,9 +85,11 @@ class Breaker:
             if self.circuit.answers > answers:
                 raise error
             tried = "once" if self.attempts == 1 else f"{self.attempts} times in {loop.time() - started:.1f} s"
-            found = f"{error}; tried {tried}. The judge is down: start its server, or check its base_url"
-            known_outages()[self.circuit] = found
-            raise JudgeDownError(found) from error
+            found = JudgeDownError(
+                f"{error}; tried {tried}. The judge is down: start its server, or check its base_url"
+            )
+            known_outages()[self.circuit] = copy(found)
+            raise found from error
         finally:
             self.circuit.probe = None
             probe.set_result(found)
@@ -92,8 +99,10 @@ class Breaker:
             reply = await self.inner.complete(request)
         except (UnreachableError, LostError):
             raise
-        except JudgeError:
+        except JudgeError as error:
             self.circuit.answers += 1
+            if isinstance(error, QuotaError):
+                known_outages()[self.circuit, request.judge] = copy(error)
             raise
         self.circuit.answers += 1
         return reply

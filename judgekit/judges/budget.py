@@ -1,137 +1,198 @@
 """The layer that refuses to spend more than the user allows."""
 
 import asyncio
-import threading
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-from pydantic import Field
+from pathlib import Path
 
 from judgekit.errors import BudgetError
 from judgekit.judges.client import Client, Reply, Request
 from judgekit.judges.price import Price
-from judgekit.score import JudgeCall, ledger
-from judgekit.traces.message import Record, Usage
+from judgekit.judges.spending import LEASE, Amount, Limits, Refusal, Spending
+from judgekit.score import JudgeCall, current_run, ledger
+from judgekit.traces.message import Usage
 
+FILE = "budgets.sqlite"
+"""The file beside the cache that holds what runs and named budgets have spent."""
+NAMED = "named "
+"""How the names of named budgets begin in it."""
 _LIKELY_OUTPUT = 500
-
-
-class Limits(Record):
-    """What a judge may spend at most. Cached replies cost nothing; a request that is under way may be asked again."""
-
-    usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    requests: int | None = Field(default=None, ge=0)
-    tokens: int | None = Field(default=None, ge=0)
+_MOST_TOKENS = 10**12
+"""More than any reply has. A limit in ``params`` may be any number, and the file holds 64 bits."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+"""Seconds between looks at what other processes have left."""
 
 
 def likely_usage(request: Request) -> Usage:
-    """About how many tokens a request will take: its words, and its limit of output or else a few hundred."""
-    return Usage(input_tokens=request.input_tokens, output_tokens=request.output_limit or _LIKELY_OUTPUT)
+    """Return about how many tokens a request takes: those of its words, and the limit of ``params`` or else 500."""
+    limit = _LIKELY_OUTPUT if request.max_output_tokens else request.output_limit or _LIKELY_OUTPUT
+    return Usage(input_tokens=request.input_tokens, output_tokens=limit)
 
 
 def likely_tokens(request: Request) -> int:
-    """About how many tokens a request will take, in and out."""
-    return _total(likely_usage(request))
-
-
-def _total(usage: Usage) -> int:
+    """Return about how many tokens a request takes, in and out."""
+    usage = likely_usage(request)
     return (usage.input_tokens or 0) + (usage.output_tokens or 0)
 
 
-class Share(NamedTuple):
-    """What is set aside for a request."""
+def most_taken(request: Request, price: Price | None) -> Amount:
+    """Return the most that a request may take, provided that the server keeps to its output limit."""
+    sent, limit = request.most_input_tokens, min(request.output_limit or 0, _MOST_TOKENS)
+    usage = Usage(input_tokens=sent, output_tokens=limit)
+    cached = usage.model_copy(update={"cached_tokens": sent})  # which may cost more where the user says so
+    usd = 0.0 if price is None else max(price.of(usage) or 0.0, price.of(cached) or 0.0)
+    return Amount(1, sent + limit, usd)
 
-    tokens: int
-    usd: float
 
-
-@dataclass
-class Spending:
-    """What a judge spent, and what is set aside for its requests that are under way. Shared by all its clients."""
-
-    limits: Limits
-    price: Price | None
-    requests: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def share(self, request: Request) -> Share:
-        """What a request will likely take."""
-        usage = likely_usage(request)
-        usd = None if self.price is None else self.price.of(usage)
-        return Share(_total(usage), usd or 0.0)
-
-    def reserve(self, share: Share) -> str | None:
-        """Sets aside what a request will likely take, or else says which limit it would pass."""
-        with self._lock:
-            if (passed := self._passed(share)) is None:
-                self._add(share.tokens, share.usd, 1)
-            return passed
-
-    def settle(self, share: Share, calls: Iterable[JudgeCall]) -> None:
-        """Puts what a request took in the place of what was set aside; that stands for what nobody knows."""
-        with self._lock:
-            self._add(share.tokens, share.usd, -1)
-            for call in calls:
-                if not call.is_request:
-                    continue
-                tokens, usd = call.tokens_paid, call.usd_paid
-                self._add(share.tokens if tokens is None else tokens, share.usd if usd is None else usd, 1)
-
-    def _passed(self, share: Share) -> str | None:
-        limits = self.limits
-        if limits.requests is not None and self.requests >= limits.requests:
-            return f"{limits.requests:,} requests (spent: {self.requests:,})"
-        if limits.tokens is not None and self.tokens + share.tokens > limits.tokens:
-            return f"{limits.tokens:,} tokens (spent: {self.tokens:,})"
-        if limits.usd is not None and round(self.usd + share.usd, 12) > limits.usd:
-            return f"${limits.usd:g} (spent: ${self.usd:g})"
-        return None
-
-    def _add(self, tokens: int, usd: float, times: int) -> None:
-        self.requests += times
-        self.tokens += times * tokens
-        self.usd = round(self.usd + times * usd, 12)  # so that sums of cents are exact
+def taken(share: Amount, calls: Iterable[JudgeCall]) -> Amount:
+    """Return what judge calls took. What is not known is counted as it was reserved for each of them."""
+    total = Amount()
+    for call in calls:
+        if call.is_request:
+            tokens, usd = call.tokens_paid, call.usd_paid
+            total = total.plus(Amount(1, share.tokens if tokens is None else tokens, share.usd if usd is None else usd))
+    return total
 
 
 @dataclass
 class Budget:
-    """Refuses a request that would likely pass a limit, before it is sent.
+    """Reserves the most that a request may take, and refuses a request that would pass a limit before it is sent.
 
-    More is set aside than most requests take, so one that does not fit waits for those under way, and is refused when
-    there are none.
+    A request that does not fit waits for those under way, also of other processes, and is refused when there are none.
+    One that follows a reply that was paid for and cannot be used goes before others, since without it there is no score.
+
+    Args:
+        inner: Sends each request once, and writes it into the ledger.
+        limits: The limits.
+        price: The price of tokens, if there is a limit in US dollars.
+        judge: A name that judges of one run have in common if they share a budget.
+        folder: Where the file is that runs and named budgets are kept in.
+        own: What was spent outside of runs.
     """
 
     inner: Client
-    spending: Spending
+    limits: Limits
+    price: Price | None
+    judge: str
+    folder: Path
+    own: Spending
+    _kept: Spending | None = field(default=None, init=False, repr=False)
+    _thread: ThreadPoolExecutor = field(init=False, repr=False)
     _under_way: int = field(default=0, init=False)
+    _renewal: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
     _line: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+    _ahead: int = field(default=0, init=False)
+    _nobody_ahead: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
     _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "judgekit-budget")  # of one thread, which keeps the order
+        self._nobody_ahead.set()
+
     async def complete(self, request: Request, /) -> Reply:
-        """The reply, if the request may be sent.
+        """Return the reply, if the request may be sent.
 
         Raises:
             BudgetError: It would pass a limit.
         """
-        share = self.spending.share(request)
-        async with self._line:  # whoever holds it is the first in line
-            while (passed := self.spending.reserve(share)) is not None:
-                if not self._under_way:
-                    raise BudgetError(f"{request.judge}: one more request would pass the budget of {passed}")
-                self._settled.clear()
-                await self._settled.wait()
+        name, share = self._name(), most_taken(request, self.price)
+        async with self._turn(request):
+            pause = _FIRST_PAUSE
+            while (refusal := await self._reserve(name, share)) is not None:
+                if not (self._under_way or self._settled.is_set() or refusal.may_fit_later):
+                    budget = "the budget" if self.limits.name is None else f"the budget {self.limits.name!r}"
+                    found = f"{request.judge}: one more request would pass {budget} of {refusal.limit}"
+                    own = request.max_output_tokens if self.limits.limit_tokens else None
+                    lower = f", or lower max_output_tokens ({own:,}), which each request reserves" if own else ""
+                    raise BudgetError(f"{found}: raise it to go on{lower}")
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._settled.wait()
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                if not request.is_follow_up:
+                    await self._nobody_ahead.wait()
             self._under_way += 1
-        with ledger() as calls:  # all that is sent for this request, failed attempts too
+        if self._renewal is None:
+            self._renew_later()
+        with ledger() as calls:
             try:
                 return await self.inner.complete(request)
             finally:
-                self.spending.settle(share, calls)
+                self._settle(name, share, calls)
                 self._under_way -= 1
                 self._settled.set()
+                if not self._under_way:
+                    self._rest()
+
+    @asynccontextmanager
+    async def _turn(self, request: Request) -> AsyncGenerator[None]:
+        """Let requests reserve one by one, in the order in which they come, and those ahead of the line at any time."""
+        if not request.is_follow_up:
+            async with self._line:
+                await self._nobody_ahead.wait()
+                yield
+            return
+        self._ahead += 1
+        self._nobody_ahead.clear()
+        try:
+            yield
+        finally:
+            self._ahead -= 1
+            if not self._ahead:
+                self._nobody_ahead.set()
+
+    def _name(self) -> str | None:
+        """Return the budget that counts here, as the file calls it, or ``None`` if it is the judge's own."""
+        if self.limits.name is not None:
+            return NAMED + self.limits.name
+        return f"run {run} {self.judge}" if (run := current_run()) is not None else None
+
+    def _spending(self, name: str | None) -> Spending:
+        if name is None:
+            return self.own
+        if self._kept is None:
+            self._kept = Spending(self.folder / FILE)
+        return self._kept
+
+    async def _reserve(self, name: str | None, share: Amount) -> Refusal | None:
+        self._settled.clear()
+
+        def reserve() -> Refusal | None:
+            return self._spending(name).reserve(name or "", self.limits, share)
+
+        job = self._thread.submit(reserve)
+        try:
+            return await asyncio.wrap_future(job)
+        except asyncio.CancelledError:
+            self._thread.submit(self._take_back, job, name, share)
+            raise
+
+    def _take_back(self, job: "Future[Refusal | None]", name: str | None, share: Amount) -> None:
+        if not job.cancelled() and job.exception() is None and job.result() is None:
+            self._spending(name).settle(name or "", share, Amount())
+
+    def _settle(self, name: str | None, share: Amount, calls: Iterable[JudgeCall]) -> None:
+        # Nobody waits for it: the next reservation comes after it, and if it fails, the request stays charged in full.
+        self._thread.submit(lambda: self._spending(name).settle(name or "", share, taken(share, calls)))
+
+    def _renew_later(self) -> None:
+        self._renewal = asyncio.get_running_loop().call_later(LEASE / 3, self._renew)
+
+    def _renew(self) -> None:
+        for spending in filter(None, (self.own, self._kept)):
+            self._thread.submit(spending.renew)
+        self._renew_later()
+
+    def _rest(self) -> None:
+        if self._renewal is not None:
+            self._renewal.cancel()
+            self._renewal = None
 
     async def aclose(self) -> None:
-        """Closes what is inside."""
+        """Close the file, when all is settled, and what is inside."""
+        await asyncio.to_thread(self._thread.shutdown)
+        if self._kept is not None:
+            self._kept.close()
         await self.inner.aclose()

@@ -1,14 +1,18 @@
 """The outermost layer: a question that was answered is not asked again."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Literal, TypeAlias
+from uuid import uuid4
 
 from judgekit.errors import ReplayError, ReplyError, StoreError
 from judgekit.judges.client import Client, Reply, Request
-from judgekit.judges.replies import LEASE, CachedReplies, Replies
+from judgekit.judges.leases import Leases
+from judgekit.judges.replies import Claim
+from judgekit.judges.store import Replies, ReplyStore
 from judgekit.judges.verdict import verdict_alone
 from judgekit.score import JudgeCall, ledger, record
 
@@ -26,21 +30,23 @@ class Replay:
 
     async def complete(self, request: Request, /) -> Reply:
         """The reply that is kept."""
-        if (kept := kept_reply(self.replies, request)) is None:
+        if (kept := await kept_reply(self.replies, request)) is None:
             missing = f"no reply is recorded for this request of {request.prompt}, and replay sends none"
-            raise ReplayError(f"{missing}; {explain_miss(self.replies, request)}")
+            raise ReplayError(f"{missing}; {await explain_miss(self.replies, request)}")
         return kept
 
     async def aclose(self) -> None:
         """Closes the file."""
-        self.replies.close()
+        await self.replies.aclose()
 
 
-def explain_miss(replies: Replies, request: Request) -> str:
+async def explain_miss(replies: Replies, request: Request) -> str:
     """Why a request has no reply there: in which parts it differs from the nearest one of its prompt that has."""
     wanted = request.digests
-    of_prompt = replies.digests(request.prompt.partition("@")[0])
-    nearest = max(of_prompt or replies.digests(), key=lambda kept: len(kept.items() & wanted.items()), default=None)
+    of_prompt = await replies.digests(request.prompt.partition("@")[0])
+    nearest = max(
+        of_prompt or await replies.digests(), key=lambda kept: len(kept.items() & wanted.items()), default=None
+    )
     if nearest is None:
         return "nothing is recorded at all"
     changed = sorted(name for name in wanted.keys() | nearest.keys() if wanted.get(name) != nearest.get(name))
@@ -52,21 +58,27 @@ class Cache:
     """Answers from what is kept, and keeps what is answered; what failed never gets here.
 
     Equal requests under way are one request, whose waiters may be cancelled one by one; with the last one it is
-    cancelled. Those of others that use the same file, in this process or another, are claimed and waited for. With
-    ``refresh`` it asks all the same, and keeps the new reply. Without ``store_text`` it keeps no words of the judge: see
+    cancelled. Those of others that use the same store, in this process or another, are claimed and waited for. If
+    another one was faster all the same, its reply is the one that is used. With ``refresh`` it asks in any case, and
+    the new reply takes the place of an older one. Without ``store_text`` it keeps no words of the judge: see
     `verdict_alone`.
     """
 
     inner: Client
-    replies: CachedReplies
+    replies: ReplyStore
     mode: CacheMode
     store_text: bool = True
     _under_way: "dict[str, _UnderWay]" = field(default_factory=dict[str, "_UnderWay"], init=False, repr=False)
-    _renewal: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
+    _leases: Leases = field(init=False, repr=False)
+    _owner: str = field(default_factory=lambda: uuid4().hex, init=False, repr=False)
+    _claims: Iterator[int] = field(default_factory=count, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._leases = Leases(self.replies.renew)
 
     async def complete(self, request: Request, /) -> Reply:
         """The reply that is kept, or the one that is waited for, or a new one."""
-        if self.mode != "refresh" and (kept := kept_reply(self.replies, request)) is not None:
+        if self.mode != "refresh" and (kept := await kept_reply(self.replies, request)) is not None:
             return kept
         asked = self._under_way.get(request.key)
         if asked is None or asked.abandoned:
@@ -76,51 +88,34 @@ class Cache:
         return await asked.reply(request)
 
     async def _ask_once(self, request: Request) -> Reply:
-        pause = _FIRST_LOOK
-        while not self.replies.claim(request.key):
-            await asyncio.sleep(pause)
-            if (kept := kept_reply(self.replies, request)) is not None:
-                return kept
-            pause = min(2 * pause, _LONGEST_PAUSE)
-        if self._renewal is None:
-            self._renew_later()
-        try:
-            return await self._ask(request)
-        except BaseException:
-            with suppress(StoreError):
-                self.replies.release(request.key)
-            raise
+        claim, pause = Claim(request.key, f"{self._owner} {next(self._claims)}"), _FIRST_LOOK
+        with self._leases.holding(claim):
+            try:
+                while not (found := await self.replies.claim(claim)):
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE)
+                return _remembered(request, found) if isinstance(found, Reply) else await self._ask(request, claim)
+            except BaseException:
+                with suppress(StoreError):
+                    await self.replies.release(claim)
+                raise
 
-    async def _ask(self, request: Request) -> Reply:
+    async def _ask(self, request: Request, claim: Claim | None = None) -> Reply:
         reply = await self.inner.complete(request)
         if (kept := reply if self.store_text else verdict_alone(request, reply)) is None:
-            self.replies.release(request.key)
-        else:
-            self.replies.put(request, kept)
-            if request.mends is not None:  # the question that is answered now is that one, also the next time
-                self.replies.put(request.mends, kept)
-        return reply
-
-    def _renew_later(self) -> None:
-        self._renewal = asyncio.get_running_loop().call_later(LEASE / 3, self._renew)
-
-    def _renew(self) -> None:
-        with suppress(StoreError):  # whoever puts a reply there will hear of it
-            self.replies.renew()
-        self._renew_later()
+            if claim is not None:
+                await self.replies.release(claim)
+            return reply
+        stands = await self.replies.put(request, kept, replace=claim is None)
+        if request.mends is not None:  # the question that is answered now is that one, also the next time
+            stands = await self.replies.put(request.mends, stands, replace=claim is None)
+        return reply if stands == kept else _accepted(request, stands)
 
     def _landed(self, key: str, asked: "_UnderWay") -> None:
         if self._under_way[key] is asked:
             del self._under_way[key]
-        if not self._under_way:
-            self._rest()
         if not asked.task.cancelled():
             asked.task.exception()  # marks it as seen: all its waiters may be gone
-
-    def _rest(self) -> None:
-        if self._renewal is not None:
-            self._renewal.cancel()
-            self._renewal = None
 
     async def aclose(self) -> None:
         """Ends what is under way, and closes the file and what is inside."""
@@ -128,9 +123,11 @@ class Cache:
             for task in under_way:
                 task.cancel()
             await asyncio.wait(under_way)
-        self._rest()
-        self.replies.close()
-        await self.inner.aclose()
+        self._leases.close()
+        try:
+            await self.replies.aclose()
+        finally:  # at the end of a loop, closing may be cancelled
+            await self.inner.aclose()
 
 
 class _UnderWay:
@@ -183,13 +180,13 @@ class _UnderWay:
         return True
 
 
-def kept_reply(replies: Replies, request: Request) -> Reply | None:
+async def kept_reply(replies: Replies, request: Request) -> Reply | None:
     """The reply to a request that is kept, written into the ledger at no cost; ``None`` if there is none.
 
     Raises:
         ReplyError: It is not what is asked for.
     """
-    reply = replies.get(request.key)
+    reply = await replies.get(request.key)
     return None if reply is None else _remembered(request, reply)
 
 

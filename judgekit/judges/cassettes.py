@@ -17,18 +17,25 @@ class RecordedReplies:
     """The replies of a cassette, which is only read.
 
     Raises:
-        StoreError: It cannot be read.
+        StoreError: It cannot be read, or has two replies to one request.
     """
 
     def __init__(self, path: Path) -> None:
         self._lines: dict[str, Recorded] = {}
+        numbers: dict[str, int] = {}
         number = 0
         try:
             with path.open(encoding="utf-8") as file:
                 for number, line in enumerate(file, 1):
                     recorded = Recorded.model_validate_json(line)
                     if recorded.key and recorded.reply is not None:
-                        self._lines[recorded.key] = recorded
+                        first = self._lines.setdefault(recorded.key, recorded)
+                        if first.reply != recorded.reply:
+                            raise StoreError(
+                                f"{path}, lines {numbers[recorded.key]} and {number}: two replies to one request, as"
+                                " after a merge of two recordings; delete one of them"
+                            )
+                        numbers.setdefault(recorded.key, number)
                     elif recorded.about is None:
                         lacking = "key" if recorded.key == "" else "reply"
                         raise StoreError(f"{path}, line {number}: has no {lacking}")
@@ -37,7 +44,7 @@ class RecordedReplies:
         except (OSError, UnicodeDecodeError) as error:
             raise StoreError(f"{path}: cannot be read: {error}") from error
 
-    def get(self, key: str, /) -> Reply | None:
+    async def get(self, key: str, /) -> Reply | None:
         """The reply to the request with this key."""
         found = self._lines.get(key)
         return found.reply if found else None
@@ -46,12 +53,12 @@ class RecordedReplies:
         """The replies with their requests."""
         return self._lines.values()
 
-    def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
+    async def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
         """The hashed parts of all requests, or of those of one prompt, whatever its version."""
         lines = [line for line in self._lines.values() if line.digests]
         return [line.digests for line in lines if prompt is None or line.prompt.partition("@")[0] == prompt]
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Nothing is held open."""
 
 

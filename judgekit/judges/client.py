@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -17,7 +17,10 @@ from judgekit.traces.shortening import BYTES_A_TOKEN
 Step: TypeAlias = Literal["json_schema", "json_object", "text"]
 """How a model is held to the form of its reply: by a JSON Schema, to be JSON, or by the words of the request alone."""
 
-_TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
+OUTPUT_LIMITS = frozenset({"max_completion_tokens", "max_tokens"})
+"""Parameters that limit the tokens of a reply, reasoning included."""
+_OVERHEAD = 200
+"""Tokens that a server may add to each message: those of its chat template, and of the words around a schema."""
 _REPLY_SHOWN = 20_000
 _NAME_KEPT = 300
 
@@ -47,6 +50,10 @@ class Request:
         accept: Raises ``ValueError`` on a reply that is not what was asked for. Not part of the key.
         omitted: How many characters of the recording are not in the messages. Not part of the key.
         mends: The request whose reply could not be used, where this one asks for a better one. Not part of the key.
+        max_output_tokens: The limit to the reply's tokens that judgekit sends, where ``params`` set none and a budget
+            needs one. Not part of the key, since replies that are cut off are never kept.
+        key_parts: What else the reply depends on, by name; see `JudgeSettings.key_parts`.
+        is_follow_up: Whether it follows a reply that was paid for and could not be used. Not part of the key.
     """
 
     provider: str
@@ -62,6 +69,9 @@ class Request:
     draw: int = 0
     step: Step = "json_schema"
     mends: "Request | None" = None
+    max_output_tokens: int | None = None
+    key_parts: JsonObject = field(default_factory=dict[str, JsonValue])
+    is_follow_up: bool = False
 
     @property
     def judge(self) -> str:
@@ -79,6 +89,7 @@ class Request:
             "schema": [self.schema_name, self.schema],
             "draw": self.draw,
             "messages": len(self.messages),
+            **self.key_parts,
         }
         for index, (role, content) in enumerate(self.messages):
             parts[f"messages[{index}] ({role})"] = content
@@ -96,15 +107,28 @@ class Request:
 
     @property
     def output_limit(self) -> int | None:
-        """The most tokens that the reply may have, where the parameters set a limit."""
-        limits = [limit for name in _TOKEN_LIMITS if isinstance(limit := self.params.get(name), int)]
-        return min(limits, default=None)
+        """The most tokens that the reply may have, if there is a limit."""
+        return self.max_output_tokens or output_limit(self.params)
+
+    def limited_params(self, name: str) -> JsonObject:
+        """Return the parameters with judgekit's own output limit, if there is one, by the server's ``name`` for it."""
+        if self.max_output_tokens is None:
+            return self.params
+        others = {other: value for other, value in self.params.items() if other not in OUTPUT_LIMITS}
+        return {**others, name: self.max_output_tokens}
 
     @cached_property
     def input_tokens(self) -> int:
         """About how many tokens are sent: one for four bytes."""
         said = sum(len(content.encode(errors="replace")) for _, content in self.messages)
         return (said + len(json.dumps(self.schema))) // BYTES_A_TOKEN
+
+    @property
+    def most_input_tokens(self) -> int:
+        """The most tokens that are sent. A token of a byte-level tokenizer holds one byte or more, in any text."""
+        sent = [content for _, content in self.messages]
+        sent += (json.dumps(self.schema), json.dumps(self.params))
+        return sum(len(text.encode(errors="replace")) + _OVERHEAD for text in sent)
 
     def exchange(self, reply: "str | None") -> Exchange:
         """The messages that are sent, with the reply."""
@@ -114,14 +138,27 @@ class Request:
         """The request that shows the judge its own reply and what is wrong with it."""
         complaint = f"That reply cannot be used: {problem}\nAnswer the question again, with one JSON object."
         shown = (Turn("assistant", cut_middle(text, _REPLY_SHOWN)),) if text else ()
-        return replace(self, messages=(*self.messages, *shown, Turn("user", complaint)), mends=self)
+        messages = (*self.messages, *shown, Turn("user", complaint))
+        return replace(self, messages=messages, mends=self, is_follow_up=True)
 
     def roomier(self) -> "Request | None":
-        """The request with twice the room for its reply, or ``None`` where the parameters set no limit to it."""
+        """The request with twice the room for its reply, or ``None`` where there is no limit to it."""
         if self.output_limit is None:
             return None
-        room = {name: 2 * limit for name in _TOKEN_LIMITS if isinstance(limit := self.params.get(name), int)}
-        return replace(self, params={**self.params, **room})
+        if self.max_output_tokens is not None:
+            return replace(self, max_output_tokens=2 * self.max_output_tokens, is_follow_up=True)
+        room = {name: 2 * limit for name, limit in _limits(self.params).items()}
+        return replace(self, params={**self.params, **room}, is_follow_up=True)
+
+
+def output_limit(params: JsonObject) -> int | None:
+    """Return the limit that parameters set to the tokens of a reply; of two, the larger, as servers differ in which holds."""
+    return max(_limits(params).values(), default=None)
+
+
+def _limits(params: JsonObject) -> dict[str, int]:
+    given = {name: params[name] for name in OUTPUT_LIMITS & params.keys()}
+    return {name: limit for name, limit in given.items() if type(limit) is int and limit > 0}  # -1 means no limit
 
 
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
@@ -175,7 +212,12 @@ class Reply(Record):
 
 @runtime_checkable
 class Client(Protocol):
-    """Answers requests: a provider over HTTP, or a layer around another client."""
+    """Answers requests: a provider over HTTP, or a layer around another client.
+
+    A client of your own may have an ``identity``: a text that is another one wherever its replies may be, such as the
+    address of its server with its version. It is part of the cache key. The replies of a client without one are not
+    cached.
+    """
 
     async def complete(self, request: Request, /) -> Reply:
         """The reply to a request.

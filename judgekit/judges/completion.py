@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Annotated, Any, TypeAlias, TypeVar, cast
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import from_json
@@ -30,6 +31,7 @@ from judgekit.errors import (
 from judgekit.judges.client import Reply, TokenLogprob
 from judgekit.judges.price import Price
 from judgekit.judges.price_list import ListPrice
+from judgekit.judges.secrets import Mask
 from judgekit.traces.message import Usage
 from judgekit.traces.rendering import cut_middle
 
@@ -70,7 +72,7 @@ def _or_none(value: object, validate: ValidatorFunctionWrapHandler) -> object:
 
 
 _IfRead: TypeAlias = Annotated[Value | None, WrapValidator(_or_none)]
-"""What is no part of the reply, and may come in any shape: ``None`` where it cannot be read."""
+"""A field that is no part of the reply, and may come in any shape: ``None`` where it cannot be read."""
 _Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 
@@ -108,6 +110,7 @@ class _Details(BaseModel):
 class _Usage(BaseModel):
     prompt_tokens: _IfRead[_Count] = None
     completion_tokens: _IfRead[_Count] = None
+    total_tokens: _IfRead[_Count] = None
     prompt_tokens_details: _IfRead[_Details] = None
     completion_tokens_details: _IfRead[_Details] = None
     cost: _IfRead[Annotated[float, Field(ge=0, allow_inf_nan=False)]] = None  # US dollars, of providers that say so
@@ -120,11 +123,12 @@ class _Completion(BaseModel):
     usage: _IfRead[_Usage] = None
 
 
-def read_completion(body: bytes, where: str, price: Price | None) -> Reply:
+def read_completion(body: bytes, masked: Mask, where: str, price: Price | None) -> Reply:
     """The reply that a completion holds.
 
     Args:
         body: What the server sent.
+        masked: Takes the secrets out of it. Where it holds any, logprobs are left out, whose tokens spell them in parts.
         where: Who sent it.
         price: What tokens cost, where known. What the provider says of the cost is taken where not, and before the price
             of a list.
@@ -132,12 +136,13 @@ def read_completion(body: bytes, where: str, price: Price | None) -> Reply:
     Raises:
         JudgeError: It is no completion.
     """
+    said = masked.body(body)
     try:
-        completion = _Completion.model_validate_json(body)
+        completion = _Completion.model_validate_json(said)
     except ValidationError as error:
-        raise _no_completion(body, where) from error
+        raise _no_completion(said, masked, where) from error
     if not completion.choices:
-        raise _no_completion(body, where)
+        raise _no_completion(said, masked, where)
     choice = completion.choices[0]
     usage = None if completion.usage is None else _usage(completion.usage)
     cost = None if price is None else price.of(usage)
@@ -161,16 +166,16 @@ def read_completion(body: bytes, where: str, price: Price | None) -> Reply:
         return reply.model_copy(update={"text": choice.message.refusal, "ending": "refusal"})
     if choice.finish_reason == "length":
         return reply.model_copy(update={"ending": "length"})
-    if choice.logprobs and choice.logprobs.content:
+    if choice.logprobs and choice.logprobs.content and said == body:
         return reply.model_copy(update={"logprobs": tuple(map(_logprob, choice.logprobs.content))})
     return reply
 
 
-def _no_completion(body: bytes, where: str) -> JudgeError:
+def _no_completion(body: bytes, masked: Mask, where: str) -> JudgeError:
     said = body.decode(errors="replace")
     code = str(_fields(said).get("code"))
     if _STATUS.fullmatch(code):  # an error that came as a success
-        return refused(int(code), said, lambda _: None, where)
+        return refused(int(code), body, lambda _: None, masked, where)
     return LostError(f"{where}: the reply is no completion, found {shown(said) or 'nothing'}")
 
 
@@ -182,9 +187,14 @@ def _text(message: _Message) -> str:
 
 def _usage(found: _Usage) -> Usage:
     prompt, completion = found.prompt_tokens_details, found.completion_tokens_details
+    output = found.completion_tokens
+    if output is not None and found.prompt_tokens is not None and found.total_tokens is not None:
+        output = max(
+            output, found.total_tokens - found.prompt_tokens
+        )  # xAI and Gemini count reasoning in the total alone
     return Usage(
         input_tokens=found.prompt_tokens,
-        output_tokens=found.completion_tokens,
+        output_tokens=output,
         cached_tokens=prompt.cached_tokens if prompt else None,
         reasoning_tokens=completion.reasoning_tokens if completion else None,
     )
@@ -196,15 +206,17 @@ def _logprob(found: _Token) -> TokenLogprob:
     )
 
 
-def refused(status: int, said: str, header: Callable[[str], str | None], where: str) -> JudgeError:
+def refused(status: int, body: bytes, header: Callable[[str], str | None], masked: Mask, where: str) -> JudgeError:
     """The error that an HTTP status other than success stands for.
 
     Args:
         status: The status.
-        said: The body, as text.
+        body: What the server sent.
         header: Gives a header of the reply by its lower-case name.
+        masked: Takes the secrets out of what is shown.
         where: Who said so.
     """
+    said = masked.body(body).decode(errors="replace")
     error = _fields(said)
     codes = {str(error.get("code")), str(error.get("type"))}
     message = str(error.get("message") or said)[:2_000]
@@ -227,7 +239,8 @@ def refused(status: int, said: str, header: Callable[[str], str | None], where: 
     if status in _OVERLOADED or (status >= 500 and status != 501):
         return OverloadError(found, status=status, retry_after=wait)
     if status < 400:
-        return ModelError(f"{found} It refers to {header('location')!r}, and is not followed: is the base_url right?")
+        address = _address(masked(header("location") or ""))
+        return ModelError(f"{found} It refers to {address!r}, and is not followed: is the base_url right?")
     if status in (404, 405) or "model_not_found" in codes or _NO_MODEL.search(message):
         return ModelError(f"{found} Is the model's name right, and the base_url?")
     if status == 413 or "context_length_exceeded" in codes or _TOO_LONG.search(message):
@@ -238,7 +251,7 @@ def refused(status: int, said: str, header: Callable[[str], str | None], where: 
 
 
 def _fields(said: str) -> Mapping[str, object]:
-    """What an error body says, in whichever of the usual shapes it came."""
+    """Return the fields of an error body, in whichever of the usual shapes it came."""
     try:
         body: object = from_json(said)
     except ValueError:
@@ -255,7 +268,7 @@ def _fields(said: str) -> Mapping[str, object]:
 
 
 def retry_after(header: Callable[[str], str | None]) -> float | None:
-    """Seconds to wait as the provider says: in milliseconds, in seconds, or as a date, which is held against its own."""
+    """Seconds to wait as the provider says: in milliseconds, in seconds, or as a date, which is held against its own; 0 if it is past."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(header(name) or "none") * unit
@@ -277,6 +290,15 @@ def _date(text: str | None) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def _address(location: str) -> str:
+    """An address without its user, password and query, which may hold a key."""
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        return "..."
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
 def shown(said: str) -> str:
-    """What a server said, on one line and cut to fit a message."""
-    return cut_middle(" ".join(said.split()), _SHOWN)
+    """Return what a server said, on one line and cut to fit a message."""
+    return " ".join(cut_middle(said, _SHOWN).split())

@@ -1,12 +1,41 @@
-"""Connection errors, told apart for every HTTP client that may raise them."""
+"""Connections to providers: what one is made from, and its errors, told apart for every HTTP client that may raise them."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+from urllib.request import getproxies
+
+from judgekit.judges.bodies import MAX_REPLY_BYTES
+from judgekit.judges.price import Price
+from judgekit.judges.secrets import NO_EXTRAS, Extras
 
 _NOT_SENT = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
 """How httpx, in both of its versions, names what goes wrong before a request is on its way."""
 
 _NOT_SENT_BY_AIOHTTP = {"ClientConnectorError", "ConnectionTimeoutError"}
 """How aiohttp names it. What others make of aiohttp's errors does not tell."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How a provider is reached.
+
+    Attributes:
+        base_url: The server, such as ``https://api.openai.com/v1``; empty for the one that the client knows.
+        api_key: The key; ``None`` if there is none, or the client finds it by itself.
+        timeout: Seconds for one attempt as a whole, also where the server drips its reply byte by byte.
+        price: What tokens cost, where known.
+        extras: Query parameters and headers of every request.
+        max_reply_bytes: The longest reply that is used, decompressed.
+    """
+
+    base_url: str
+    api_key: str | None = field(repr=False)
+    timeout: float
+    price: Price | None = None
+    extras: Extras = field(default=NO_EXTRAS, repr=False)
+    max_reply_bytes: int = MAX_REPLY_BYTES
 
 
 def chain_of(error: BaseException, handled: BaseException | None) -> list[BaseException]:
@@ -34,6 +63,13 @@ def reason_of(chain: Sequence[BaseException]) -> str:
     client = [cause for cause in chain if _names(cause) & (_NOT_SENT | _NOT_SENT_BY_AIOHTTP)]
     cause = (system or client)[-1]
     return f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+
+
+def proxy_passwords() -> Iterator[str]:
+    """Yield the passwords of the proxies in the environment, as written and decoded, and the parts of malformed ones."""
+    for address in getproxies().values():
+        password = address.split("://", 1)[-1].rpartition("@")[0].partition(":")[2]
+        yield from (password, unquote(password), *re.split("[/?#]", password))
 
 
 def _names(error: BaseException) -> set[str]:

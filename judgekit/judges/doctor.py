@@ -21,6 +21,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.ladder import Footing, Ladder
 from judgekit.judges.layers import provider
 from judgekit.judges.schema import strict_schema
+from judgekit.threads import in_thread
 from judgekit.traces.message import Usage
 
 Key: TypeAlias = Literal["found", "missing", "refused", "none"]
@@ -35,7 +36,7 @@ class _Sum(BaseModel):
 
 @dataclass(frozen=True)
 class Examination:
-    """What a judge can do.
+    """The abilities of a judge.
 
     Attributes:
         problem: Why it does not answer as it should; empty if it does.
@@ -68,8 +69,8 @@ async def examine(judge: Judge) -> Examination:
     """Asks a judge one tiny question, past its cache and its budget; a second time if it refuses to give logprobs."""
     footing = Footing()
     try:
-        judge.check()
-        client = Ladder(provider(judge), footing)
+        await in_thread(judge.check)
+        client = Ladder(await in_thread(lambda: provider(judge)), footing)
     except JudgekitError as error:
         return Examination(_said(error), "missing" if isinstance(error, AuthenticationError) else "none")
     key: Key = "found" if judge.sends_a_key else "none"
@@ -118,6 +119,7 @@ def _question(judge: Judge, *, asks_logprobs: bool) -> Request:
         schema=strict_schema(_Sum),
         prompt="doctor",
         accept=_sum,
+        key_parts=judge.key_parts,
     )
 
 

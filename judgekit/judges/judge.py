@@ -2,32 +2,42 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Generic, Self, TypeAlias
+from typing import Any, Generic, Self, TypeAlias, cast
 from weakref import WeakKeyDictionary, WeakMethod
 
 from pydantic import BaseModel, JsonValue, PrivateAttr
 
-from judgekit.errors import ContextError, JudgeDownError, OverloadError, ReplyError, UnreachableError
+from judgekit.errors import (
+    STOPS_JUDGE,
+    BudgetError,
+    ContextError,
+    JudgeError,
+    OverloadError,
+    QuotaError,
+    ReplyError,
+    UnreachableError,
+    joined,
+)
 from judgekit.judges.answer import Answer, read_answer
-from judgekit.judges.budget import Spending
 from judgekit.judges.client import Client, Reply, Request, TokenLogprob
 from judgekit.judges.ladder import Footing
-from judgekit.judges.layers import api_key, build, open_replies
+from judgekit.judges.layers import api_key, build, check_replies, extras
 from judgekit.judges.offline import stays_here
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.redaction import redacted
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
-from judgekit.score import Grade, JudgeCall, Score, current_draw, ledger
+from judgekit.judges.spending import Spending
+from judgekit.score import Grade, JudgeCall, Score, current_draw, current_plan, ledger, must_be_declared
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 Check: TypeAlias = Callable[[Answer, Sample], None]
-_FALLS_BACK = (OverloadError, UnreachableError, ContextError)
-"""Errors on which the next judge is asked."""
+_FALLS_BACK = (OverloadError, UnreachableError, ContextError, QuotaError)
+"""Errors on which the next judge is asked. A budget is the user's own limit, and no such error."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class Judgment(Generic[Answer]):
         label: str | None = None,
         confidence: float | None = None,
     ) -> Score:
-        """What follows from the answer, as a score that says how much of the recording the judge was not shown."""
+        """Return the score that follows from the answer, and says how much of the recording the judge was not shown."""
         if self.omitted:
             reason = f"{reason} (the judge was shown the recording without {self.omitted:,} of its characters)"
             details = {**details, "omitted_characters": self.omitted}
@@ -78,14 +88,14 @@ class Judge(JudgeSettings):
     settings are those of `JudgeSettings`.
     """
 
-    _spending: Spending = PrivateAttr()
+    _spending: Spending | None = PrivateAttr()
     _footing: Footing = PrivateAttr()
     _clients: "_Clients" = PrivateAttr()
 
     def model_post_init(self, context: object, /) -> None:
         """Checks the settings, and starts to count."""
         super().model_post_init(context)
-        self._spending = Spending(self.budget, None if self.budget.usd is None else self.known_price)
+        self._spending = Spending() if self.budget else None
         self._footing = Footing()
         self._clients = _Clients()
 
@@ -101,7 +111,7 @@ class Judge(JudgeSettings):
         return copied
 
     def __deepcopy__(self, _memo: dict[int, object] | None = None) -> Self:
-        """The same: what it holds is frozen, or shared on purpose."""
+        """Return a shallow copy: what a judge holds is frozen, or shared on purpose."""
         return self.__copy__()
 
     def __eq__(self, other: object) -> bool:
@@ -115,13 +125,14 @@ class Judge(JudgeSettings):
         """Raises what would keep every request from being answered: a missing key, a cache that cannot be used.
 
         Raises:
-            AuthenticationError: The environment has no key.
+            AuthenticationError: The environment has no key, or lacks a value of ``query`` or ``headers``.
             StoreError: The cache cannot be used.
         """
         if self.asks_a_provider and (not self.offline or stays_here(self.endpoint)):
             api_key(self)
-        if self.cache_mode != "off" and not self.dry_run:
-            open_replies(self.cache, self.cache_mode).close()
+            extras(self)
+        if self.cache_mode_used != "off":
+            check_replies(self.cache, self.cache_mode)
         for other in self.fallback:
             other.check()
 
@@ -141,7 +152,9 @@ class Judge(JudgeSettings):
 
         Raises:
             JudgeError: There is no usable answer.
+            ConfigError: The scorer that asks does not declare the prompt; see `judgekit.JudgedScorer`.
         """
+        must_be_declared(prompt, prompt.name)
         sample = redacted(sample, self.redact)
         with ledger() as calls:
             try:
@@ -150,17 +163,17 @@ class Judge(JudgeSettings):
                 answered = read_answer(reply.text, answer)
                 return Judgment(answered, tuple(calls), sample, request.omitted, reply.logprobs)
             except _FALLS_BACK as error:
-                problems = [error]
+                problems: list[JudgeError] = [error]
             for other in self.fallback:
                 try:
                     judgment = await other.ask(prompt, sample, answer, check)
-                except _FALLS_BACK as error:
+                except (*_FALLS_BACK, BudgetError) as error:
                     problems.append(error)
                 else:
                     return replace(judgment, calls=tuple(calls))
-            if others := [one for one in problems if not isinstance(one, JudgeDownError)]:
+            if others := [one for one in problems if not isinstance(one, STOPS_JUDGE)]:
                 raise others[-1]
-            raise JudgeDownError("; ".join(dict.fromkeys(map(str, problems)))) from problems[-1]
+            raise joined(problems) from problems[-1]
 
     def request(
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Check[Answer] | None = None
@@ -186,10 +199,15 @@ class Judge(JudgeSettings):
             accept=accept,
             omitted=filled.omitted,
             draw=draw,
+            max_output_tokens=self.own_output_limit,
+            key_parts=self.key_parts,
         )
 
     async def _reply(self, request: Request) -> Reply:
-        client = await self._clients.here(lambda: build(self, self._spending, self._footing))
+        clients, plan = self._clients, current_plan()
+        if plan is not None:  # each plan counts anew
+            _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, _Clients())))
+        client = await clients.here(lambda: build(self, self._spending, self._footing))
         try:
             return await client.complete(request)
         except ReplyError as error:
@@ -222,19 +240,32 @@ class _Clients:
     def __init__(self) -> None:
         self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Client, AsyncGenerator[Client]]]
         self._held = WeakKeyDictionary()
+        self._making: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Client]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    async def here(self, make: Callable[[], Client]) -> Client:
-        """The client of the running loop, made when it is first asked for."""
+    async def here(self, make: Callable[[], Awaitable[Client]]) -> Client:
+        """The client of the running loop, made when it is first asked for; whoever else asks meanwhile waits for it."""
         loop = asyncio.get_running_loop()
         with self._lock:
-            held = self._held.get(loop)
-        if held is None:
-            holder = _hold(make(), WeakMethod(self._forget))
-            held = (await anext(holder), holder)  # waits for nothing, so no other task comes between
-            with self._lock:
-                self._held[loop] = held
-        return held[0]
+            if (held := self._held.get(loop)) is not None:
+                return held[0]
+            if (making := self._making.get(loop)) is None:
+                making = self._making[loop] = asyncio.create_task(self._make(make))
+                making.add_done_callback(self._is_made)
+        return await asyncio.shield(making)
+
+    async def _make(self, make: Callable[[], Awaitable[Client]]) -> Client:
+        holder = _hold(await make(), WeakMethod(self._forget))
+        client = await anext(holder)
+        with self._lock:
+            self._held[asyncio.get_running_loop()] = (client, holder)
+        return client
+
+    def _is_made(self, making: asyncio.Task[Client]) -> None:
+        with self._lock:
+            del self._making[making.get_loop()]
+        if not making.cancelled():
+            making.exception()  # marks it as seen: all who waited may be gone
 
     def _forget(self) -> None:
         with self._lock:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from time import perf_counter
 from typing import get_args
 
-from judgekit.errors import STOPS_RUN, FilterError, FormatError, RefusalError, ReplyError, TruncatedError
+from judgekit.errors import STOPS, FilterError, FormatError, RefusalError, ReplyError, TruncatedError
 from judgekit.judges.client import Client, Reply, Request, Step, Turn
 from judgekit.score import JudgeCall, record
 from judgekit.traces.rendering import compact_json
@@ -47,7 +47,7 @@ class Ladder:
             self._first = asyncio.Event()
             try:
                 return await self._climb_down(request)
-            except STOPS_RUN as error:
+            except STOPS as error:
                 self._failure = error
                 raise
             finally:

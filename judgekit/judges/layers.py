@@ -1,39 +1,58 @@
-"""The one place that fixes the order of the layers: cache, budget, retry, breaker, rate limit, ladder, provider."""
+"""The one place that fixes the order of the layers: cache, retry, budget, breaker, rate limit, ladder, provider."""
 
+import logging
+from functools import cache
 from pathlib import Path
 
 from judgekit.errors import StoreError
 from judgekit.judges.breaker import Breaker
-from judgekit.judges.budget import Budget, Spending
+from judgekit.judges.budget import Budget
 from judgekit.judges.cache import Cache, CacheMode, Replay
 from judgekit.judges.cassettes import RecordedReplies
 from judgekit.judges.client import Client
 from judgekit.judges.concurrency import Concurrency
+from judgekit.judges.connection import Connection
 from judgekit.judges.ladder import Footing, Ladder
 from judgekit.judges.offline import Offline, stays_here
 from judgekit.judges.plan import Plan
 from judgekit.judges.providers import provider_named
 from judgekit.judges.rate_limit import Account, RateLimit, account_named
-from judgekit.judges.replies import CachedReplies, Replies
+from judgekit.judges.replies import CachedReplies
 from judgekit.judges.retry import Retry
+from judgekit.judges.secrets import Extras, read_extras
 from judgekit.judges.settings import JudgeSettings
+from judgekit.judges.spending import Spending
+from judgekit.judges.store import Replies, SharedReplies
+from judgekit.score import current_plan
+from judgekit.threads import in_thread
+
+_log = logging.getLogger("judgekit")
 
 
-def build(judge: JudgeSettings, spending: Spending, footing: Footing) -> Client:
-    """The client of a judge, for the running event loop. All its clients share what is spent and what was found out."""
-    if judge.dry_run:
-        read = judge.cache_mode in ("read_write", "replay") and judge.cache.exists()
-        return Plan(open_replies(judge.cache, "replay") if read else None, judge.known_price)
+async def build(judge: JudgeSettings, spending: Spending | None, footing: Footing) -> Client:
+    """Return the client of a judge, for the running event loop. All its clients share what is spent and was found out.
+
+    A thread loads the provider's package and opens the files, which may take seconds.
+    """
+    if current_plan() is not None:
+        read = judge.cache_mode_used in ("read_write", "replay") and judge.cache.exists()
+        return Plan(await in_thread(lambda: recorded(judge.cache)) if read else None, judge.known_price)
     if judge.cache_mode == "replay":
-        return Replay(open_replies(judge.cache, judge.cache_mode))
-    asking = provider(judge)
+        return Replay(await in_thread(lambda: recorded(judge.cache)))
+    asking = await in_thread(lambda: provider(judge))
     if not isinstance(asking, Offline):  # what is not sent is neither counted nor held back
         account = _account(judge)
-        connected = Breaker(RateLimit(Ladder(asking, footing), account), account.circuit, judge.attempts)
-        asking = Budget(Retry(connected, judge.attempts), spending)
-    if judge.cache_mode == "off":
+        asking = Breaker(RateLimit(Ladder(asking, footing), account), account.circuit, judge.attempts)
+        if spending is not None:
+            price = None if judge.budget.usd is None else judge.known_price
+            asking = Budget(asking, judge.budget, price, judge.budget_name, judge.cache.parent, spending)
+        asking = Retry(asking, judge.attempts)
+    if judge.cache_mode_used == "off":
+        if judge.cache_mode != "off":
+            _warn_uncached(judge.model, type(judge.client).__name__)
         return asking
-    return Cache(asking, CachedReplies(judge.cache), judge.cache_mode, judge.store_text)
+    replies = await in_thread(lambda: SharedReplies(judge.cache))
+    return Cache(asking, replies, judge.cache_mode, judge.store_text)
 
 
 def provider(judge: JudgeSettings) -> Client:
@@ -42,8 +61,21 @@ def provider(judge: JudgeSettings) -> Client:
         return judge.client
     if judge.offline and not stays_here(judge.endpoint):
         return Offline()
-    connect = provider_named(judge.provider).connect
-    return connect(base_url=judge.endpoint, api_key=api_key(judge), timeout=judge.timeout, price=judge.known_price)
+    return provider_named(judge.provider).connect(
+        Connection(
+            base_url=judge.endpoint,
+            api_key=api_key(judge),
+            timeout=judge.timeout,
+            price=judge.known_price,
+            extras=extras(judge),
+            max_reply_bytes=judge.max_reply_bytes,
+        )
+    )
+
+
+@cache
+def _warn_uncached(model: str, client: str) -> None:
+    _log.warning("%s: its replies are not cached, for its client has no identity: give %s one", model, client)
 
 
 def _account(judge: JudgeSettings) -> Account:
@@ -55,15 +87,27 @@ def _account(judge: JudgeSettings) -> Account:
     return account
 
 
-def open_replies(path: Path, mode: CacheMode) -> Replies:
-    """The replies that are kept in a file.
+def recorded(path: Path) -> Replies:
+    """The replies in a file, to be replayed.
 
     Raises:
         StoreError: It cannot be used.
     """
-    if mode == "replay" and not path.exists():
+    if not path.exists():
         raise StoreError(f"{path}: does not exist; there is nothing to replay")
-    return RecordedReplies(path) if path.suffix == ".jsonl" else CachedReplies(path, read_only=mode == "replay")
+    return RecordedReplies(path) if path.suffix == ".jsonl" else SharedReplies(path, read_only=True)
+
+
+def check_replies(path: Path, mode: CacheMode) -> None:
+    """Check that replies can be kept in a file, or replayed from it.
+
+    Raises:
+        StoreError: It cannot be used.
+    """
+    if mode == "replay" and (path.suffix == ".jsonl" or not path.exists()):
+        recorded(path)
+    else:
+        CachedReplies(path, read_only=mode == "replay").close()
 
 
 def api_key(judge: JudgeSettings) -> str | None:
@@ -73,3 +117,12 @@ def api_key(judge: JudgeSettings) -> str | None:
         AuthenticationError: The environment has none.
     """
     return provider_named(judge.provider).key(judge.base_url, judge.api_key_env)
+
+
+def extras(judge: JudgeSettings) -> Extras:
+    """The query parameters and headers of a judge's requests.
+
+    Raises:
+        AuthenticationError: The environment lacks one that stands there.
+    """
+    return read_extras(judge.query, judge.headers, judge.endpoint)

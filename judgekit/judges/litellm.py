@@ -9,9 +9,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Coroutine, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import cache
 from importlib import import_module
 from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
@@ -23,20 +25,21 @@ from judgekit.errors import (
     JudgeError,
     LostError,
     ModelError,
+    ReplyError,
     UnreachableError,
 )
-from judgekit.judges.client import Reply, Request
+from judgekit.judges.client import Reply, Request, Turn
 from judgekit.judges.completion import read_completion, refused, shown
-from judgekit.judges.connection import chain_of, reason_of, was_sent
+from judgekit.judges.connection import Connection, chain_of, proxy_passwords, reason_of, was_sent
 from judgekit.judges.openai import response_format
-from judgekit.judges.price import Price
+from judgekit.judges.secrets import Mask, environment_secrets
 
 _QUIET = {
     "LITELLM_MODE": "PRODUCTION",  # or it reads a .env file
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # or it fetches a table of prices
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",  # or it fetches a table of headers
 }
-"""What litellm is told through the environment before it is imported, where the user did not say otherwise."""
+"""Environment variables that are set before litellm is imported, unless the user has set them."""
 
 _OWN = {400, 401, 402, 403, 404, 429}
 """The statuses of refusals that came without an HTTP error. litellm's others stand for a reply that it could not read."""
@@ -58,7 +61,7 @@ class _Completion(Protocol):
 
 
 class _Litellm(Protocol):
-    """What is used of the module."""
+    """The part of the module that is used."""
 
     suppress_debug_info: bool
     disable_hf_tokenizer_download: bool | None
@@ -67,7 +70,7 @@ class _Litellm(Protocol):
 
     def get_llm_provider(self, model: str, *, api_base: str | None) -> tuple[str, str, str | None, str | None]: ...
     def get_supported_openai_params(self, model: str, custom_llm_provider: str) -> list[str] | None: ...
-    async def acompletion(self, **arguments: object) -> _Completion: ...
+    def acompletion(self, **arguments: object) -> Coroutine[object, object, _Completion]: ...
 
 
 class LitellmClient:
@@ -78,24 +81,27 @@ class LitellmClient:
     before the reply.
 
     Args:
-        base_url: The server; empty for the provider's own.
-        api_key: The key; if ``None``, litellm finds it in the environment under the provider's own name.
-        timeout: Seconds for one attempt as a whole, also where the server drips its reply byte by byte.
-        price: What tokens cost, where known.
+        connection: How the provider is reached, with headers and no query. Without a ``base_url`` it is the provider's own
+            server; without an ``api_key``, litellm finds the key in the environment under the provider's own name. litellm
+            reads and decompresses the whole of a reply before its length is known.
 
     Raises:
-        ConfigError: litellm cannot be imported.
+        ConfigError: litellm cannot be imported, or query parameters are to be sent.
     """
 
-    def __init__(self, *, base_url: str, api_key: str | None, timeout: float, price: Price | None) -> None:
-        self._litellm = _load()
-        internal = sys.modules.get("litellm._internal_context")
-        self._unlogged: ContextVar[bool] = getattr(internal, "is_internal_call", ContextVar("unlogged"))
-        """Unless it is set, litellm keeps every reply, to log it when there is time."""
-        self._base_url = base_url or None
-        self._key = api_key
-        self._timeout = timeout
-        self._price = price
+    def __init__(self, connection: Connection) -> None:
+        extras = connection.extras
+        if extras.query:
+            raise ConfigError("litellm sends no query: use its own parameters, such as params = {api_version = ...}")
+        self._litellm, self._unlogged = _load()
+        _warm_up()
+        self._base_url = connection.base_url or None
+        self._key = connection.api_key
+        self._masked = Mask((self._key or "", *extras.secrets, *environment_secrets(), *proxy_passwords()))
+        self._headers = dict(extras.headers)
+        self._max_reply_bytes = connection.max_reply_bytes
+        self._timeout = connection.timeout
+        self._price = connection.price
 
     async def complete(self, request: Request, /) -> Reply:
         """The reply of the model.
@@ -109,17 +115,20 @@ class LitellmClient:
         try:
             async with asyncio.timeout(self._timeout):
                 body = await self._send(request, where)
-        except TimeoutError as error:
-            raise LostError(f"{where}: no reply within {self._timeout:g} s") from error
+        except TimeoutError:
+            problem: JudgeError = LostError(f"{where}: no reply within {self._timeout:g} s")
         except JudgeError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever litellm raises, and it repeats what the server said
-            raise self._refused(chain_of(error, handled), where) from None
-        with suppress(JudgeError):
-            return read_completion(body.encode(), where, self._price)
-        return read_completion(self._hidden(body).encode(), where, self._price)  # whose error shows what was said
+            problem = self._refused(chain_of(error, handled), where)
+        else:
+            if len(body) > self._max_reply_bytes:
+                found = f"the reply has more than {self._max_reply_bytes:,} bytes (max_reply_bytes)"
+                raise ReplyError(f"{where}: {found}", text="")
+            return read_completion(body, self._masked, where, self._price)
+        raise problem  # out here, where it is not chained to what may show a key
 
-    async def _send(self, request: Request, where: str) -> str:
+    async def _send(self, request: Request, where: str) -> bytes:
         model, provider, _, _ = self._litellm.get_llm_provider(request.model, api_base=self._base_url)
         form = response_format(request)
         allowed = list(cast("list[str]", request.params.get("allowed_openai_params", [])))
@@ -132,12 +141,13 @@ class LitellmClient:
         try:
             completion = await self._litellm.acompletion(
                 **{
-                    **request.params,
+                    **request.limited_params("max_tokens"),  # litellm knows each provider's name for it
                     **form,
                     "model": request.model,
                     "messages": [turn._asdict() for turn in request.messages],
                     "api_base": self._base_url,
                     "api_key": self._key,
+                    "extra_headers": self._headers or None,
                     "timeout": self._timeout,
                     "num_retries": 0,  # means max_retries as well
                     "caching": False,
@@ -146,29 +156,27 @@ class LitellmClient:
             )
         finally:
             self._unlogged.reset(before)
-        return _as_sent(completion.model_dump(warnings=False))
+        return _as_sent(completion.model_dump(warnings=False)).encode()
 
     def _refused(self, chain: list[BaseException], where: str) -> JudgeError:
         causes = {kind.__name__: cause for cause in chain for kind in type(cause).__mro__}
         if (status_error := causes.get("HTTPStatusError")) is not None:
             response: Any = cast("Any", status_error).response
-            return refused(response.status_code, self._hidden(response.text), response.headers.get, where)
+            return refused(response.status_code, response.content, response.headers.get, self._masked, where)
         said, root = str(chain[0]), str(chain[-1])
-        said = self._hidden(said if root in said else f"{said} {root}")
+        said = self._masked(said if root in said else f"{said} {root}")
         found = f"{where}: {shown(said)}"
         if not was_sent(chain):
-            return UnreachableError(f"{where}: {self._hidden(reason_of(chain))}")
+            return UnreachableError(f"{where}: {self._masked(reason_of(chain))}")
         if (missing := causes.get("ModuleNotFoundError")) is not None:
-            return ModelError(f"{where}: {missing}. litellm needs this package for this model: install it")
+            return ModelError(
+                f"{where}: {self._masked(str(missing))}. litellm needs this package for this model: install it"
+            )
         if _NO_KEY.search(said):
             return AuthenticationError(found)
         if (status := getattr(chain[0], "status_code", None)) in _OWN:
-            return refused(status, said, lambda _: None, where)
+            return refused(status, said.encode(errors="replace"), lambda _: None, self._masked, where)
         return LostError(found)
-
-    def _hidden(self, said: str) -> str:
-        """What a server said, without the key, which some servers repeat."""
-        return said.replace(self._key, "***") if self._key else said
 
     async def aclose(self) -> None:
         """Closes the connections, if no other client asks through litellm in this event loop."""
@@ -192,16 +200,37 @@ _asking: WeakKeyDictionary[asyncio.AbstractEventLoop, set[LitellmClient]] = Weak
 """Who asks in which loop. In a loop, litellm has one HTTP client for all who ask the same server, and never closes it."""
 
 
-def _load() -> _Litellm:
+def _load() -> tuple[_Litellm, ContextVar[bool]]:
+    """Return litellm, and what keeps it, where set, from keeping every reply to log it when there is time.
+
+    It takes seconds, and is called from a thread, before the first deadline begins.
+    """
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:
-        litellm = cast("_Litellm", import_module("litellm"))  # three seconds, for those who ask
+        litellm = cast("_Litellm", import_module("litellm"))
     except ImportError as error:
         raise ConfigError(f"litellm cannot be imported ({error}): pip install 'judgekit[litellm]'") from error
     litellm.suppress_debug_info = True  # or it prints an advertisement with every error
     litellm.disable_hf_tokenizer_download = True  # or it fetches one to count what a provider did not
-    return litellm
+    internal = sys.modules.get("litellm._internal_context")
+    unlogged: ContextVar[bool] = getattr(internal, "is_internal_call", ContextVar("unlogged"))
+    return litellm, unlogged
+
+
+@cache
+def _warm_up() -> None:
+    """Let litellm answer one request by itself, since it loads much of what it needs with its first one."""
+
+    def answer() -> None:
+        litellm, unlogged = _load()
+        unlogged.set(True)
+        asked: dict[str, object] = {"model": "openai/m", "messages": [Turn("user", "?")._asdict()], "api_key": "no-key"}
+        asyncio.run(litellm.acompletion(**asked, mock_response="!", num_retries=0))
+
+    with suppress(Exception), ThreadPoolExecutor(1) as thread:  # where it fails, the first request takes its time
+        import_module("openai.resources.chat")
+        thread.submit(answer).result()
 
 
 def _as_sent(completion: dict[str, Any]) -> str:

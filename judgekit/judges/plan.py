@@ -1,4 +1,4 @@
-"""What stands in the place of all layers in a dry run: it says what would be asked, and asks nothing."""
+"""The client of a dry run, in the place of all layers: it reports each request that would be sent, and sends none."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from judgekit.judges.cache import kept_reply
 from judgekit.judges.client import Reply, Request
 from judgekit.judges.price import Price
 from judgekit.judges.price_list import ListPrice
-from judgekit.judges.replies import Replies
+from judgekit.judges.store import Replies
 from judgekit.score import JudgeCall, record
 
 
@@ -29,7 +29,7 @@ class Plan:
         Raises:
             PlannedError: The request would be sent.
         """
-        if self.replies is not None and (kept := kept_reply(self.replies, request)) is not None:
+        if self.replies is not None and (kept := await kept_reply(self.replies, request)) is not None:
             return kept
         again = request.key in self._planned  # an equal request is asked once
         self._planned.add(request.key)
@@ -52,4 +52,4 @@ class Plan:
     async def aclose(self) -> None:
         """Closes the cache."""
         if self.replies is not None:
-            self.replies.close()
+            await self.replies.aclose()

@@ -1,28 +1,27 @@
-"""Who serves models, how each is reached, and how it finds its key.
+"""Who serves models, how each is reached, and how it finds its key."""
 
-Keys alone are read from the environment, when they are needed.
-"""
-
-import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from judgekit.errors import AuthenticationError, ConfigError
+from judgekit.errors import ConfigError
 from judgekit.judges.client import Client
+from judgekit.judges.connection import Connection
 from judgekit.judges.litellm import LitellmClient
 from judgekit.judges.openai import OpenAIClient
+from judgekit.judges.secrets import read_secret
+from judgekit.registry import named
 
 
 class Provider(NamedTuple):
     """Who serves models.
 
     Attributes:
-        connect: Makes its client, from ``base_url``, ``api_key``, ``timeout`` and ``price``.
+        connect: Makes its client.
         base_url: Where it is.
         api_key_env: The environment variable that holds its key; ``None`` if it finds keys by itself.
     """
 
-    connect: Callable[..., Client]
+    connect: Callable[[Connection], Client]
     base_url: str = ""
     api_key_env: str | None = None
 
@@ -35,13 +34,7 @@ class Provider(NamedTuple):
         if base_url is not None and api_key_env is None:
             return "no-key"
         name = api_key_env or self.api_key_env
-        if name is None:
-            return None
-        if not (key := os.environ.get(name, "").strip()):
-            raise AuthenticationError(f"the environment has no key for {base_url or self.base_url}: set {name}")
-        if not (key.isascii() and key.isprintable()):
-            raise AuthenticationError(f"the key in {name} holds characters that cannot be sent: copy it again")
-        return key
+        return None if name is None else read_secret(name, base_url or self.base_url)
 
 
 PROVIDERS = {
@@ -61,11 +54,18 @@ def likely_model(name: str) -> str:
 
 
 def provider_named(name: str) -> Provider:
-    """A provider by its name.
+    """Return a provider: one of judgekit, of an installed package, or ``package.module:NAME``.
 
     Raises:
         ConfigError: There is none.
     """
-    if name not in PROVIDERS:
-        raise ConfigError.unknown("provider of judges", name, PROVIDERS, guess=f"litellm/{name}")
-    return PROVIDERS[name]
+    needs = (*Provider._fields, "key")
+    return named(name, "providers", PROVIDERS, needs, "provider of judges", guess=f"litellm/{name}")
+
+
+def provider_known(name: str) -> Provider | None:
+    """Return a provider, or ``None`` if there is none: replies of a model that nobody serves any more can be replayed."""
+    try:
+        return provider_named(name)
+    except ConfigError:
+        return None

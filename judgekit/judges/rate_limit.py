@@ -34,14 +34,14 @@ class Pace:
 
 @dataclass(eq=False)
 class Account:
-    """What is known of an account at a provider: what it bears at once, what it may do in a minute, when it may go on."""
+    """The limits of an account at a provider: requests at once, requests and tokens in a minute, and its circuit."""
 
     concurrency: Concurrency
     requests: Pace | None = None
     tokens: Pace | None = None
     circuit: Circuit = field(default_factory=Circuit, init=False)
     _paused_until: float = field(default=0.0, init=False)
-    _failure: Exception | None = field(default=None, init=False)
+    _failures: dict[str, Exception] = field(default_factory=dict[str, Exception], init=False)
     _line: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
@@ -52,28 +52,35 @@ class Account:
         self.requests = _slower(self.requests, requests_a_minute)
         self.tokens = _slower(self.tokens, tokens_a_minute)
 
-    async def enter(self, tokens: int) -> int:
+    async def enter(self, judge: str, tokens: int) -> int:
         """Waits until one request more may go; first come, first served.
+
+        Args:
+            judge: Who is asked.
+            tokens: About how many tokens it takes.
 
         Returns:
             What its `Concurrency` wants to know of when that was.
 
         Raises:
-            JudgeError: The account turned away all that waited.
+            JudgeError: The account turned away all that waited, or those that waited for this judge.
         """
-        before = self._failure
+        before = self._failures_of(judge)
         async with self._line:  # whoever holds it is the first in line
-            while self._failure is before and (wait := self._wait()) != 0:
+            while self._failures_of(judge) == before and (wait := self._wait()) != 0:
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
                         await self._changed.wait()
-            if (failure := self._failure) is not None and failure is not before:
+            for failure in self._failures_of(judge) - before:
                 raise copy(failure)
             for pace, units in ((self.requests, 1), (self.tokens, tokens)):
                 if pace is not None:
                     pace.take(units, _now())
             return self.concurrency.enter()
+
+    def _failures_of(self, judge: str) -> set[Exception]:
+        return {failure for name in ("", judge) if (failure := self._failures.get(name)) is not None}
 
     def _wait(self) -> float | None:
         """Seconds until the first in line may go; ``None`` if nobody knows."""
@@ -97,9 +104,9 @@ class Account:
         """Lets nothing go for a while."""
         self._paused_until = max(self._paused_until, _now() + seconds)
 
-    def turn_away(self, failure: Exception) -> None:
-        """Gives all that wait an error instead."""
-        self._failure = failure
+    def turn_away(self, failure: Exception, judge: str = "") -> None:
+        """Give all that wait an error instead, or those alone that wait for one judge."""
+        self._failures[judge] = failure
         self._changed.set()
 
 
@@ -137,7 +144,8 @@ def requests_under_way() -> int:
 class RateLimit:
     """Sends a request when the account can bear it.
 
-    A key or a quota that fails, or a server that cannot be reached, turns away all that wait.
+    A key that fails, or a server that cannot be reached, turns away all that wait; a quota that is spent, all that wait for
+    the same model, since others may have quotas of their own.
     """
 
     inner: Client
@@ -147,7 +155,7 @@ class RateLimit:
         """The reply, when it was this request's turn."""
         account = self.account
         expected = 0 if account.tokens is None else likely_tokens(request)
-        sent = await account.enter(expected)
+        sent = await account.enter(request.judge, expected)
         try:
             reply = await self.inner.complete(request)
         except OverloadError as error:
@@ -156,8 +164,11 @@ class RateLimit:
             if isinstance(error, RateLimitError):
                 account.concurrency.limited(sent)
             raise
-        except (AuthenticationError, QuotaError) as error:
+        except AuthenticationError as error:
             account.turn_away(error)
+            raise
+        except QuotaError as error:
+            account.turn_away(error, request.judge)
             raise
         except UnreachableError as error:
             account.give_back(expected)

@@ -1,48 +1,19 @@
-"""What a judge is not to see is taken out of a sample before it is asked."""
+"""Redaction: personal data and secrets are taken out of a sample before a judge sees it."""
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
-from string import ascii_uppercase
 from typing import cast
 
 from pydantic import BaseModel
 
+from judgekit.judges.patterns import HIDDEN, NAMED_SECRET, PATTERNS, SCHEME, spelling, valid_start
+from judgekit.judges.unwrapping import unwrapped
 from judgekit.traces.message import MediaPart, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition
-
-PATTERNS = {
-    "url": re.compile(r"\b(?:https?://|www\.)[^\s\"'<>]*[^\s\"'<>.,;:!?)\]}]", re.IGNORECASE),
-    "secret": re.compile(
-        r"(?<![\w-])(?:(?:sk|pk|rk|gh[oprsu]|github_pat|glpat|hf|xox[abpr])[_-](?=[\w-]{0,80}\d)[\w-]{16,}"
-        r"|AKIA[0-9A-Z]{16}\b|AIza[\w-]{35}|eyJ[\w-]{8,}(?:\.[\w-]+){1,2})"
-    ),
-    "email": re.compile(r"(?<![\w.+%-])[\w.+%-]++@[\w-]+(?:\.[\w-]+)+"),
-    "iban": re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)"),
-    "card": re.compile(
-        r"(?<!\w)(?<!\d\.)(?:[2-6]\d{12,18}|[2-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{3})?|3\d{3}([ -])\d{6}\2\d{4,5})"
-        r"(?!\w)",
-        re.ASCII,
-    ),
-    "ip": re.compile(
-        r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\w)"
-        r"|(?<![\w.:])[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])"
-    ),
-    "phone": re.compile(
-        r"(?<![\w.-])(?:\+\d(?:[ ()./-]{0,2}\d){7,14}"  # +49 (0)30 1234567
-        r"|(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}"  # (555) 123-4567
-        r"|(?!\d\d[./-]\d\d[./-](?:19|20)\d\d\b)\(?0{1,2}[1-9](?:[ ()/.-]{0,2}\d){7,11})"  # 020 7946 0958, and no date
-        r"(?!\w|[.:-]\d)"
-    ),
-}
-"""What can be redacted by name: personal data and secrets, where they are written as usual.
-
-The order is that of their search. Cards, IBANs and addresses of computers are only taken for what is valid. Digits alone
-are no telephone number without a + or 0 in front: most are the number of an order or of an article.
-"""
 
 _TEXTS = {
     *("trace", "rival", "reference", "references", "reference_topics", "reference_tool_calls", "documents", "fields"),
@@ -55,6 +26,7 @@ _TEXTS = {
         "tool_calls",
         "text",
         "data",
+        "mime_type",
         "name",
         "agent",
         "args",
@@ -66,28 +38,96 @@ _TEXTS = {
 
 @dataclass(frozen=True)
 class _Patterns:
-    """Replaces what is found by its kind and a number, which is the same for the same text in all of a sample."""
+    """Replaces what is found by its kind and a number, which is the same for the same value in all of a sample."""
 
     names: frozenset[str]
     _numbers: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
 
     def __call__(self, text: str) -> str:
-        for name in PATTERNS:
-            if name in self.names:
-                text = "".join(self._hidden(name, text))
-        return text
+        if "url" in self.names and "%" in text:  # before %20 becomes a space, where a URL would end
+            text = self._without(["url"], text, unwrapped(text, percent=False))
+        return self._without([name for name in PATTERNS if name in self.names], text, unwrapped(text))
 
-    def _hidden(self, name: str, text: str) -> Iterator[str]:
-        """The pieces of the text, with a mark in the place of each find."""
-        done = start = 0
-        while (found := PATTERNS[name].search(text, start)) is not None:
-            start = found.start() + 1
-            if find := _valid_start(name, found[0]):
-                numbers = self._numbers[name]
-                yield text[done : found.start()]
-                yield f"<{name} {numbers.setdefault(_spelt_alike(name, find), len(numbers) + 1)}>"
-                done = start = found.start() + len(find)
-        yield text[done:]
+    def value(self, key: object, value: object) -> object:
+        """Return the value of a key without the secret that the key says it is."""
+        is_secret = "secret" in self.names and isinstance(key, str) and NAMED_SECRET.search(unwrapped(key)[0])
+        if not is_secret or isinstance(value, bool) or not isinstance(value, str | int | float):
+            return _redacted(value, self)
+        text = str(value)
+        scheme = SCHEME.match(text)
+        start = scheme.end() if scheme else 0
+        return f"{text[:start]}{self._mark('secret', text[start:])}" if text[start:] else value
+
+    def _without(self, names: Sequence[str], text: str, unwrapped: tuple[str, Sequence[int]]) -> str:
+        """Return the text with a mark in the place of each find."""
+        plain, places = unwrapped
+        finds: list[tuple[int, int, str, str]] = []
+        for name, pattern in ((one, pattern) for one in names for pattern in PATTERNS[one]):
+            pieces: list[str] = []
+            done = start = 0
+            while (found := pattern.search(plain, start)) is not None:
+                first, last, end = _span(name, found, text, places)
+                start = found.start() + 1
+                if first < last:
+                    finds.append((places[first], end, name, plain[first:last]))
+                    pieces += plain[done:first], HIDDEN * (last - first)
+                    done = start = last
+            if pieces:
+                plain = "".join((*pieces, plain[done:]))
+        pieces, done = [], 0
+        for first, last, name, value in sorted(finds):
+            quote = _missing_quote(text, first, last)
+            pieces += text[done:first], quote, self._mark(name, value), quote
+            done = last
+        return "".join((*pieces, text[done:]))
+
+    def _mark(self, name: str, found: str) -> str:
+        numbers = self._numbers[name]
+        return f"<{name} {numbers.setdefault(spelling(name, found), len(numbers) + 1)}>"
+
+
+def _span(name: str, found: re.Match[str], text: str, places: Sequence[int]) -> tuple[int, int, int]:
+    """Return where a value begins and ends in the plain text, and where it ends in the text itself."""
+    first, plain = found.end(), found.string
+    if found.lastgroup is None:
+        first = found.start()
+        last = first + len(valid_start(name, found[0]))
+        return first, last, places[last]
+    opening, ending = max(found.span("quoted"), found.span("quote"))
+    if opening < ending:
+        closing = _closing(text[places[opening] : places[ending]], text, places[first])
+        last = bisect_right(places, closing) - 1
+        if found["quoted"] or (closing < len(text) and "\n" not in plain[first:last]):
+            return first, last, closing
+    bare = _BARE.match(plain, first)
+    last = first + len(bare[0].rstrip(",.:!?)]}")) if bare else first
+    return first, last, places[last]
+
+
+def _closing(quote: str, text: str, start: int) -> int:
+    """Return where a quotation mark closes, or else the line ends. Those within the value have more backslashes."""
+    mark = quote.lstrip("\\")
+    depth = len(quote) - len(mark)
+    for found in re.compile(rf"(?<!\\)(\\*+){re.escape(mark)}|\n").finditer(text, start):
+        if found[1] is None:
+            return found.start()
+        if len(found[1]) % (2 * depth + 2) == depth:
+            return found.end() - len(quote)
+    return len(text)
+
+
+def _missing_quote(text: str, first: int, last: int) -> str:
+    """Return the quotation mark, escaped as others are there, that a mark needs in the place of a number in JSON."""
+    if not _NUMBER.fullmatch(text, first, last) or not _VALUE_BEHIND.match(text, last):
+        return ""
+    outside, quote, between = text[max(0, first - _LOOKED_BACK) : first].rpartition('"')
+    signs = _BETWEEN_SIGNS.sub("", between)
+    if not quote or signs.strip("[]{}:,") or signs[-1:] not in (":", ",", "["):
+        return ""
+    run = len(outside) - len(outside.rstrip("\\"))
+    depth = (run ^ (run + 1)) >> 1  # 0, 1, 3, 7, ... if a key that ends in backslashes has its own before them
+    begins = signs[0] in "[{"  # so the quotation mark is that of a text with JSON in it
+    return "\\" * (2 * depth + 1 if begins else depth) + '"'
 
 
 def redacted(sample: Sample, redact: Callable[[str], str] | Sequence[str]) -> Sample:
@@ -113,7 +153,8 @@ def _redacted(value: object, hide: Callable[[str], str]) -> object:
         return items if isinstance(value, list) else tuple(items)
     if isinstance(value, dict):
         return {
-            _redacted(key, hide): _redacted(item, hide) for key, item in cast("dict[object, object]", value).items()
+            _redacted(key, hide): hide.value(key, item) if isinstance(hide, _Patterns) else _redacted(item, hide)
+            for key, item in cast("dict[object, object]", value).items()
         }
     if isinstance(value, BaseModel):
         return value.model_copy(update={name: _redacted(getattr(value, name), hide) for name in _texts(value)})
@@ -132,39 +173,8 @@ def _texts(record: BaseModel) -> Iterator[str]:
     return (name for name in type(record).model_fields if name in _TEXTS and name != stays)
 
 
-def _valid_start(name: str, text: str) -> str:
-    """As many groups of what was found, from its start, as make it valid. Empty if none do."""
-    is_valid = _CHECKS.get(name, bool)
-    while text and not is_valid(text):
-        text = text[: max(text.rfind(" "), text.rfind("-"), 0)]
-    return text
-
-
-def _spelt_alike(name: str, text: str) -> str:
-    """The same for what only differs in how it is set apart, such as 4111 1111 and 41111111."""
-    return re.sub(r"\W", "", text) if name in ("iban", "card", "phone") else text.lower()
-
-
-def _is_iban(text: str) -> bool:
-    """The check of ISO 13616: the remainder by 97 is 1, letters being numbers from 10."""
-    plain = text.replace(" ", "")
-    return 15 <= len(plain) <= 34 and int(f"{plain[4:]}{plain[:4]}".translate(_LETTERS)) % 97 == 1
-
-
-def _is_card(text: str) -> bool:
-    """The check of Luhn: every other digit is doubled, from the right, and the sum of all digits ends in 0."""
-    digits = text.replace(" ", "").replace("-", "")[::-1]
-    return 13 <= len(digits) <= 19 and sum(map(int, digits[::2] + digits[1::2].translate(_DOUBLED))) % 10 == 0
-
-
-def _is_ip(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-_LETTERS = {ord(letter): str(number) for number, letter in enumerate(ascii_uppercase, 10)}
-_DOUBLED = str.maketrans("0123456789", "0246813579")
-_CHECKS: dict[str, Callable[[str], bool]] = {"iban": _is_iban, "card": _is_card, "ip": _is_ip}
+_BARE = re.compile(rf"[^\s\"'`<>&;{HIDDEN}]+")
+_LOOKED_BACK = 200
+_NUMBER = re.compile(r"-?\d[\d.eE+-]*")
+_BETWEEN_SIGNS = re.compile(r"\\+[nrt]|\s|null|true|false|[\d.eE+-]")
+_VALUE_BEHIND = re.compile(r"(?:\s|\\+[nrt])*[,\]}]")

@@ -2,75 +2,36 @@
 
 import hashlib
 import json
-import logging
 import sqlite3
-import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-from uuid import uuid4
+from typing import Any, NamedTuple
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from judgekit.database import BARRED, CORRUPT, code, connect, make_folder, schema_version, share
-from judgekit.errors import StoreError
 from judgekit.judges.client import Reply, Request
+from judgekit.judges.reply_file import ENDED, ReplyFile, lease, log
 from judgekit.traces.message import Record
 
-LEASE = 10.0
-"""Seconds that a claim holds if it is not renewed."""
-
-_log = logging.getLogger("judgekit")
-
-_APPLICATION_ID = int.from_bytes(b"judg")
-_SCHEMA_VERSION = 1
-_REPLIES = (
-    "TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, judge TEXT NOT NULL, prompt TEXT NOT NULL,"
-    " digests TEXT NOT NULL, reply TEXT NOT NULL, at TEXT NOT NULL, checksum BLOB NOT NULL) STRICT"
-)
-_SCHEMA = (
-    f"CREATE {_REPLIES}",
-    "CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL) STRICT",
-    "CREATE TRIGGER IF NOT EXISTS answered AFTER INSERT ON replies BEGIN DELETE FROM claims WHERE key = NEW.key; END",
-    f"PRAGMA application_id = {_APPLICATION_ID}",
-    f"PRAGMA user_version = {_SCHEMA_VERSION}",
-)
 _SELECT = "SELECT key, judge, prompt, digests, reply, at, checksum FROM replies WHERE "
 _COUNT = "SELECT count(*) FROM replies WHERE "
 _DELETE = "DELETE FROM replies WHERE "
-_PUT = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)"
+_REPLACE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)"
+_ADD = "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING 1"
 _WHICH = "(prompt GLOB :prompt OR substr(prompt, 1, instr(prompt || '@', '@') - 1) GLOB :prompt) AND judge GLOB :judge"
 _CLAIM = (
-    "INSERT INTO claims SELECT :key, :owner, :until WHERE NOT EXISTS (SELECT 1 FROM replies WHERE key = :key)"
-    " ON CONFLICT (key) DO UPDATE SET owner = :owner, until = :until WHERE "
+    "INSERT INTO claims SELECT :key, :token, :until WHERE NOT EXISTS (SELECT 1 FROM replies WHERE key = :key)"
+    " ON CONFLICT (key) DO UPDATE SET owner = :token, until = :until WHERE "
 )
-_SWEEP = "DELETE FROM claims WHERE "
-_ENDED = "NOT (until > :now AND until <= :latest)"
-
-_DATABASES = {".sqlite", ".sqlite3", ".db"}
-_ADVICE = {
-    sqlite3.SQLITE_FULL: "make room on the disk and do the same again, what was answered is kept",
-    sqlite3.SQLITE_BUSY: "another program is writing in it, do the same again when it is done",
-}
+_GRANT = f"{_CLAIM}{ENDED} RETURNING 1"
 
 
-class Replies(Protocol):
-    """Replies by the key of their request."""
+class Claim(NamedTuple):
+    """The right to get the reply to a request while others wait for it; the token tells whose it is."""
 
-    def get(self, key: str, /) -> Reply | None:
-        """The reply to the request with this key."""
-        ...
-
-    def digests(self, prompt: str | None = None, /) -> Iterable[Mapping[str, str]]:
-        """The hashed parts of all requests, or of those of one prompt, to say how another request differs."""
-        ...
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        ...
+    key: str
+    token: str
 
 
 class Recorded(Record):
@@ -97,111 +58,33 @@ class Added(NamedTuple):
     other: int
 
 
-class CachedReplies:
+class CachedReplies(ReplyFile):
     """The replies in a SQLite file, which processes may share, and the claims of those that are about to ask for more.
 
-    Replies can be had again: a corrupt file is renamed and a new one begun, and a reply that is damaged is none. Both
-    are said in the log.
-
-    Args:
-        path: The file, made where there is none.
-        read_only: Makes and changes nothing, neither in the file nor beside it.
-
-    Raises:
-        StoreError: It cannot be used, or is from a newer judgekit, or not judgekit's.
+    A reply that is damaged is none; the log says so.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self._path = path.absolute()
-        self._read_only = read_only
-        self._owner = uuid4().hex
-        self._parts: list[tuple[str, dict[str, str]]] | None = None
-        with self._explained():
-            if self._path.is_dir():
-                raise StoreError(f"{path}: cannot be used as a cache: it is a folder; name a file in it")
-            if not read_only:
-                make_folder(self._path)
-            try:
-                self._open()
-            except sqlite3.DatabaseError as error:
-                self._set_aside(error)
-                self._open()
+    _parts: list[tuple[str, dict[str, str]]] | None = None
 
-    def _open(self) -> None:
-        self._db = connect(self._path, read_only=self._read_only)
-        self._db.text_factory = bytes  # a damaged row need not be text
-        try:
-            self._inode = self._path.stat().st_ino
-            self._prepare()
-        except BaseException:
-            self._db.close()
-            raise
-
-    def _prepare(self) -> None:
-        self._db.execute("BEGIN")
-        version = schema_version(self._db, self._path, _APPLICATION_ID, _SCHEMA_VERSION)
-        self._db.execute("COMMIT")
-        if self._read_only:
-            if not version:  # a new file, which is to stay as it is
-                self._db.execute(f"CREATE TEMPORARY {_REPLIES}")
-            return
-        unshared = share(self._db)
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.execute("BEGIN IMMEDIATE")
-        for sql in _SCHEMA if not version else ():
-            self._db.execute(sql)
-        self._db.execute(f"{_SWEEP}{_ENDED}", _lease())  # this also tells whether the file can be written
-        self._db.execute("COMMIT")
-        if unshared is not None:
-            _warn_once(
-                f"{self._path}: SQLite has no write-ahead log here ({unshared}), as on network file systems; the cache"
-                " works, but slowly, and only one machine should use it"
-            )
-
-    def _set_aside(self, error: sqlite3.Error) -> None:
-        """Renames a corrupt file, so that a new one can take its place.
+    def glance(self, key: str, /) -> Reply | None:
+        """Return what `get` would, at once, also while another thread writes.
 
         Raises:
-            StoreError: It is not corrupt, or by its name not a database, or may not be changed.
+            sqlite3.Error: It cannot be told at once.
         """
-        if code(error) not in CORRUPT or self._read_only or self._path.suffix.lower() not in _DATABASES:
-            raise self._unusable(error) from error
-        self._db.close()
-        path = self._path.resolve()
-        aside = f"{path}.corrupt-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
-        with suppress(FileNotFoundError):
-            if path.stat().st_ino != self._inode:
-                return  # another process was faster, and the file that is here now is a new one
-            for ending in ("-wal", "-shm"):
-                with suppress(FileNotFoundError):
-                    Path(f"{path}{ending}").rename(f"{aside}{ending}")
-            path.rename(aside)
-            _log.warning("%s: is corrupt (%s); it was renamed to %s, and a new cache is begun", path, error, aside)
+        if not (rows := self._at_once(f"{_SELECT}key = ?", (key,))):
+            return None
+        if (reply := _read(rows[0])) is None:
+            raise sqlite3.DatabaseError("damaged")
+        return reply
 
-    def _unusable(self, error: Exception) -> StoreError:
-        advice = _ADVICE.get(code(error), "name another file")
-        if code(error) in BARRED:
-            advice = "it and its folder must be writable; cache_mode='replay' only reads"
-            if self._read_only:
-                advice = "it must be readable, with the -wal and -shm files that SQLite may have left beside it"
-        return StoreError(f"{self._path}: cannot be used as a cache: {error}; {advice}")
+    def claim_at_once(self, claim: Claim, /) -> bool:
+        """Return whether the request is now to be sent from here; if not, `claim` tells more, and may wait."""
+        return self._written_at_once(_GRANT, {**lease(), **claim._asdict()})
 
-    @contextmanager
-    def _explained(self) -> Generator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise self._unusable(error) from error
-
-    def _do(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
-        """The rows of a statement, which is its own transaction."""
-        try:
-            return self._db.execute(sql, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            with self._explained():
-                self._set_aside(error)
-                self._open()
-                return self._db.execute(sql, values).fetchall()
+    def put_at_once(self, request: Request, reply: Reply, /) -> bool:
+        """Return whether the reply is kept, and is the first one; if not, `put` tells more, and may wait."""
+        return self._written_at_once(_ADD, _row_of(request, reply))
 
     def get(self, key: str, /) -> Reply | None:
         """The reply to the request with this key."""
@@ -214,38 +97,49 @@ class CachedReplies:
 
     def _intact(self, row: Sequence[Any]) -> Reply | None:
         """The reply in a row, if it is what was written."""
-        try:
-            if _checksum(row[:-1]) == row[-1]:
-                return Reply.model_validate_json(row[4])
-        except (TypeError, ValidationError):
-            pass
-        _log.warning("%s: a reply that was kept is damaged, and not used", self._path)
-        return None
+        if (reply := _read(row)) is None:
+            log.warning("%s: a reply that was kept is damaged, and not used", self._path)
+        return reply
 
-    def claim(self, key: str, /) -> bool:
-        """Whether this request is now to be sent from here: it has no reply, and nobody else is about to get it one."""
-        return bool(self._do(f"{_CLAIM}{_ENDED} RETURNING 1", {**_lease(), "key": key, "owner": self._owner}))
+    def claim(self, claim: Claim, /) -> Reply | bool:
+        """Return the reply that is kept, or whether the request is now to be sent from here and nobody else is at it."""
 
-    def renew(self) -> None:
-        """Holds on to all that was claimed from here."""
-        self._do("UPDATE claims SET until = :until WHERE owner = :owner", {**_lease(), "owner": self._owner})
+        def work() -> Reply | bool:
+            if (kept := self.get(claim.key)) is not None:
+                return kept
+            return bool(self._do(_GRANT, {**lease(), **claim._asdict()}))
 
-    def release(self, key: str, /) -> None:
-        """Gives a claim back: there is no reply."""
-        self._do("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self._owner))
+        return self.write(work)
 
-    def put(self, request: Request, reply: Reply, /) -> None:
-        """Keeps a reply, in the place of an older one and of the claim."""
-        self._put(request.key, request.judge, request.prompt, request.digests, reply, datetime.now(UTC))
+    def renew(self, claims: Iterable[Claim], /) -> None:
+        """Extend the leases of those claims that still hold."""
+        lines = [{**lease(), **claim._asdict()} for claim in claims]
+        sql = "UPDATE claims SET until = :until WHERE key = :key AND owner = :token"
+        self.write(lambda: self._db.executemany(sql, lines))
 
-    def _put(self, key: str, judge: str, prompt: str, digests: Mapping[str, str], reply: Reply, at: datetime) -> None:
-        said = json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False)
-        row = [
-            text.encode(errors="replace")  # a lone surrogate stands in no file
-            for text in (key, judge, prompt, json.dumps(digests), said, _written(at))
-        ]
-        values = (*(text.decode() for text in row), _checksum(row))
-        self._do(_PUT, values)
+    def release(self, claim: Claim, /) -> None:
+        """Give a claim back: there is no reply."""
+        self.write(lambda: self._do("DELETE FROM claims WHERE key = ? AND owner = ?", claim))
+
+    def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
+        """Keep a reply and end all claims on it.
+
+        Returns:
+            The reply that stands: an earlier one, unless it is to be replaced.
+        """
+        return self._put(_row_of(request, reply), reply, replace=replace)
+
+    def _put(self, row: Sequence[Any], reply: Reply, *, replace: bool) -> Reply:
+        def work() -> Reply:
+            if not replace:
+                if self._do(_ADD, row):
+                    return reply
+                if (stands := self.get(row[0])) is not None:
+                    return stands
+            self._do(_REPLACE, row)
+            return reply
+
+        return self.write(work)
 
     def add(self, lines: Iterable[Recorded], *, replace: bool) -> Added:
         """Keeps replies that were recorded elsewhere.
@@ -266,17 +160,19 @@ class CachedReplies:
             other += kept is not None
             if kept is None or replace:
                 at = line.at or datetime.now(UTC)
-                self._put(line.key, line.judge, line.prompt, line.digests, line.reply, at)
+                row = _row(line.key, line.judge, line.prompt, line.digests, line.reply, at)
+                self._put(row, line.reply, replace=replace)
         return Added(new, same, other)
 
     @contextmanager
     def exclusive(self) -> Generator[None]:
         """Keeps other processes from writing until the context ends."""
         self._do("BEGIN IMMEDIATE")
-        try:
-            yield
-        finally:
-            self._do("COMMIT")
+        with self._explained():
+            try:
+                yield
+            finally:
+                self._db.execute("COMMIT")
 
     def prune(self, prompt: str, judge: str, before: datetime | None, *, dry_run: bool) -> int:
         """Throws replies away and gives back the space they took.
@@ -325,15 +221,20 @@ class CachedReplies:
             self._parts = [(row[2].decode().partition("@")[0], json.loads(row[3])) for row in intact]
         return [digests for name, digests in self._parts if prompt in (None, name)]
 
-    def close(self) -> None:
-        """Closes the file."""
-        self._db.close()
+
+def _row_of(request: Request, reply: Reply) -> tuple[str | bytes, ...]:
+    return _row(request.key, request.judge, request.prompt, request.digests, reply, datetime.now(UTC))
 
 
-def _lease() -> dict[str, float]:
-    """The times of a claim that is made now. One that ends after ``latest`` is from before the clock was set back."""
-    now = time.time()
-    return {"now": now, "until": now + LEASE, "latest": now + 2 * LEASE}
+def _row(
+    key: str, judge: str, prompt: str, digests: Mapping[str, str], reply: Reply, at: datetime
+) -> tuple[str | bytes, ...]:
+    said = json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False)
+    row = [
+        text.encode(errors="replace")  # a lone surrogate stands in no file
+        for text in (key, judge, prompt, json.dumps(digests), said, _written(at))
+    ]
+    return (*(text.decode() for text in row), _checksum(row))
 
 
 def _written(at: datetime) -> str:
@@ -341,10 +242,13 @@ def _written(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
+def _read(row: Sequence[Any]) -> Reply | None:
+    """The reply in a row, if it is what was written."""
+    try:
+        return Reply.model_validate_json(row[4]) if _checksum(row[:-1]) == row[-1] else None
+    except (TypeError, ValidationError):
+        return None
+
+
 def _checksum(row: Sequence[bytes]) -> bytes:
     return hashlib.sha256(b"\n".join(row)).digest()
-
-
-@cache
-def _warn_once(text: str) -> None:
-    _log.warning("%s", text)

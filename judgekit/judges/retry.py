@@ -17,7 +17,7 @@ _backoff = tenacity.wait_random_exponential(multiplier=0.5, max=LONGEST_WAIT)
 class Retry:
     """Asks up to ``attempts`` times while the provider is overloaded or some connections to it fail.
 
-    It waits as long as the provider says, or at random.
+    It waits at random, longer each time, and never shorter than the provider says.
 
     A rate limit that many requests share may take more rounds, so it is borne with ten times, unless ``attempts`` is 1.
     A reply that was cut off is asked for once more, with twice the room.
@@ -63,7 +63,5 @@ def _may_pass(error: BaseException) -> bool:
 
 def _wait(state: tenacity.RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
-    told = error.retry_after if isinstance(error, OverloadError) else None
-    if told is None:
-        return _backoff(state)
-    return told * random.uniform(1, 1.1)  # noqa: S311 - so that not all come back at once
+    named = (error.retry_after or 0.0) if isinstance(error, OverloadError) else 0.0
+    return max(_backoff(state), named * random.uniform(1, 1.1))  # noqa: S311 - so that not all come back at once

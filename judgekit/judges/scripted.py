@@ -27,6 +27,8 @@ _MODEL = "script"
 class ScriptedClient:
     """Answers from a script and keeps the requests that it saw; see `ScriptedJudge`."""
 
+    identity = "script"
+
     def __init__(self, script: Script) -> None:
         self.requests: list[Request] = []
         self._line: Callable[[Request], Line]

@@ -1,26 +1,49 @@
 """The settings of a judge."""
 
+import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    computed_field,
+    field_validator,
+)
 
 from judgekit.errors import ConfigError, explain
-from judgekit.judges.budget import Limits
+from judgekit.judges.bodies import MAX_REPLY_BYTES
 from judgekit.judges.cache import CacheMode
-from judgekit.judges.client import Client
+from judgekit.judges.client import Client, output_limit
+from judgekit.judges.patterns import PATTERNS
 from judgekit.judges.price import Price
 from judgekit.judges.price_list import listed_price
-from judgekit.judges.providers import PROVIDERS, likely_model, provider_named
-from judgekit.judges.redaction import PATTERNS
+from judgekit.judges.providers import likely_model, provider_known, provider_named
+from judgekit.judges.secrets import FromEnvironment, names_secret
+from judgekit.judges.spending import Limits
 from judgekit.traces.message import JsonObject, Many, Record
 
 _OURS = {"api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"}
 """Parameters of the providers' APIs that judgekit sets itself."""
 
+_ELSEWHERE = {
+    "extra_headers": "they stand in headers",
+    "default_headers": "they stand in headers",
+    "headers": "they stand in headers",
+    "extra_query": "it stands in query",
+    "extra_body": "its fields stand in params themselves",
+}
+"""Parameters of SDKs that are settings of a judge, or none."""
+
+_FROM_ENVIRONMENT = '{env = "MY_KEY"}'
+_VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 
 _TABLES: Mapping[str, type[Record]] = {"price": Price, "budget": Limits}
 """Settings that have settings of their own."""
@@ -33,6 +56,9 @@ class JudgeSettings(Record):
         model: Provider and model, such as ``"openai/gpt-4.1-mini"`` or ``"litellm/anthropic/claude-sonnet-4-5"``.
         base_url: A server that speaks the provider's API, such as ``"http://localhost:8000/v1"``.
         params: Parameters of the provider's API, such as ``{"temperature": 0}``.
+        query: Query parameters of the address: public values, such as ``{"api-version": "2024-10-21"}``, or secrets
+            from environment variables, such as ``{"key": {"env": "MY_KEY"}}``.
+        headers: Headers of each request, of the same form.
         redact: What is taken out of a sample's texts before the judge sees it: ``url``, ``secret``, ``email``, ``iban``,
             ``card``, ``ip``, ``phone``; or a function from text to text, with a ``version`` (an attribute).
         conversation_tokens: About how many tokens of a recording are shown; all if not given. See `Trace.render`.
@@ -41,11 +67,14 @@ class JudgeSettings(Record):
             ``base_url``, no key is sent unless its variable is named here.
         price: What tokens cost, for the cost of a score. If not given, it is what the provider says, or else the price
             by litellm's list where litellm is installed (see `known_price`), or else unknown.
-        budget: The most that may be spent: ``usd`` (needs a price), ``requests``, ``tokens``.
-        timeout: Seconds for one attempt as a whole.
+        budget: The most that may be spent by a run: ``usd`` (needs a price), ``requests``, ``tokens``. See `Limits`.
+        max_output_tokens: The limit to a reply's tokens, reasoning included, that is sent where a budget in US dollars or
+            tokens needs one and ``params`` set none. A reply that is cut off is asked for once more, with twice as many.
+        timeout: Seconds for one attempt as a whole, with reading and decompressing the reply.
+        max_reply_bytes: The most that is read of a reply, decompressed.
         attempts: How often an overloaded or unreachable provider is asked. Rate limits are borne with ten times, unless
             it is 1. A provider that is not reached in so many attempts is down for the rest of the run.
-        concurrency: The most requests at once; fewer go where the provider cannot bear as many.
+        concurrency: The most requests at once, up to 10,000; fewer go where the provider cannot bear as many.
         requests_per_minute: No limit if not given. Of the limits that judges of one account have, the strictest hold.
         tokens_per_minute: The same for tokens, in and out.
         cache: Where replies are kept. A ``.jsonl`` file of recorded replies can be replayed.
@@ -53,8 +82,7 @@ class JudgeSettings(Record):
         store_text: Whether the cache keeps the judge's words, which may quote the conversation. If not, it keeps the
             verdicts alone, and what can only be told from words is asked again.
         offline: Lets no request out of this machine.
-        dry_run: Sends nothing, and writes into the ledger what would be sent.
-        client: Answers in the place of a provider.
+        client: Answers in the place of a provider. Its replies are cached only if it has an identity; see `Client`.
 
     Raises:
         ConfigError: There is no such provider or setting, a setting is out of range, or settings contradict each other.
@@ -68,20 +96,23 @@ class JudgeSettings(Record):
     redact: Callable[[str], str] | Many[str] = ()
     conversation_tokens: int | None = Field(default=None, ge=100)
     fallback: Many[Self] = ()
-    # What is excluded below changes no verdict, and is no part of a scorer's signature.
+    # What is excluded below changes no verdict, or stands in key_parts, and is no part of a scorer's signature.
+    query: dict[str, str | FromEnvironment] = Field(default_factory=dict[str, str | FromEnvironment], exclude=True)
+    headers: dict[str, str | FromEnvironment] = Field(default_factory=dict[str, str | FromEnvironment], exclude=True)
     api_key_env: str | None = Field(default=None, exclude=True)
     price: Price | None = Field(default=None, exclude=True)
     budget: Limits = Field(default=Limits(), exclude=True)
+    max_output_tokens: int = Field(default=8192, ge=1, exclude=True)
     timeout: float = Field(default=60, gt=0, allow_inf_nan=False, exclude=True)
+    max_reply_bytes: int = Field(default=MAX_REPLY_BYTES, ge=1, exclude=True)
     attempts: int = Field(default=4, ge=1, exclude=True)
-    concurrency: int = Field(default=32, ge=1, exclude=True)
+    concurrency: int = Field(default=32, ge=1, le=10_000, exclude=True)
     requests_per_minute: int | None = Field(default=None, ge=1, exclude=True)
     tokens_per_minute: int | None = Field(default=None, ge=1, exclude=True)
     cache: Path = Field(default=Path(".judgekit/cache.sqlite"), exclude=True)
     cache_mode: CacheMode = Field(default="read_write", exclude=True)
     store_text: bool = Field(default=True, exclude=True)
     offline: bool = Field(default=False, exclude=True)
-    dry_run: bool = Field(default=False, exclude=True)
     client: Client | None = Field(default=None, exclude=True, repr=False)
 
     if not TYPE_CHECKING:
@@ -99,6 +130,22 @@ class JudgeSettings(Record):
     def _in_one_order(cls, redact: Callable[[str], str] | tuple[str, ...]) -> Callable[[str], str] | tuple[str, ...]:
         return redact if callable(redact) else tuple(sorted(redact))
 
+    @field_validator("query", "headers", mode="wrap")
+    @classmethod
+    def _of_texts(cls, values: object, validate: ValidatorFunctionWrapHandler) -> dict[str, str | FromEnvironment]:
+        try:
+            found: dict[str, str | FromEnvironment] = validate(values)
+        except ValidationError:
+            raise ValueError(f"each value is a text or {_FROM_ENVIRONMENT}") from None  # and may be a key
+        for name, value in found.items():
+            if not isinstance(value, str):
+                _must_be_a_variable(f"env of {name}", value["env"])
+            elif names_secret(name):
+                raise ValueError(f"{name} is a secret by its name: give it as {_FROM_ENVIRONMENT}")
+            elif not (value.isascii() and value.isprintable()):
+                raise ValueError(f"{name} holds characters that cannot be sent")
+        return found
+
     def model_post_init(self, _context: object, /) -> None:
         """Checks the settings against each other."""
         if not all(self.model.partition("/")):
@@ -112,6 +159,13 @@ class JudgeSettings(Record):
             _must_be_known("pattern to redact", self.redact, PATTERNS)
         if ours := _OURS & self.params.keys():
             raise ConfigError(f"params cannot set {', '.join(sorted(ours))}: judgekit does")
+        _must_be_public(self.params)
+        if self.api_key_env is not None:
+            _must_be_a_variable("api_key_env", self.api_key_env)
+        if not isinstance(getattr(self.client, "identity", None), str | None):
+            raise ConfigError(f"the identity of a client is a text, but not that of {type(self.client).__name__}")
+        if self.base_url is not None:
+            _must_hold_no_secret(self.base_url)
         try:
             json.dumps(self.params, allow_nan=False, ensure_ascii=False).encode()
         except ValueError as error:
@@ -133,22 +187,34 @@ class JudgeSettings(Record):
     @property
     def endpoint(self) -> str:
         """The server's address; empty for a provider that is unknown, whose replies can only be replayed."""
-        known = PROVIDERS.get(self.provider)
+        known = provider_known(self.provider)
         return self.base_url or (known.base_url if known else "")
 
     @property
     def known_price(self) -> Price | None:
         """The price of tokens: the judge's own ``price``, or that of litellm's list if the provider's own server is asked."""
-        known = PROVIDERS.get(self.provider)
+        known = provider_known(self.provider)
         is_own = known is not None and self.endpoint.rstrip("/") == known.base_url.rstrip("/")
         if self.price is not None or self.client is not None or not is_own:
             return self.price
         return listed_price(self.model, self.params)
 
     @property
+    def own_output_limit(self) -> int | None:
+        """The output limit that judgekit sends, if the budget needs one and ``params`` set none."""
+        is_needed = self.budget.limit_tokens and output_limit(self.params) is None
+        return self.max_output_tokens if is_needed else None
+
+    @property
+    def budget_name(self) -> str:
+        """The name of its budget within a run: judges that give the same verdicts share what is spent."""
+        told = json.dumps(self.model_dump(), sort_keys=True, default=lambda redact: redact.version)
+        return f"{self.model} {hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+    @property
     def account(self) -> tuple[str, str | None]:
         """Whose limits its requests count against: where they go, and the variable that holds the key they carry."""
-        known = PROVIDERS.get(self.provider)
+        known = provider_known(self.provider)
         own_key = known.api_key_env if known and self.base_url is None else None
         where = self.endpoint.rstrip("/") or "/".join(self.model.split("/")[:2])
         return where, self.api_key_env or own_key
@@ -161,7 +227,26 @@ class JudgeSettings(Record):
     @property
     def asks_a_provider(self) -> bool:
         """Whether requests may go to a server."""
-        return self.client is None and self.cache_mode != "replay" and not self.dry_run
+        return self.client is None and self.cache_mode != "replay"
+
+    @computed_field(repr=False)  # type: ignore[prop-decorator]  # mypy knows no decorated properties
+    @property
+    def key_parts(self) -> JsonObject:
+        """Public query and headers and the client's identity, on which verdicts depend besides the other settings.
+
+        What comes from the environment is no part of it.
+        """
+        parts: dict[str, JsonValue] = {}
+        for name, given in (("query", self.query), ("headers", self.headers)):
+            parts[name] = {one: value for one, value in given.items() if isinstance(value, str)}
+        parts["client"] = getattr(self.client, "identity", None)
+        return {name: part for name, part in parts.items() if part}
+
+    @property
+    def cache_mode_used(self) -> CacheMode:
+        """The cache mode, which is ``off`` for a client that has no identity, unless replies are replayed."""
+        is_unknown = self.client is not None and "client" not in self.key_parts
+        return "off" if is_unknown and self.cache_mode != "replay" else self.cache_mode
 
 
 def unknown_setting(kind: str, table: str, name: str, params: str) -> ConfigError:
@@ -207,9 +292,40 @@ def _must_have_a_version(redact: Callable[[str], str]) -> None:
         raise ConfigError(f"redact: {redact!r} needs a version (a text attribute) to tell its scores from older ones")
 
 
-def _must_be_an_address(url: str) -> None:
-    if "@" in url:  # it is not shown, for a password may stand there
+def _must_be_public(params: JsonValue, path: str = "params") -> None:
+    """Checks that no key stands in parameters, which are stored."""
+    if isinstance(params, list):
+        for value in params:
+            _must_be_public(value, path)
+    elif isinstance(params, dict):
+        for name, value in params.items():
+            if name in _ELSEWHERE:
+                raise ConfigError(f"{path} cannot set {name}: {_ELSEWHERE[name]}")
+            if names_secret(name):
+                raise ConfigError(
+                    f"{path} cannot set {name}: keys come from the environment, under the provider's own names, or as"
+                    f" named by api_key_env, query or headers"
+                )
+            _must_be_public(value, f"{path}.{name}")
+
+
+def _must_be_a_variable(setting: str, name: str) -> None:
+    if not _VARIABLE.fullmatch(name):  # it is not shown, for it may be the key itself
+        raise ConfigError(f"{setting} names an environment variable, in capitals, such as OPENAI_API_KEY")
+
+
+def _must_hold_no_secret(url: str) -> None:
+    # In none of these errors the address is shown.
+    if "@" in url:
         raise ConfigError("a base_url holds no user and no password: name the key's variable with api_key_env")
+    if "?" in url or "#" in url:
+        raise ConfigError(
+            'a base_url holds no query: write query = {api-version = "2024-10-21"}, or with a key in an environment '
+            f"variable query = {{key = {_FROM_ENVIRONMENT}}}"
+        )
+
+
+def _must_be_an_address(url: str) -> None:
     try:
         parts = urlsplit(url)
         fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0

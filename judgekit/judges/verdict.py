@@ -1,4 +1,4 @@
-"""What is kept of a reply where its words are not to be kept."""
+"""The verdict alone, as it is kept of a reply whose words are not to be kept."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -10,12 +10,17 @@ from judgekit.judges.client import Reply, Request
 from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json
 
+_LEAST, _MOST = {"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}
+_SMALL = 10_000
+
 
 def verdict_alone(request: Request, reply: Reply) -> Reply | None:
     """The reply with every text left empty that is the judge's own, and not one of those that its schema lists.
 
+    Numbers stay that its schema lists or bounds, and whole ones of at most four digits, as those of messages are.
+
     Returns:
-        ``None`` where that is no answer any more.
+        ``None`` where that is no answer any more, or holds another number, which may be a card's.
     """
     try:
         said = read_answer(reply.text, RootModel[JsonObject]).root
@@ -23,7 +28,8 @@ def verdict_alone(request: Request, reply: Reply) -> Reply | None:
         request.accept(text)
     except ValueError:
         return None
-    return reply.model_copy(update={"text": text, "logprobs": None})
+    usage = None if reply.usage is None else reply.usage.model_copy(update={"extra": {}})
+    return reply.model_copy(update={"text": text, "logprobs": None, "usage": usage})
 
 
 def _emptied(value: JsonValue, schemas: list[JsonValue], root: JsonObject) -> JsonValue:
@@ -42,7 +48,18 @@ def _emptied(value: JsonValue, schemas: list[JsonValue], root: JsonObject) -> Js
             name: _emptied(inner, [one[name] for one in properties if name in one], root)
             for name, inner in value.items()
         }
+    if isinstance(value, int | float) and not (_is_small(value) or any(_bounds(one, value) for one in allowed)):
+        raise ValueError("a number is the judge's own")
     return value
+
+
+def _is_small(number: float) -> bool:
+    return abs(number) < _SMALL and number == int(number)
+
+
+def _bounds(schema: JsonObject, number: float) -> bool:
+    """Whether a schema says which numbers there may be."""
+    return number in _listed(schema) or bool(schema.keys() & _LEAST and schema.keys() & _MOST)
 
 
 def _branches(schema: JsonValue, root: JsonObject) -> Iterator[JsonObject]:

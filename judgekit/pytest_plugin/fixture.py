@@ -1,4 +1,4 @@
-"""What the ``judgekit`` of a test is."""
+"""The fixture ``judgekit`` of a test."""
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -7,11 +7,12 @@ from typing import cast, final
 
 import pytest
 
-from judgekit.errors import STOPS_RUN, ConfigError, ReplayError
+from judgekit.errors import OWN_WORDS, STOPS, ConfigError, ReplayError
 from judgekit.judges.judge import Judge
 from judgekit.pytest_plugin.explanation import shortfall
 from judgekit.pytest_plugin.judges import Judges
 from judgekit.reports.terminal import printable
+from judgekit.runs.textless import Textless
 from judgekit.score import Score
 from judgekit.scoring import Scorer, attempt, must_be_scorer, wait_for
 from judgekit.traces.given import must_be_sample
@@ -55,11 +56,13 @@ class JudgekitFixture:
             self._must_be_on(judge)
         try:
             score = wait_for(lambda: attempt(scorer, sample))
-        except STOPS_RUN as error:
+        except STOPS as error:
+            if not self._judges.keep_text and type(error) not in OWN_WORDS:
+                error = error.without_words()
             found = f"{scorer.name} of sample {sample.id!r}: {type(error).__name__}: {error}"
             raise AssertionError(printable(found)) from None
         if score.value is None or score.value < at_least:
-            told = shortfall(score, sample, at_least)
+            told = shortfall(score if self._judges.keep_text else Textless().score(score), sample, at_least)
             if score.error == ReplayError.__name__ and self._cassette is not None:
                 told += f"\n{self._how_to_record()}"
             raise AssertionError(told)

@@ -42,6 +42,11 @@ class Judges:
         path = self._root / FILE
         return Config(path if path.is_file() else None, None, {})
 
+    @property
+    def keep_text(self) -> bool:
+        """Whether words of conversations and judges may be shown."""
+        return self._config.store_text
+
     def judge(self, name: str, cassette: Path | None) -> Judge:
         """A judge that answers from a cassette, if one is given; what is not there it asks, if it may, and else raises.
 

@@ -10,7 +10,8 @@ from rich.text import Text
 from judgekit.audits.findings import Audit, Disagreement, Opinion, ScorerAudit
 from judgekit.audits.words import Part, headline, left_out, parts
 from judgekit.reports.corrected import Demand, good_enough
-from judgekit.reports.terminal import Unpadded, between, cut, harmless, printable, quoting, rounded
+from judgekit.reports.terminal import Unpadded, cut, harmless, printable, quoting
+from judgekit.runs.summary_table import between, rounded
 
 _ROOMY = 90
 """Columns of a terminal on which the figures of all parts can stand below each other."""
@@ -130,7 +131,7 @@ def _opinion(one: Opinion) -> str:
 
 
 def said(who: str, label: str | None, value: float | None, reason: str = "") -> str:
-    """What a judge or a person says of a sample, and why, in a line."""
+    """Return the verdict of a judge or a person on a sample, and the reason, in a line."""
     worth = "does not apply" if value is None else f"{value:.2f}"
     is_number = value is not None and label == f"{value:g}"
     verdict = worth if label is None or is_number else f"{label} ({worth})"

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from judgekit.errors import ConfigError, listed
+from judgekit.errors import ConfigError, listed, number_of
 from judgekit.runs.answers import Answers, Reported, named, quoted, shares
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord, differences
@@ -17,6 +17,8 @@ _NAMED = 3
 def warnings_of(a: Run, b: Run, scorers: Collection[str], pairs: "Pairs") -> Iterator[str]:
     """Return what to know before believing a comparison of these runs by these scorers."""
     yield from _of_runs(a, b)
+    for name, damaged in pairs.damaged.items():
+        yield f"{name}: {number_of(damaged, 'damaged row')} left out; judgekit resume makes these scores again"
     yield from _of_scorers(a, b, scorers)
     yield from _of_answers(pairs.answers_a, pairs.answers_b)
     yield from _of_inputs(a, b)
@@ -127,7 +129,7 @@ def _of_changes(a: Run, pairs: "Pairs") -> Iterator[str]:
     if pairs.unknown:
         yield (
             f"it is unknown whether the references of {pairs.unknown:,} of {len(pairs):,} pairs changed, because a run "
-            "holds no hash of them, like all runs of older versions of judgekit"
+            "holds no hash of them"
         )
     if len(changed.material):
         yield (

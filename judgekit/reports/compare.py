@@ -100,7 +100,7 @@ class Comparison:
         return ("A", self.a), ("B", self.b)
 
     def told(self) -> Iterator[str]:
-        """What there is to say below the table: of each scorer, of samples without a counterpart, and the warnings."""
+        """Yield the lines below the table: of each scorer, of samples without a counterpart, and the warnings."""
         for one in self.scorers:
             for line in one.told():
                 yield f"{one.scorer}: {line}"
@@ -196,7 +196,12 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
         a,
         b,
         tuple(differences.values()),
-        GateResults([gate_result(gate, differences[gate.scorer or ""], samples) for gate in parsed]),
+        GateResults(
+            [
+                gate_result(gate, differences[gate.scorer or ""], samples, pairs.damaged.get(gate.scorer or "", 0))
+                for gate in parsed
+            ]
+        ),
         len(pairs),
         Paired(*pairs.numbers),
         pairs.unpaired_a,

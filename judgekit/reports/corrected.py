@@ -57,7 +57,7 @@ def how_corrected(correction: Correction) -> str:
 def demands(run: Run) -> Mapping[str, Demand]:
     """Return what the gates of a run ask of the value or the corrected value of its scorers, the strictest of each."""
     names = [one.name for one in run.scorers]
-    asked = run.record.asked.get("gates")
+    asked = run.record.options.get("gates")
     found: dict[str, Demand] = {}
     for text in asked if isinstance(asked, list) else ():
         gate = Gate.parse(str(text), names)

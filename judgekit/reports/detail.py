@@ -45,15 +45,22 @@ _OF_THE_TRACE = {
 
 
 def detail(
-    scorers: Sequence[str], rows: Iterable[Row], sample: Sample | None, exchanges: Mapping[tuple[str, int], Exchange]
+    scorers: Sequence[str],
+    rows: Iterable[Row],
+    sample: Sample | None,
+    exchanges: Mapping[tuple[str, int], Exchange | None],
+    *,
+    is_damaged: bool = False,
 ) -> dict[str, JsonValue]:
-    """All that is shown of one sample; ``messages`` is ``None`` where the conversation was not kept.
+    """All that is shown of one sample; ``messages`` is ``None`` where the conversation was not kept or is damaged.
 
     Args:
         scorers: Their names, in the order of the scores.
         rows: The scores of the sample.
         sample: The sample, where it was kept.
-        exchanges: What judges were sent and replied, by the scorer and the place of the call among its calls.
+        exchanges: What judges were sent and replied, by the scorer and the place of the call among its calls; ``None``
+            what is damaged.
+        is_damaged: Whether the conversation was kept and is damaged.
     """
     scores = {row.scorer: row.score for row in rows}
     said: list[JsonValue] = [None] * len(scorers)
@@ -65,6 +72,7 @@ def detail(
     return {
         "scores": [_score(scores[name]) if name in scores else None for name in scorers],
         "exchanges": said,
+        "damaged": is_damaged,
         "messages": _messages(trace.messages) if trace else None,
         "rival": _messages(rival.messages) if rival else None,
         "children": [_messages(child.messages) for child in _descendants(trace)] if trace else [],
@@ -116,7 +124,9 @@ def _call(call: JudgeCall) -> JsonValue:
     }
 
 
-def _exchange(exchange: Exchange) -> JsonValue:
+def _exchange(exchange: Exchange | None) -> JsonValue:
+    if exchange is None:
+        return None
     return {"messages": [list(message) for message in exchange.messages], "reply": exchange.reply}
 
 

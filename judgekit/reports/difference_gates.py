@@ -13,14 +13,17 @@ FIELDS = Fields(
 """Fields of a `Difference` for gates: its attributes, and the bounds of its interval."""
 
 
-def gate_result(gate: Gate, found: Difference, samples: int) -> GateResult:
+def gate_result(gate: Gate, found: Difference, samples: int, damaged: int = 0) -> GateResult:
     """Return whether a gate is met.
 
     Args:
         gate: The gate, read with `FIELDS`.
         found: How the scores of its scorer differ.
         samples: How many samples the larger run has, of which ``pairs`` may be a share.
+        damaged: How many of its scores are damaged in either run; then no gate is met.
     """
+    if damaged:
+        return GateResult(gate.text, met=False, found=f"{number_of(damaged, 'damaged row')} left out")
     if gate.field == "pairs":
         return _of_count(gate, found.pairs, samples, "samples")
     if found.difference is None or found.p is None or found.p_holm is None:

@@ -8,15 +8,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TypeAlias
 
+from judgekit.atomic import replaced
 from judgekit.errors import ConfigError
 from judgekit.reports.csv import csv_lines
 from judgekit.reports.gates import GateResults
-from judgekit.reports.html import html_report
 from judgekit.reports.junit import junit_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.parquet import write_parquet
 from judgekit.runs.results import Run
-from judgekit.traces.writing import replaced
 
 _Text: TypeAlias = Callable[[Run, GateResults], Iterator[str]]
 _Write: TypeAlias = Callable[[Run, GateResults, IO[bytes]], None]
@@ -88,12 +87,18 @@ def _as_text(lines: _Text) -> _Write:
     return write
 
 
+def _html(run: Run, gates: GateResults) -> Iterator[str]:
+    from judgekit.reports.html import html_report  # noqa: PLC0415 - slow to import
+
+    return html_report(run, gates=gates)
+
+
 def _json_lines(run: Run, _: GateResults) -> Iterator[str]:
     return (f"{row.model_dump_json()}\n" for row in run)
 
 
 KINDS: Mapping[str, _Write] = {
-    ".html": _as_text(lambda run, gates: html_report(run, gates=gates)),
+    ".html": _as_text(_html),
     ".jsonl": _as_text(_json_lines),
     ".csv": _as_text(lambda run, _: csv_lines(run)),
     ".parquet": lambda run, _, file: write_parquet(run, file),

@@ -8,7 +8,7 @@ from math import fsum, isfinite
 from typing import NamedTuple
 
 from judgekit.audits.correction import corrected
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, number_of
 from judgekit.runs.receipts import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
@@ -30,7 +30,7 @@ OPERATORS: Mapping[str, Callable[[float], bool]] = {
 CORRECTED = ("corrected", "corrected.lower", "corrected.upper")
 _NUMBERS = ("value", "lower", "upper", "min", *CORRECTED)
 _OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")
-"""What may be asked of all scores of a run together."""
+"""Names of gates on all scores of a run together."""
 _FIELDS = (*_NUMBERS, *_OF_ALL)
 _WITHOUT_SHARE = {"n": "a number of samples", "cost_usd": "in US dollars"}
 
@@ -97,12 +97,12 @@ class GateResult(NamedTuple):
 
 @dataclass(frozen=True)
 class GateResults:
-    """What came of the gates of a run.
+    """The results of the gates of a run.
 
     Attributes:
         gates: Each of them.
         thin: By scorer, that its number is of less than ``min_coverage`` of the samples.
-        undecided: Scorers with failed scores of which no gate says how many there may be.
+        undecided: Scorers with failed scores of which no gate says how many there may be, and those whose aggregate failed.
     """
 
     gates: Sequence[GateResult] = ()
@@ -131,7 +131,11 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
     parsed = [Gate.parse(text, names) for text in gates]
     thin = {line.scorer: said for line in run.summary if (said := _too_few(line, min_coverage))}
     decided = {gate.scorer for gate in parsed if gate.field == "failed"}
-    undecided = [line.scorer for line in run.summary if line.counts["failed"] and not {line.scorer, None} & decided]
+    undecided = [
+        line.scorer
+        for line in run.summary
+        if (line.counts["failed"] and not {line.scorer, None} & decided) or (line.overall and line.overall.error)
+    ]
     asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED}
     corrections = {scorer: corrected(run, scorer) for scorer in asked}
     lowest = {
@@ -149,7 +153,7 @@ def _too_few(line: Line, min_coverage: float) -> str:
 
 @dataclass(frozen=True)
 class Gate:
-    """What one number must come to.
+    """A condition on one number.
 
     Attributes:
         text: As it was written.
@@ -214,8 +218,10 @@ class Gate:
         else:
             number, found = self._of_line(summary) if self.field in _NUMBERS else self._of_counts(summary)
         too_few = thin.get(scorer, "") if self.field in _NUMBERS else ""
-        met = number is not None and self._is_met(number) and not too_few
-        why = "; ".join(filter(None, (too_low, too_few)))
+        damaged = sum(len(line.damaged) for line in summary if self.scorer in (None, line.scorer))
+        left_out = f"{number_of(damaged, 'damaged row')} left out" if damaged else ""
+        met = number is not None and self._is_met(number) and not too_few and not damaged
+        why = "; ".join(filter(None, (too_low, too_few, left_out)))
         return GateResult(self.text, met, found, why, None if row is None else row.index)
 
     def _is_met(self, number: float) -> bool:

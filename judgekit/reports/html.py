@@ -23,8 +23,9 @@ from judgekit.reports.judges import shown
 from judgekit.reports.listing import MOST, Listing
 from judgekit.runs.receipts import Correction
 from judgekit.runs.results import Run
-from judgekit.runs.summary import Line, Summary
-from judgekit.score import STATUSES, Exchange
+from judgekit.runs.summary import OTHERS, Line, Summary
+from judgekit.runs.summary_table import rows_of, summary_columns
+from judgekit.score import STATUSES
 
 Found = TypeVar("Found")
 
@@ -46,6 +47,8 @@ _SCRIPTS = (
 )
 _SLICES = 12
 """Ways to cut the samples into slices."""
+_DRAWN = {"scorer", "mean", "score", "95 % interval", "n", *OTHERS, "audit", "requests", "cached", "tokens", "cost"}
+"""Columns that the page shows in its own way, with links and plots."""
 _AT_ONCE = 16
 """Samples that are packed together; the page knows this number too."""
 
@@ -101,15 +104,15 @@ def html_report(
     head["notes"] = [
         note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
     ]
+    columns = summary_columns(run.summary, corrected_means(sides[0].corrections))
     yield from document(
         "page.html.j2",
         ["report"],
         _SCRIPTS,
         title=f"Run {' compared with run '.join(str(side.run.number) for side in sides)}",
         version=run.record.version,
-        summary=run.summary,
-        corrected=corrected_means(sides[0].corrections),
-        is_judged=any(line.audited for line in run.summary),
+        columns=columns,
+        rows=rows_of(columns),
         has_audit=audit is not None,
         gates=head["gates"],
         head=embedded(head),
@@ -171,6 +174,11 @@ def _run(side: _Side, thin: Mapping[str, str]) -> JsonValue:
         "version": run.record.version,
         "prices": run.summary.prices.removeprefix("prices: "),
         "slices": _slices(run.summary),
+        "columns": [
+            {"name": column.name, "cells": dict(zip(lines, column.cells, strict=True))}
+            for column in summary_columns(run.summary)
+            if column.name not in _DRAWN
+        ],
         "scorers": [
             {
                 "name": one.name,
@@ -242,6 +250,8 @@ def _slices(summary: Summary) -> list[JsonValue]:
 
 def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
     run, listing = side.run, side.listing
+    if any(run.damaged):
+        yield f"The file of {called[0].lower()}{called[1:]} is damaged: {run.damaged}."
     if run.stopped:
         yield f"{called} was stopped early ({run.stopped}): only what was scored until then is counted."
     elif run.ended_at is None:
@@ -316,15 +326,20 @@ def _samples(side: _Side) -> Iterator[tuple[str, str]]:
     run, names = side.run, side.scorers
     numbers = [entry.number for entry in side.listing.entries]
     found = zip(
+        numbers,
         _under(numbers, ((row.index, row) for row in run.rows())),
         _under(numbers, run.conversations()),
         _under(numbers, ((number, (scorer, place, said)) for number, scorer, place, said in run.exchanges())),
         strict=True,
     )
+    damaged: dict[int, dict[tuple[str, int], None]] = {}
+    for number, scorer, place in run.damaged.exchanges:
+        damaged.setdefault(number, {})[scorer, place] = None
     pack: list[dict[str, JsonValue]] = []
-    for count, (rows, kept, said) in enumerate(found, 1):
-        exchanges: Mapping[tuple[str, int], Exchange] = {(scorer, place): one for scorer, place, one in said}
-        pack.append(detail(names, rows, kept[0] if kept else None, exchanges))
+    for count, (number, rows, kept, said) in enumerate(found, 1):
+        exchanges = damaged.get(number, {}) | {(scorer, place): one for scorer, place, one in said}
+        is_damaged = number in run.damaged.conversations
+        pack.append(detail(names, rows, kept[0] if kept else None, exchanges, is_damaged=is_damaged))
         if len(pack) == _AT_ONCE or count == len(numbers):
             columns: JsonValue = {name: [one[name] for one in pack] for name in pack[0]}
             yield f"samples-{side.name}-{(count - 1) // _AT_ONCE}", _packed(columns)

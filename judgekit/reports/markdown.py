@@ -11,14 +11,13 @@ from judgekit.errors import ConfigError
 from judgekit.reports.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
 from judgekit.reports.gates import GateResults
 from judgekit.reports.glossary import HEADING, terms_in
-from judgekit.reports.terminal import between, cut, printable, rounded
+from judgekit.reports.terminal import cut, printable
 from judgekit.runs.receipts import Figure
 from judgekit.runs.results import Run
 from judgekit.runs.summary import Line
+from judgekit.runs.summary_table import rows_of, summary_columns
 
 _LOWEST = 5
-_WORDS = ("scorer", "audit")
-"""Columns that hold more than numbers."""
 _LONGEST = 300
 _ROOM = 1 << 20
 """Bytes that GitHub shows of a step."""
@@ -99,22 +98,15 @@ def append_summary(run: Run, gates: GateResults, path: Path) -> None:
 
 
 def _table(run: Run, corrected: Mapping[str, Figure]) -> Iterator[str]:
-    heads, *rows = run.summary.cells()
-    if corrected:
-        heads = (*heads[:3], "raw", *heads[3:])
-        rows = [_headed(row, corrected.get(row[0])) for row in rows]
-    yield _row(heads)
-    yield _row(["---" if head in _WORDS else "--:" for head in heads])
-    for row in rows:
-        yield _row([_cell(cell) if head in _WORDS else cell for head, cell in zip(heads, row, strict=True)])
-
-
-def _headed(row: Sequence[str], figure: Figure | None) -> Sequence[str]:
-    """Return a line of the table in which a corrected mean, if there is one, stands before the judge's own."""
-    scorer, value, interval, *others = row
-    if figure is None:
-        return scorer, value, interval, "", *others
-    return scorer, rounded(figure.value), between(figure) or "-", value, *others
+    columns = summary_columns(run.summary, corrected)
+    yield _row([column.name for column in columns])
+    yield _row(["---" if column.is_text else "--:" for column in columns])
+    yield from map(
+        _row,
+        rows_of(
+            [column._replace(cells=tuple(map(_cell, column.cells))) if column.is_text else column for column in columns]
+        ),
+    )
 
 
 def _cell(text: str) -> str:

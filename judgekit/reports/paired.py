@@ -14,10 +14,11 @@ from judgekit.aggregates.total import needed_of
 from judgekit.runs.answers import Answers
 from judgekit.runs.hashes import Hashes
 from judgekit.runs.results import Run
+from judgekit.runs.rows import DAMAGED
 from judgekit.score import STATUSES, Score, Status
 
 Outcome: TypeAlias = Status | Literal["missing"]
-"""What became of a sample; ``missing`` where a run has no score of it at all."""
+"""The status of a sample's score; ``missing`` where a run has no score of it at all."""
 Numbers: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
 
@@ -108,6 +109,11 @@ class Pairs:
     _at_a: Numbers
     _at_b: Numbers
     _groups: Numbers
+
+    @property
+    def damaged(self) -> Mapping[str, int]:
+        """How many scores of each scorer are damaged in either run, so that they are not compared."""
+        return self._before.damaged + self._after.damaged
 
     @classmethod
     def of(cls, a: Run, b: Run, scorers: Collection[str]) -> Self:
@@ -226,6 +232,7 @@ class _Side:
         self.domains = array("q")
         self.columns = {name: _Column() for name in scorers}
         self.answers = Answers()
+        self.damaged = Counter[str]()
         self.repeated = 0
         self.by_place = True
 
@@ -238,6 +245,7 @@ class _Side:
             for name, column in self.columns.items():
                 score = scores.get(name)
                 column.add(score)
+                self.damaged[name] += score is not None and score.error == DAMAGED
                 for call in score.calls if score else ():
                     self.answers.add(call)
             self.numbers.append(number)
@@ -257,7 +265,12 @@ class _Side:
         """Return the hashes of the samples that were read, one kind after another."""
         found = ((number, *(one or _UNKNOWN for one in hashes)) for number, hashes in run.store.hashes(run.number))
         numbers, *kinds = np.fromiter(found, np.dtype((np.int64, 1 + len(Hashes._fields)))).T
-        return np.asarray(kinds)[:, np.searchsorted(numbers, self.numbers)]
+        if not len(numbers):
+            return np.full((len(kinds), len(self.numbers)), _UNKNOWN)
+        order = np.argsort(numbers)
+        at = order[np.searchsorted(numbers, self.numbers, sorter=order).clip(max=len(numbers) - 1)]
+        is_known = numbers[at] == np.asarray(self.numbers)  # that of a damaged sample is not
+        return np.where(is_known, np.asarray(kinds)[:, at], _UNKNOWN)
 
     def _coded(self, name: str | None) -> int:
         return -1 if name is None else self._codes.setdefault(name, len(self._codes))

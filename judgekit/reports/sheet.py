@@ -25,7 +25,7 @@ from judgekit.traces.trace import Trace
 
 SCRIPTS = ("dom", "conversation", "label")
 _STYLES = ("report", "label")
-_CONVERSATION = ("messages", "rival", "children")
+_CONVERSATION = ("damaged", "messages", "rival", "children")
 _LONGEST_CELL = 32_000
 """Characters; spreadsheets cut off what is longer than 32,767."""
 _YES_OR_NO = {0.0, 1.0}
@@ -66,7 +66,7 @@ class Sheet:
     def samples(self) -> Mapping[int, Sample]:
         """The samples that were kept, by their numbers."""
         wanted = {one.number for one in self.drawn}
-        return dict(self.run.store.conversations(self.run.number, wanted.__contains__))
+        return dict(self.run.conversations(wanted.__contains__))
 
     @cached_property
     def choices(self) -> Sequence[Choice]:
@@ -93,7 +93,7 @@ class Sheet:
 
     def page(self) -> Iterator[str]:
         """The sheet as one static page that works offline and gives the labels as CSV, piece by piece."""
-        contents = [embedded(self._content(self.samples.get(one.number))) for one in self.drawn]
+        contents = [embedded(self._content(one.number)) for one in self.drawn]
         about: dict[str, JsonValue] = {
             "run": self.run.number,
             "recordings": self.run.recordings,
@@ -116,8 +116,9 @@ class Sheet:
             samples=contents,
         )
 
-    def _content(self, sample: Sample | None) -> JsonValue:
-        told = detail((), (), sample, {})
+    def _content(self, number: int) -> JsonValue:
+        sample = self.samples.get(number)
+        told = detail((), (), sample, {}, is_damaged=number in self.run.damaged.conversations)
         known: JsonValue = [[name, text] for name, text in self._known(sample)] if sample else []
         return {**{name: told[name] for name in _CONVERSATION}, "known": known}
 
@@ -143,6 +144,8 @@ class Sheet:
             yield names
             for one in self.drawn:
                 sample = self.samples.get(one.number)
+                is_damaged = one.number in self.run.damaged.conversations
+                missing = "this conversation is damaged in the file" if is_damaged else "the conversation was not kept"
                 row: dict[str, Cell] = {
                     "sample": one.id,
                     "scorer": self.scorer.name,
@@ -152,7 +155,7 @@ class Sheet:
                     "drawn": one.drawn,
                     "probability": one.probability,
                     **shown,
-                    "conversation": _rendered(sample.trace) if sample else "the conversation was not kept",
+                    "conversation": _rendered(sample.trace) if sample else missing,
                     "rival": _rendered(sample.rival) if sample and sample.rival else None,
                     "reference": "\n\n".join(f"{name}: {text}" for name, text in self._known(sample)) if sample else "",
                 }

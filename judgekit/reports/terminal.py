@@ -21,7 +21,8 @@ from judgekit.reports.corrected import corrected_means, how_corrected
 from judgekit.runs.receipts import Correction, Figure
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.summary import OTHERS, Line, Summary, counted
+from judgekit.runs.summary import Line, Summary, counted
+from judgekit.runs.summary_table import Column, rounded, rows_of, summary_columns
 
 if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval
@@ -33,6 +34,7 @@ _SLICINGS_SHOWN = 4
 _SLICES_SHOWN = 12
 _USUAL_INTERVALS = {"Wilson", "modified Wilson"}
 _STYLES = {"=": "dim", "~": "yellow", "-": "red", "+": "green", "<>": "cyan"}
+_PLANNED = {"tokens": "about tokens", "cost": "about cost"}
 _JOINERS = "\u200c\u200d"
 
 
@@ -105,9 +107,10 @@ def show_summary(
         if line.scorer not in corrected
     }
     raw = {line.scorer: Figure.of(line.value, intervals.get(line.scorer)) for line in summary}
-    on.print(_numbers(summary, raw, corrected, thin))
+    columns = summary_columns(summary, corrected, raw)
+    on.print(_numbers(columns, thin))
     if summary.asked:
-        on.print(_spent(summary))
+        on.print(_spent(columns))
     if prices := summary.prices:
         on.print(harmless(prices))
     for told in _unusual(intervals):
@@ -147,9 +150,13 @@ def show_summary(
 
 def show_plan(summary: Summary, on: Console) -> None:
     """A table of what a run would ask for, as far as it is known before the first answer."""
-    columns = ("scorer", "samples", "skipped", "requests", "cached", "about tokens", "about cost")
-    rows = ((line.scorer, str(line.total), str(line.counts["skipped"]), *_asked(line)) for line in summary)
-    on.print(table(columns, rows))
+    name, *columns = summary_columns(summary)
+    samples = Column("samples", tuple(f"{line.total:,}" for line in summary))
+    skipped = [column for column in columns if column.name == "skipped"]
+    judge = [column for column in columns if column.about == "judge" and not column.is_text]
+    on.print(
+        _table_of([name, samples, *skipped, *(one._replace(name=_PLANNED.get(one.name, one.name)) for one in judge)])
+    )
     if prices := summary.prices:
         on.print(harmless(prices))
     for line in summary:
@@ -159,7 +166,7 @@ def show_plan(summary: Summary, on: Console) -> None:
 
 
 class Unpadded:
-    """What is laid out in columns, without the blanks behind its lines."""
+    """A renderable in columns, without the blanks behind its lines."""
 
     def __init__(self, held: RenderableType) -> None:
         self._held = held
@@ -208,47 +215,22 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int =
     return Unpadded(made)
 
 
-def _numbers(
-    summary: Summary, raw: Mapping[str, Figure], corrected: Mapping[str, Figure], thin: Mapping[str, str]
-) -> RenderableType:
-    others = OTHERS if any(line.counts["abstained"] for line in summary) else OTHERS[:2]
-    number = "mean" if all(_is_mean(line) for line in summary) else "score"
-    columns = ["scorer", number, "95 % interval", *(["raw"] if corrected else []), "n", *others]
-    lacking = any(line.missing for line in summary)
-    columns += ["missing"] if lacking else []
-    rows: list[list[str]] = []
-    for line in summary:
-        figure = {**raw, **corrected}[line.scorer]
-        rows.append(
-            [
-                line.scorer,
-                f"{'! ' if line.scorer in thin else ''}{rounded(figure.value)}",
-                between(figure) or "-",
-                *([rounded(line.value) if line.scorer in corrected else ""] if corrected else []),
-                f"{line.counts['scored']:,} of {line.about}{line.total:,}",
-                *(f"{line.counts[status]:,}" for status in others),
-                *([f"{line.missing:,}"] if lacking else []),
-            ]
-        )
-    return table(columns, rows)
+def _numbers(columns: Sequence[Column], thin: Collection[str]) -> RenderableType:
+    name, number, *others = [column for column in columns if column.about == "scores"]
+    marked = tuple(
+        f"{'! ' if scorer in thin else ''}{cell}" for scorer, cell in zip(name.cells, number.cells, strict=True)
+    )
+    return _table_of([name, number._replace(cells=marked), *others])
 
 
-def _spent(summary: Summary) -> RenderableType:
-    lines = [line for line in summary if line.requests + line.cached]
-    audited = any(line.audited for line in lines)
-    rows = ((line.scorer, *([line.audited] if audited else []), *_asked(line)) for line in lines)
-    heads = ("asked a judge", *(["audit"] if audited else []), "requests", "cached", "tokens", "cost")
-    return table(heads, rows, words=1 + audited)
+def _spent(columns: Sequence[Column]) -> RenderableType:
+    name = columns[0]._replace(name="asked a judge")
+    return _table_of([name, *(column for column in columns if column.about == "judge")])
 
 
-def between(figure: Figure) -> str:
-    """Return the 95 % interval of a figure in words; empty if it has none."""
-    return "" if figure.low is None or figure.high is None else f"{figure.low:.3f} to {figure.high:.3f}"
-
-
-def rounded(value: float | None) -> str:
-    """Return a number as tables show it; - stands for what there is not."""
-    return "-" if value is None else f"{value:.3f}"
+def _table_of(columns: Sequence[Column]) -> RenderableType:
+    rows = (row for row in rows_of(columns) if any(row[1:]))
+    return table([column.name for column in columns], rows, words=sum(column.is_text for column in columns))
 
 
 def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
@@ -264,7 +246,7 @@ def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
 
 
 def _trials(line: Line, raw: str) -> Iterator[str]:
-    """What repeated trials come to, if there are any; ``raw`` stands before numbers that are not corrected."""
+    """Yield the results of repeated trials, if there are any; ``raw`` stands before numbers that are not corrected."""
     if trials := line.trials:
         both = (("pass^k", [one.all.value for one in trials]), ("pass@k", [one.any.value for one in trials]))
         figures = "; ".join(f"{name} {', '.join(map(rounded, values))}" for name, values in both)
@@ -309,11 +291,6 @@ def _slice(line: Line | None) -> str:
     return f"{rounded(line.value)} ({scored:,}{'' if scored == line.total else f' of {line.total:,}'})"
 
 
-def _is_mean(line: Line) -> bool:
-    overall = line.overall
-    return overall is None or overall.name == "mean"
-
-
 def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
     """Counts by row and column: true labels down, predicted ones across by their number; of many, the frequent errors."""
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
@@ -338,14 +315,6 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
 
 def _cut(texts: Sequence[str]) -> list[str]:
     return [cut(text, _LABEL_SHOWN) for text in texts]
-
-
-def _asked(line: Line) -> tuple[str, str, str, str]:
-    if not line.requests + line.cached:
-        return "", "", "", ""
-    tokens = "unknown" if line.tokens is None else f"{line.tokens:,}"
-    cost = "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
-    return str(line.requests), str(line.cached), tokens, cost
 
 
 def _side_by_side(diff: Diff) -> RenderableType | None:

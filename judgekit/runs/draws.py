@@ -5,7 +5,11 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from judgekit.score import Score
+from judgekit.score import STATUSES, Score
+from judgekit.traces.message import JsonObject
+
+_COUNTS = ("least", "most", "requests_saved")
+_SIDES = ("trace", "rival", "tie")
 
 
 class Draws(NamedTuple):
@@ -41,3 +45,33 @@ def details_of(score: Score) -> Mapping[str, JsonValue]:
     doubted = score.details.get("doubted")
     details = doubted.get("details") if isinstance(doubted, dict) else None
     return details if isinstance(details, dict) else score.details
+
+
+def without_words(details: Mapping[str, JsonValue]) -> JsonObject:
+    """Return what details tell of draws, votes and both orders of a pair: values and statuses, by number and not by name."""
+    kept: JsonObject = {}
+    draws, votes, unasked = details.get("draws"), details.get("votes"), details.get("unasked")
+    if isinstance(draws, list):
+        kept["draws"] = [value_of(draw) for draw in draws]
+        kept |= {name: count for name in _COUNTS if isinstance(count := details.get(name), int)}
+    if isinstance(votes, dict):
+        kept["votes"] = {str(place): _vote(vote) for place, vote in enumerate(votes.values(), 1)}
+        kept["unasked"] = [None for _ in unasked] if isinstance(unasked, list) else []
+    if isinstance(verdicts := details.get("verdicts"), list):
+        kept["verdicts"] = [_order(one) for one in verdicts]
+        kept["flipped"] = bool(details.get("flipped"))
+    if isinstance(doubted := details.get("doubted"), dict):
+        first = doubted.get("details")
+        kept["doubted"] = {"details": without_words(first if isinstance(first, dict) else {})}
+    return kept
+
+
+def _vote(vote: JsonValue) -> JsonObject:
+    told = vote if isinstance(vote, dict) else {}
+    status = told.get("status")
+    return {"status": status if status in STATUSES else None, "value": value_of(vote), **without_words(told)}
+
+
+def _order(verdict: JsonValue) -> JsonObject:
+    told = verdict if isinstance(verdict, dict) else {}
+    return {name: side for name in ("shown_first", "preferred") if (side := told.get(name)) in _SIDES}

@@ -7,9 +7,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from judgekit.traces.equality import canonical_json
-from judgekit.traces.known import MEASURED
 from judgekit.traces.message import AIMessage, HumanMessage
-from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.sample import MEASURED, ExpectedCall, Sample
 from judgekit.traces.trace import Trace
 
 _BYTES = 8

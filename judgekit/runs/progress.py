@@ -9,15 +9,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from html import escape
 from importlib import import_module
-
-from rich.console import Console, Group, RenderableType
-from rich.constrain import Constrain
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from judgekit.runs.rows import Row
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.25
@@ -91,9 +88,11 @@ class Tally:
 
 
 @contextmanager
-def progress(tally: Tally, on: Console) -> Generator[None]:
+def progress(tally: Tally, on: "Console") -> Generator[None]:
     """Shows a tally again and again while it changes, from a thread of its own, so that counting costs next to nothing."""
     if on.is_interactive:
+        from rich.live import Live  # noqa: PLC0415 - takes longer than a short run
+
         with Live(get_renderable=lambda: _bar(tally), console=on, transient=True):
             yield
         return
@@ -108,7 +107,13 @@ def progress(tally: Tally, on: Console) -> Generator[None]:
         thread.join()
 
 
-def _bar(tally: Tally) -> RenderableType:
+def _bar(tally: Tally) -> "RenderableType":
+    from rich.console import Group  # noqa: PLC0415 - as above
+    from rich.constrain import Constrain  # noqa: PLC0415
+    from rich.progress_bar import ProgressBar  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     share, far, others = tally.told(time.monotonic())
     line = Table.grid(padding=(0, 1), expand=True)
     line.add_column()
@@ -118,7 +123,7 @@ def _bar(tally: Tally) -> RenderableType:
     return Group(Constrain(line, _WIDEST), Text(others, style="dim", no_wrap=True, overflow="ellipsis"))
 
 
-def _print_lines(tally: Tally, on: Console, ended: threading.Event) -> None:
+def _print_lines(tally: Tally, on: "Console", ended: threading.Event) -> None:
     started, lines = time.monotonic(), 0
     tally.told(started)
 
@@ -135,7 +140,7 @@ def _print_lines(tally: Tally, on: Console, ended: threading.Event) -> None:
         show()
 
 
-def _show_in_notebook(tally: Tally, _: Console, ended: threading.Event) -> None:
+def _show_in_notebook(tally: Tally, _: "Console", ended: threading.Event) -> None:
     """Rich can draw again in a notebook with ipywidgets alone; this takes no more than a notebook has."""
     shown = import_module("IPython.display").display(_in_notebook(tally), raw=True, display_id=True)
     while not ended.wait(_SECONDS_BETWEEN_LOOKS):

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, JsonValue, ValidationError
 
+from judgekit.atomic import replaced
 from judgekit.errors import StoreError, explain, listed, shortened
 from judgekit.runs.answers import named
 from judgekit.runs.population import Population, unlike
 from judgekit.runs.rows import ScorerRecord, differences
 from judgekit.traces.message import Many, Record
-from judgekit.traces.writing import replaced
 
 if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval

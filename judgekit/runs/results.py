@@ -1,8 +1,9 @@
-"""What a run gives: a row for each score, read from where the run is kept."""
+"""The results of a run: a row for each score, read from where the run is kept."""
 
 import hashlib
+import logging
 import random
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -12,12 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgekit.errors import number_of
-from judgekit.runs import frames
 from judgekit.runs.conduct import Efforts
-from judgekit.runs.notebook import summary_html
 from judgekit.runs.population import Population, population_of
 from judgekit.runs.receipts import Audited, Judged, load
-from judgekit.runs.rows import Input, Row, RunRecord, SampleCount, ScorerRecord
+from judgekit.runs.rows import Damaged, Input, Row, RunRecord, SampleCount, ScorerRecord
 from judgekit.runs.store import RUNS, Store
 from judgekit.runs.summary import Line, Summary
 from judgekit.score import Exchange, Status
@@ -26,6 +25,8 @@ from judgekit.traces.sample import Sample
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+_log = logging.getLogger("judgekit")
 
 _IDS_SHOWN = 5
 _DESCRIBED = 10_000
@@ -79,7 +80,7 @@ class Run:
 
     @property
     def scorers(self) -> tuple[ScorerRecord, ...]:
-        """What it scored with."""
+        """The scorers of the run."""
         return tuple(self.record.scorers)
 
     @cached_property
@@ -98,12 +99,15 @@ class Run:
 
     @cached_property
     def _counted(self) -> Summary:
-        """The same without what is known of judges, which an audit may change at any time."""
+        """The summary without the audits of judges, which may change at any time."""
         summary = Summary({one.name: Line(one.name) for one in self.scorers})
         for row in self:
             summary.add(row)
         for scorer, calls in self.store.unscored_calls(self.number):
-            summary[scorer].add_unscored(calls)
+            if calls is None:
+                summary[scorer].add_lost_calls()
+            else:
+                summary[scorer].add_unscored(calls)
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.about = self.samples.about
@@ -111,7 +115,7 @@ class Run:
 
     @cached_property
     def efforts(self) -> Efforts:
-        """What the conversations took."""
+        """The effort of the conversations: messages, tool calls, tokens, cost and time."""
         return self.store.efforts(self.number)
 
     @cached_property
@@ -173,7 +177,7 @@ class Run:
 
     @property
     def audited(self) -> Mapping[str, str]:
-        """The same in words, such as ``audited: kappa .71 [.58, .82], n=120``, or ``not audited``."""
+        """The audits of the judges in words, such as ``audited: kappa .71 [.58, .82], n=120``, or ``not audited``."""
         return {scorer: str(found) for scorer, found in self.receipts.items()}
 
     def rows(
@@ -190,24 +194,41 @@ class Run:
         """The rows with the lowest values of a scorer, the lowest first."""
         return self.store.lowest(self.number, scorer, most)
 
-    def conversations(self) -> Iterator[tuple[int, Sample]]:
-        """The samples with their numbers, in order, none of them with ``store_text = false``."""
-        return self.store.conversations(self.number)
+    @cached_property
+    def damaged(self) -> Damaged:
+        """Conversations and replies of judges that are left out, for they are damaged in the file; the log names them."""
+        found = self.store.damaged(self.number)
+        if any(found):
+            _log.warning("%s: run %d: %s", self.store.path, self.number, found)
+        return found
+
+    def conversations(self, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
+        """The samples that are wanted with their numbers, in order, none of them with ``store_text = false``.
+
+        Those that are damaged are left out; see `damaged`.
+        """
+        damaged = self.damaged.conversations
+        return self.store.conversations(self.number, lambda number: number not in damaged and wanted(number))
 
     def exchanges(self) -> Iterator[tuple[int, str, int, Exchange]]:
-        """What judges were sent and replied, kept as the conversations are.
+        """Return what judges were sent and replied, kept as the conversations are.
 
-        Each with the number of its sample, its scorer, and the place of the call among ``score.calls``.
+        Each with the number of its sample, its scorer, and the place of the call among ``score.calls``. What is damaged
+        is left out; see `damaged`.
         """
-        return self.store.exchanges(self.number)
+        return self.store.exchanges(self.number, but=self.damaged.exchanges)
 
     def to_pandas(self) -> "pd.DataFrame":
         """The rows as a table of pandas; see `judgekit.runs.frames`."""
-        return frames.to_pandas(self)
+        from judgekit.runs.frames import to_pandas  # noqa: PLC0415 - seldom needed
+
+        return to_pandas(self)
 
     def to_polars(self) -> "pl.DataFrame":
         """The rows as a table of polars; see `judgekit.runs.frames`."""
-        return frames.to_polars(self)
+        from judgekit.runs.frames import to_polars  # noqa: PLC0415 - seldom needed
+
+        return to_polars(self)
 
     def __iter__(self) -> Iterator[Row]:
         return self.rows()
@@ -219,13 +240,15 @@ class Run:
         return f"Run(number={self.number}, rows={len(self)}, stopped={self.stopped!r})"
 
     def _repr_html_(self) -> str:
+        from judgekit.runs.notebook import summary_html  # noqa: PLC0415 - seldom needed
+
         return summary_html(self.summary, filter(None, (str(self.efforts), self.summary.prices, *self._notes())))
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (str(self.efforts), str(self.summary), *self._notes())))
 
     def _notes(self) -> Iterator[str]:
-        """What there is to know beside the numbers."""
+        """Yield notes that belong to the numbers."""
         yield from self.record.notes
         if unfinished := self.record.unfinished:
             yield f"{unfinished}: only what was scored until then is counted"

@@ -1,17 +1,18 @@
-"""What a run consists of: its rows, what it read, and what it scored with."""
+"""The parts of a run: its rows, its inputs, and its scorers."""
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
+from uuid import uuid4
 
 from pydantic import Field, JsonValue
 
-from judgekit.errors import ConfigError, shortened
+from judgekit.errors import ConfigError, listed, number_of, path_text, shortened, text_path
 from judgekit.score import Grade, Score
-from judgekit.scoring import Scorer, identity, signature
+from judgekit.scoring import Scorer, identity, label_values_of, questions_of, signature
 from judgekit.traces.message import JsonObject, Many, Record
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource
@@ -19,6 +20,10 @@ from judgekit.traces.trace import Label, LabelSource
 _ALIKE_SHOWN = 20
 """Characters of texts that are alike, before their first difference."""
 _LONG = 80
+_DAMAGED_SHOWN = 5
+
+DAMAGED = "DamagedRow"
+"""The error of a score whose row, or whose sample's, is not what was written. The file is at fault, and not the scorer."""
 
 LabelValue: TypeAlias = bool | int | float | str
 Known: TypeAlias = Literal["exactly", "about", "at least"]
@@ -37,7 +42,7 @@ class SampleCount(NamedTuple):
 
     @property
     def about(self) -> str:
-        """What stands before the number if it is not known exactly: ``about ``, or ``at least ``."""
+        """The words before a number that is not known exactly: ``about ``, or ``at least ``."""
         return "" if self.samples_known == "exactly" else f"{self.samples_known} "
 
     def __str__(self) -> str:
@@ -88,10 +93,6 @@ class Row(Record):
         """The scorer's name."""
         return self.score.scorer
 
-    def without_text(self) -> "Row":
-        """The row without the words of its reason and details, which may quote the conversation."""
-        return self.model_copy(update={"score": without_text(self.score)})
-
 
 def labels_of(sample: Sample) -> dict[str, Label]:
     """Return the labels of a sample by name; see `Row`. Its own ``label`` is that of a benchmark."""
@@ -106,22 +107,6 @@ def labels_of(sample: Sample) -> dict[str, Label]:
 
 def _is_judged(label: Label) -> bool:
     return label.source == "judge"
-
-
-def without_text(score: Score) -> Score:
-    """A score without the words of its reason and details."""
-    details = {name: _without_text(value) for name, value in score.details.items()}
-    return score.model_copy(update={"reason": "", "details": details})
-
-
-def _without_text(value: JsonValue) -> JsonValue:
-    if isinstance(value, str):
-        return ""
-    if isinstance(value, list):
-        return [_without_text(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _without_text(item) for name, item in value.items()}
-    return value
 
 
 class Input(Record):
@@ -145,12 +130,12 @@ class Input(Record):
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return cls(path=str(path), sha256=sha256, size=found.st_size, modified=found.st_mtime)
+        return cls(path=path_text(path), sha256=sha256, size=found.st_size, modified=found.st_mtime)
 
     @property
     def is_changed(self) -> bool:
         """Whether it has another content since, or is gone."""
-        path = Path(self.path)
+        path = text_path(self.path)
         try:
             found = path.stat()
             if (found.st_size, found.st_mtime) == (self.size, self.modified):
@@ -185,7 +170,7 @@ class ScorerRecord(Record):
 
     @classmethod
     def of(cls, scorer: Scorer) -> "ScorerRecord":
-        """What there is to know of a scorer."""
+        """Return the record of a scorer."""
         try:
             known: JsonValue = identity(scorer)
             signed = signature(scorer)
@@ -204,44 +189,10 @@ class ScorerRecord(Record):
         )
 
 
-class Question(Protocol):
-    """What a judge is asked: in a sentence, and the labels it chooses from, with what each is worth."""
-
-    @property
-    def description(self) -> str:
-        """The sentence."""
-        ...
-
-    @property
-    def scale(self) -> Sequence[tuple[str, Grade]]:
-        """The labels; none where the judge chooses from none."""
-        ...
-
-    @property
-    def instructions(self) -> str:
-        """All of it, with the name of each input where it stands."""
-        ...
-
-    @property
-    def inputs(self) -> Sequence[str]:
-        """What a sample must have for it."""
-        ...
-
-    @property
-    def optional(self) -> Sequence[str]:
-        """What it may lack."""
-        ...
-
-
-def questions_of(scorer: Scorer) -> Sequence[Question]:
-    """What a scorer asks a judge; nothing where it asks none."""
-    return getattr(scorer, "prompts", ())
-
-
 def _scale(scorer: Scorer) -> dict[str, Grade]:
-    """What the labels of a judged scorer are worth: as it says itself, or else as its question does."""
+    """Return the values of a judged scorer's labels: as it says itself, or else as its question does."""
     asked = questions_of(scorer)
-    return dict(getattr(scorer, "label_values", ()) or asked[0].scale) if asked else {}
+    return dict(label_values_of(scorer) or asked[0].scale) if asked else {}
 
 
 def differences(before: JsonValue, after: JsonValue) -> Iterator[str]:
@@ -281,11 +232,38 @@ def _from_difference(before: JsonValue, after: JsonValue) -> tuple[JsonValue, Js
     return f"...{before[begin:]}", f"...{after[begin:]}"
 
 
+class Damaged(NamedTuple):
+    """Rows of a run that are not what was written, so that a `Run` leaves them out.
+
+    Attributes:
+        conversations: Conversations, by the numbers of their samples.
+        exchanges: What judges were sent and replied, each by the number of its sample, its scorer, and which of the
+            score's calls it was.
+    """
+
+    conversations: frozenset[int] = frozenset()
+    exchanges: frozenset[tuple[int, str, int]] = frozenset()
+
+    def __str__(self) -> str:
+        """Return how many there are and of which samples; nothing if there are none."""
+        replies = {number for number, *_ in self.exchanges}
+        kinds = (
+            ("damaged conversation", len(self.conversations), self.conversations),
+            ("damaged judge exchange", len(self.exchanges), replies),
+        )
+        return "; ".join(
+            f"{number_of(count, kind)} left out: {listed((f'#{one}' for one in sorted(numbers)), _DAMAGED_SHOWN, ', ')}"
+            for kind, count, numbers in kinds
+            if count
+        )
+
+
 class RunRecord(Record):
-    """What is known of a run beside its rows.
+    """The record of a run, beside its rows.
 
     Attributes:
         number: Runs of a file are numbered from 1.
+        id: A random name, which stays the same in all files; what is spent counts for it.
         started_at: When it began.
         ended_at: When it ended; ``None`` while it is under way, and where it broke off.
         stopped: Why it ended before all samples were scored; empty if it did not.
@@ -295,13 +273,14 @@ class RunRecord(Record):
         samples_known: How well that is known: ``exactly`` once all were counted; ``about``, by the lines of a file, and
             ``at least``, while it is under way, and where it broke off or the counting was interrupted.
         scorers: What it scored with, in the order of its rows.
-        asked: What it was told, so that it can go on.
+        options: Its options, by which it can go on; see `judgekit.jobs.options.RunOptions`.
         notes: What its reader must know, such as how many records could not be read.
         version: That of judgekit.
         keeps_text: Whether conversations, reasons and the words of judges are kept with it.
     """
 
     number: int = 0
+    id: str = Field(default_factory=lambda: uuid4().hex)
     started_at: datetime
     ended_at: datetime | None = None
     stopped: str = ""
@@ -310,7 +289,7 @@ class RunRecord(Record):
     samples: int = 0
     samples_known: Known = "at least"
     scorers: Many[ScorerRecord] = ()
-    asked: JsonObject = Field(default_factory=dict)
+    options: JsonObject = Field(default_factory=dict)
     notes: Many[str] = ()
     version: str = ""
     keeps_text: bool = True
@@ -319,5 +298,5 @@ class RunRecord(Record):
     def unfinished(self) -> str:
         """Why not all samples may be scored; empty if all are."""
         if self.stopped:
-            return f"stopped early ({self.stopped.removeprefix('stopped: ')})"
+            return f"stopped early ({self.stopped})"
         return "under way, or broken off" if self.ended_at is None else ""

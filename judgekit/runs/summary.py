@@ -11,7 +11,7 @@ from judgekit.aggregates.total import PackedScores, Total, total_of
 from judgekit.errors import listed, number_of
 from judgekit.runs.answers import Answers, Reported
 from judgekit.runs.draws import Draws, details_of
-from judgekit.runs.rows import Row
+from judgekit.runs.rows import DAMAGED, Row
 from judgekit.score import STATUSES, JudgeCall, Score, Status
 from judgekit.traces.rendering import plain_name
 
@@ -34,12 +34,13 @@ _REDRAWN = 5_000
 _LABELS_SHOWN = 8
 _WARNINGS_SHOWN = 3
 _REASONS_SHOWN = 3
+_SAMPLES_SHOWN = 5
 _REASONS_COUNTED = 100
 _NAME_SHOWN = 80
 
 
 class Trials(NamedTuple):
-    """What k trials of a task come to: that one of them succeeds (pass@k), and that all of them do (pass^k)."""
+    """The results of k trials of a task: that one of them succeeds (pass@k), and that all of them do (pass^k)."""
 
     k: int
     any: "TaskMean"
@@ -54,6 +55,7 @@ class Line:
     ``warnings`` how often each was given, ``answers`` the replies of judges by the model that answered.
     ``reasons`` counts, by status, why samples were not scored: by the label of the score, or else its reason, of which a
     judge gives as many as there are samples. The lines of `Summary.slices` have none.
+    ``damaged`` names the samples of failed scores that cannot be read, since the run's file does not hold what was written.
     ``missing`` are samples of a run that was stopped or broke off, of which it has no score yet. ``about`` stands before
     the number of all samples where it is not known exactly: ``about ``, or ``at least ``.
     ``audited`` says what is known of the judge's trustworthiness; it is empty of a scorer that asks none.
@@ -70,7 +72,9 @@ class Line:
     reasons: dict[Status, Counter[str]] = field(default_factory=dict[Status, Counter[str]])
     answers: Answers = field(default_factory=Answers)
     requests: int = 0
+    damaged: list[str] = field(default_factory=list[str])
     unscored_requests: int = 0
+    lost_calls: int = 0
     cached: int = 0
     tokens: int | None = 0
     cost_usd: float | None = 0.0
@@ -98,6 +102,9 @@ class Line:
         self.counts[score.status] += 1
         if score.error is not None:
             self.errors[score.error] += 1
+        if score.error == DAMAGED:
+            self.damaged.append(f"#{row.index} {row.sample_id!r}")
+            self.tokens = self.cost_usd = None  # its calls are lost with it
         if score.label is not None and score.value is not None:
             self.labels[score.label] += 1
             is_new = self._labelled.setdefault(score.value, score.label) != score.label
@@ -144,6 +151,11 @@ class Line:
             self._add_cost(call)
         self.unscored_requests += self.requests - before
 
+    def add_lost_calls(self) -> None:
+        """Counts calls that nobody can read any more: what they took of tokens and dollars is unknown."""
+        self.lost_calls += 1
+        self.tokens = self.cost_usd = None
+
     def _add_cost(self, call: JudgeCall) -> None:
         if call.cached:
             self.cached += 1
@@ -167,7 +179,7 @@ class Line:
 
     @property
     def fingerprints(self) -> Mapping[str, Reported]:
-        """The same by the system fingerprint that was reported."""
+        """How many answers each judge gave, by the system fingerprint that its provider reported."""
         return self.answers.fingerprints
 
     @property
@@ -177,7 +189,7 @@ class Line:
 
     @property
     def overall(self) -> Total | None:
-        """What the scored ones come to; ``None`` if none was."""
+        """The total of the scored ones; ``None`` if none was."""
         if self._overall is None:
             self._overall = self._come_to()
         return self._overall
@@ -285,7 +297,7 @@ class Line:
             yield self.audited if self.audited.isprintable() else ascii(self.audited)
 
     def told(self) -> Iterator[str]:
-        """What the number is if it is no mean, how often each label was given, models that changed, warnings: a line each."""
+        """Yield lines: the number's kind if it is no mean, counts of labels, models that changed, warnings."""
         overall = self.overall
         if overall is not None and overall.name != "mean":
             figures = ", ".join(f"{_on_one_line(name)} {_figure(value)}" for name, value in overall.figures.items())
@@ -297,6 +309,11 @@ class Line:
                 f"draws: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} a sample; "
                 f"{drawn['saved']:,} requests saved"
             )
+        if self.damaged:
+            rows, samples = number_of(len(self.damaged), "damaged row"), listed(self.damaged, _SAMPLES_SHOWN, ", ")
+            yield f"{rows} left out: {samples}; judgekit resume makes these scores again"
+        if self.lost_calls:
+            yield "what was paid for scores that were made again is damaged, so that tokens and cost are unknown"
         if self.unscored_requests:
             yield f"{number_of(self.unscored_requests, 'request')} gave no score that is kept: stopped, or made again"
         yield from self.answers.told()
@@ -388,7 +405,7 @@ class Summary:
 
     @property
     def slices(self) -> "Mapping[str, Mapping[str, Summary]]":
-        """The same of parts of the samples: by domain, and by each label.
+        """Summaries of parts of the samples: by domain, and by each label.
 
         Names with one value, or with too many, are left out, and those that come after a hundred others.
         """
@@ -404,24 +421,6 @@ class Summary:
         """Which lists costs were taken from, such as ``prices: litellm 1.106.2``; empty if from none."""
         lists = sorted({one for line in self for one in line.price_lists})
         return f"prices: {', '.join(lists)}" if lists else ""
-
-    def cells(self) -> Iterator[Sequence[str]]:
-        """The heads of a table, and a line for each scorer, in which - stands for what there is not."""
-        asked, audited, lacking = self.asked, any(line.audited for line in self), any(line.missing for line in self)
-        heads = ("scorer", "value", "95 % interval", "n", *OTHERS, *(("missing",) if lacking else ()))
-        yield (*heads, *(("requests", "cached", "cost") if asked else ()), *(("audit",) if audited else ()))
-        for line in self:
-            cost = "unknown" if line.cost_usd is None else f"${line.cost_usd:.4f}"
-            yield (
-                line.scorer,
-                "-" if line.value is None else f"{line.value:.3f}",
-                "-" if (interval := line.interval) is None else f"{interval.low:.3f} to {interval.high:.3f}",
-                f"{line.counts['scored']:,} of {line.about}{line.total:,}",
-                *(f"{line.counts[status]:,}" for status in OTHERS),
-                *((f"{line.missing:,}",) if lacking else ()),
-                *((f"{line.requests:,}", f"{line.cached:,}", cost) if asked else ()),
-                *((line.audited,) if audited else ()),
-            )
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines.values())

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import pairwise
 from math import fsum, inf, isclose
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 
-from judgekit.errors import STOPS_RUN, ConfigError, listed, shortened
+from judgekit.errors import STOPS, ConfigError, listed, shortened
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
-from judgekit.scorers.evidence import must_exist
-from judgekit.scorers.judged import Judged
+from judgekit.scorers.evidence import Number, must_exist
+from judgekit.scorers.judged import JudgedScorer
 from judgekit.scoring import source_version
 from judgekit.traces.sample import Sample
 
@@ -38,12 +38,12 @@ class CriterionAnswer(BaseModel):
     """What the judge says of one criterion; it reasons before it decides."""
 
     reason: str
-    evidence: list[int]
+    evidence: list[Number]
     holds: Literal["yes", "no", "not_applicable"]
 
 
 CriteriaAnswer: TypeAlias = RootModel[dict[str, CriterionAnswer]]
-"""What the judge says, by criterion; what follows from it is weighed in code."""
+"""The judge's findings by criterion, which are weighed in code."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class FunctionCheck:
 
     function: CheckFunction = field(repr=False, compare=False)
     name: str
-    version: str
+    version: str | None
 
     @classmethod
     def of(cls, function: CheckFunction, name: str | None = None) -> "FunctionCheck":
@@ -65,7 +65,7 @@ class FunctionCheck:
         return cls(function, called, getattr(function, "version", None) or source_version(function))
 
     async def __call__(self, sample: Sample, /) -> bool | None:
-        """What the function says.
+        """Return the result of the function.
 
         Raises:
             RuntimeError: It raised an error.
@@ -74,7 +74,7 @@ class FunctionCheck:
         try:
             found = self.function(sample)
             holds = await found if inspect.isawaitable(found) else found
-        except STOPS_RUN:
+        except STOPS:
             raise
         except Exception as error:
             raise RuntimeError(f"the check of {self.name} raised {type(error).__name__}: {error}") from error
@@ -95,7 +95,7 @@ class _Finding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WeightedCriteria(Judged):
+class WeightedCriteria(JudgedScorer):
     """1 if all criteria hold, else the sum of the weights of those that do.
 
     A criterion is decided by a function of the sample, which gives ``True``, ``False``, or ``None`` where it does not
@@ -143,7 +143,6 @@ class WeightedCriteria(Judged):
     each: bool = False
     not_applicable: NotApplicable = "share"
     name: str = "weighted_criteria"
-    has_confidence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.not_applicable not in get_args(NotApplicable):
@@ -182,7 +181,7 @@ class WeightedCriteria(Judged):
 
     @cached_property
     def _questions(self) -> Mapping[tuple[str, ...], Prompt]:
-        """What is asked in one request, by the criteria that it decides."""
+        """The prompt of one request, by the criteria that it decides."""
         if not (asked := self._asked):
             return {}
         groups = [(name,) for name in asked] if self.each else [asked]

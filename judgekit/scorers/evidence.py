@@ -1,17 +1,28 @@
 """Checks of what a judge cites."""
 
 from collections.abc import Iterable
+from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from judgekit.traces.rendering import encodable, message_text
 from judgekit.traces.sample import Sample
 
 
+def _no_truth_value(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError(f"expected a whole number, found {str(value).lower()}")
+    return value
+
+
+Number: TypeAlias = Annotated[int, BeforeValidator(_no_truth_value)]
+"""A number that a judge writes, such as that of a message: ``true`` is none, though it is 1 in Python."""
+
+
 class Quotation(BaseModel):
     """Words of a message that show something."""
 
-    message: int
+    message: Number
     quote: str
 
 

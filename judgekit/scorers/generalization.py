@@ -11,10 +11,8 @@ from pydantic import JsonValue
 from judgekit.aggregates.domains import domain_means, domain_name, mean_of_means
 from judgekit.aggregates.total import Total, total_of
 from judgekit.errors import ConfigError, listed, shortened
-from judgekit.judges.prompt import Prompt
 from judgekit.score import Score
-from judgekit.scorers.repeat import prompts_of
-from judgekit.scoring import Blocking, Scorer, attempt, must_be_scorer
+from judgekit.scoring import Blocking, Question, Scorer, attempt, must_be_scorer, questions_of
 from judgekit.traces.conduct import elapsed, handovers
 from judgekit.traces.rendering import cut_middle, encodable
 from judgekit.traces.sample import Sample
@@ -47,9 +45,9 @@ class Adaptability(Blocking):
             must_be_scorer(self.scorer, "scorer")
 
     @property
-    def prompts(self) -> tuple[Prompt, ...]:
+    def prompts(self) -> Sequence[Question]:
         """The questions that the scorer asks."""
-        return () if self.scorer is None else prompts_of(self.scorer)
+        return () if self.scorer is None else questions_of(self.scorer)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Scores the sample, or takes the mean of its results."""
@@ -112,9 +110,9 @@ class CollaborationEfficiency(Blocking):
             must_be_scorer(self.scorer, "scorer")
 
     @property
-    def prompts(self) -> tuple[Prompt, ...]:
+    def prompts(self) -> Sequence[Question]:
         """The questions that the scorer asks."""
-        return () if self.scorer is None else prompts_of(self.scorer)
+        return () if self.scorer is None else questions_of(self.scorer)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Takes or derives the three, and divides."""
@@ -189,7 +187,7 @@ class Scored(Protocol):
 
     @property
     def score(self) -> Score:
-        """What was said of it."""
+        """The verdict on it."""
         ...
 
 

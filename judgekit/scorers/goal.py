@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
@@ -10,8 +10,8 @@ from judgekit.errors import shortened
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Grade, Score
-from judgekit.scorers.evidence import must_exist
-from judgekit.scorers.judged import Judged
+from judgekit.scorers.evidence import Number, must_exist
+from judgekit.scorers.judged import JudgedScorer
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -24,7 +24,7 @@ class Goal(BaseModel):
     goal: str
     end_state: str
     reason: str
-    evidence: list[int]
+    evidence: list[Number]
     verdict: Literal["achieved", "not_achieved"]
 
 
@@ -35,7 +35,7 @@ class GoalAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class AgentGoalAccuracyWithReference(Judged):
+class AgentGoalAccuracyWithReference(JudgedScorer):
     """1 if all of the desired outcome, ``sample.reference``, was reached by the end of the conversation, else 0.
 
     With ``partial`` it is the share of its parts that were reached. Skipped without a reference. One judge request a
@@ -47,11 +47,10 @@ class AgentGoalAccuracyWithReference(Judged):
     judge: Judge | str
     partial: bool = False
     name: str = "agent_goal_accuracy_with_reference"
-    has_confidence: ClassVar[bool] = False
 
     @property
     def label_values(self) -> Mapping[str, Grade]:
-        """What its labels are worth; none where it is a share."""
+        """The values of its labels; none where it is a share."""
         return {} if self.partial else _VALUES
 
     @property
@@ -75,7 +74,7 @@ class AgentGoalAccuracyWithReference(Judged):
 
 
 @dataclass(frozen=True)
-class AgentGoalAccuracyWithoutReference(Judged):
+class AgentGoalAccuracyWithoutReference(JudgedScorer):
     """1 if the agent did all that the user's own messages ask for, by the end of the conversation, else 0.
 
     With ``partial`` it is the share of the user's goals that were reached. Skipped where the user says nothing, or has
@@ -88,11 +87,10 @@ class AgentGoalAccuracyWithoutReference(Judged):
     judge: Judge | str
     partial: bool = False
     name: str = "agent_goal_accuracy_without_reference"
-    has_confidence: ClassVar[bool] = False
 
     @property
     def label_values(self) -> Mapping[str, Grade]:
-        """What its labels are worth; none where it is a share."""
+        """The values of its labels; none where it is a share."""
         return {} if self.partial else _VALUES
 
     @property

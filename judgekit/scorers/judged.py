@@ -1,10 +1,12 @@
-"""Scorers with a judge, which may be given as the name of its model."""
+"""The base class of scorers that ask a judge."""
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
 from judgekit.errors import ConfigError, shortened
 from judgekit.judges.judge import Judge
-from judgekit.scoring import Blocking
+from judgekit.score import Grade
+from judgekit.scoring import Blocking, Question
 
 
 class _HasJudge(Protocol):
@@ -12,20 +14,49 @@ class _HasJudge(Protocol):
     def judge(self) -> Judge | str | None: ...
 
 
-class Judged(Blocking):
-    """Gives a dataclass with a field ``judge`` the judge of that name, such as ``"openai/gpt-4.1-mini"``.
+class JudgedScorer(Blocking):
+    """The base of a dataclass with a field ``judge``, which may be given as the name of a model.
+
+    What it declares is seen by runs, audits and reports: see `judgekit.scoring.Judged`.
 
     Raises:
-        ConfigError: It is neither a judge nor the name of a model.
+        ConfigError: ``judge`` is neither a judge nor the name of a model.
+
+    Example:
+        >>> @dataclass(frozen=True)
+        ... class Tone(JudgedScorer):
+        ...     judge: Judge
+        ...     name: str = "tone"
+        ...
+        ...     @property
+        ...     def prompts(self) -> tuple[Prompt]:
+        ...         return (load_prompt("tone"),)
+        ...
+        ...     async def ascore(self, sample: Sample, /) -> Score: ...
     """
 
     def __post_init__(self: _HasJudge) -> None:
-        """Makes a judge of a name."""
+        """Make a judge of a name."""
         found = self.judge
         if isinstance(found, str):
             object.__setattr__(self, "judge", Judge(found))
         elif not isinstance(found, Judge):
             raise ConfigError(f'judge is a Judge or a model such as "openai/gpt-4.1-mini", found {shortened(found)}')
+
+    @property
+    def prompts(self) -> Sequence[Question]:
+        """All prompts that it may ask."""
+        return ()
+
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """The values of its labels; empty if they are those of the first prompt's scale."""
+        return {}
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether its scores may have a confidence."""
+        return False
 
     @property
     def _judge(self: _HasJudge) -> Judge:

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import BaseModel, JsonValue
 
@@ -12,8 +12,8 @@ from judgekit.errors import ConfigError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Grade, Score
-from judgekit.scorers.evidence import must_exist
-from judgekit.scorers.judged import Judged
+from judgekit.scorers.evidence import Number, must_exist
+from judgekit.scorers.judged import JudgedScorer
 from judgekit.traces.sample import Sample
 
 _IN_ORDER = {"first": "trace", "second": "rival", "tie": "tie"}
@@ -29,13 +29,13 @@ class PairAnswer(BaseModel):
     strengths_first: str
     strengths_second: str
     reason: str
-    evidence_first: list[int]
-    evidence_second: list[int]
+    evidence_first: list[Number]
+    evidence_second: list[Number]
     verdict: Literal["first", "second", "tie"]
 
 
 @dataclass(frozen=True)
-class Pairwise(Judged):
+class Pairwise(JudgedScorer):
     """1 if the trace is better than its rival whichever stands first, 0 if the rival is, 0.5 if neither.
 
     Two judge requests a sample, at once: one with ``sample.trace`` as the first recording, one with ``sample.rival``.
@@ -65,12 +65,21 @@ class Pairwise(Judged):
     question: str
     judge: Judge | str
     name: str = "pairwise"
-    label_values: ClassVar[Mapping[str, Grade]] = {**_VALUES}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.question, str) or not self.question.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
             raise ConfigError(f"a pairwise comparison asks a question in words, found {self.question!r}")
+
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """The values of its labels, of both orders together."""
+        return _VALUES
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether its scores may have a confidence: always."""
+        return True
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -126,7 +135,7 @@ class Pairwise(Judged):
 
 
 def _swapped(sample: Sample) -> Sample:
-    """The same task with the rival's recording in the first place."""
+    """Return the sample with the rival's recording in the first place."""
     return sample.model_copy(update={"trace": sample.rival, "rival": sample.trace})
 
 

@@ -10,18 +10,19 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, JudgeDownError, PlannedError
+from judgekit.errors import STOPS_JUDGE, BudgetError, ConfigError, JudgeDownError, PlannedError, QuotaError, joined
 from judgekit.judges.judge import Judge
-from judgekit.judges.prompt import Prompt
 from judgekit.score import Grade, Score
-from judgekit.scorers.repeat import Repeat, Vote, label_values_of, prompts_of, tally, votes_of, warnings_of
-from judgekit.scoring import Blocking, Scorer, all_done, attempt, scorers_in
+from judgekit.scorers.repeat import Repeat, Vote, tally, votes_of, warnings_of
+from judgekit.scoring import Blocking, Question, Scorer, all_done, attempt, label_values_of, questions_of, scorers_in
 from judgekit.traces.sample import Sample
 
 Rule: TypeAlias = Literal["majority", "unanimous", "mean", "median"]
 _COUNTING = ("majority", "unanimous")
 _OTHER = -1.0
 """A vote that no member gave so far."""
+_WHY = {JudgeDownError: "its judge is down", BudgetError: "its budget is spent", QuotaError: "its quota is spent"}
+_STOPPED = {kind.__name__: kind for kind in STOPS_JUDGE}
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Panel(Blocking):
     doubt the others. A failure is no vote, since it says nothing about the sample. It fails the panel, so that no verdict
     rests on fewer members than were asked for. With a ``quorum``, members that fail are left out, as long as so many
     others gave a value or skipped; below it the panel fails if a member failed, and else abstains. A member whose judge
-    is down is left out in the same way, with a warning. Where too few others are left for the panel to decide at all, its
-    judge is down too: it scores no further sample.
+    is down, or has spent its budget or quota, is left out in the same way, with a warning. Where too few others are left
+    for the panel to decide at all, it scores no further sample.
 
     By ``majority`` the verdict is what more than half of the votes say, by ``unanimous`` what all say. By ``mean`` and
     ``median`` it is that of the values, if more than half of the votes are values. Skipped where the verdict is a skip,
@@ -88,13 +89,13 @@ class Panel(Blocking):
 
     @property
     def label_values(self) -> Mapping[str, Grade]:
-        """What its labels are worth, where the prompts do not say."""
+        """The values of its labels, where the prompts do not say."""
         return label_values_of(self.scorers[0])
 
     @property
-    def prompts(self) -> tuple[Prompt, ...]:
+    def prompts(self) -> Sequence[Question]:
         """The questions that are asked."""
-        return tuple(dict.fromkeys(prompt for scorer in self.scorers for prompt in prompts_of(scorer)))
+        return tuple(dict.fromkeys(prompt for scorer in self.scorers for prompt in questions_of(scorer)))
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Asks the members, and counts."""
@@ -104,9 +105,9 @@ class Panel(Blocking):
             members = self.scorers[len(scores) : len(scores) + asked_at_once]
             scores += await all_done(_vote(member, sample) for member in members)
             asked_at_once = 1
-            down = [score for score in scores if score.error == JudgeDownError.__name__]
-            if down and len(self.scorers) - len(down) < (self.quorum or len(self.scorers)):
-                raise JudgeDownError("; ".join(dict.fromkeys(score.reason for score in down)))
+            stopped = [_STOPPED[score.error](score.reason) for score in scores if score.error in _STOPPED]
+            if stopped and len(self.scorers) - len(stopped) < (self.quorum or len(self.scorers)):
+                raise joined(stopped)
         return self._score(scores)
 
     def _is_settled(self, scores: Sequence[Score]) -> bool:
@@ -174,14 +175,14 @@ class Panel(Blocking):
 async def _vote(member: Scorer, sample: Sample) -> Score:
     try:
         return await attempt(member, sample)
-    except JudgeDownError as error:
-        return Score.failed(member.name, str(error), error=JudgeDownError.__name__)
+    except STOPS_JUDGE as error:
+        return Score.failed(member.name, str(error), error=type(joined([error])).__name__)
 
 
 def _left_out(titles: Sequence[str], scores: Sequence[Score]) -> Sequence[str]:
-    """A warning for each member whose judge is down."""
-    down = [title for title, score in zip(titles, scores, strict=False) if score.error == JudgeDownError.__name__]
-    return [f"{title} has no vote: its judge is down" for title in down]
+    """Return a warning for each member whose judge has stopped."""
+    voted = zip(titles, scores, strict=False)
+    return [f"{title} has no vote: {_WHY[_STOPPED[one.error]]}" for title, one in voted if one.error in _STOPPED]
 
 
 def _decided(votes: Sequence[Vote]) -> int:

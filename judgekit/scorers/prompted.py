@@ -13,8 +13,8 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.likelihood import likelihood
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Grade, Score
-from judgekit.scorers.evidence import Quotation, is_there, must_exist
-from judgekit.scorers.judged import Judged
+from judgekit.scorers.evidence import Number, Quotation, is_there, must_exist
+from judgekit.scorers.judged import JudgedScorer
 from judgekit.traces.sample import Sample
 
 
@@ -27,8 +27,8 @@ class _Said(Protocol):
 
 
 @dataclass(frozen=True)
-class PromptScorer(Judged):
-    """What the label is worth that the judge chooses on the scale of a prompt.
+class PromptScorer(JudgedScorer):
+    """The value of the label that the judge chooses on the scale of a prompt.
 
     The judge writes down the prompt's steps, its reason and its evidence before it chooses. Skipped where the sample
     lacks an input of the prompt, and where the scale says so for the label. One judge request a sample. Its confidence
@@ -130,6 +130,6 @@ def _looked_up(evidence: Sequence[int] | Sequence[Quotation], sample: Sample) ->
 def _answer(prompt: Prompt) -> type[BaseModel]:
     """The form of the answer: what it reasons with stands before what it decides."""
     fields: dict[str, Any] = dict.fromkeys((*prompt.steps, "reason"), str)
-    fields["evidence"] = list[Quotation] if prompt.quotes else list[int]
+    fields["evidence"] = list[Quotation] if prompt.quotes else list[Number]
     fields["verdict"] = Literal[tuple(label for label, _ in prompt.scale)]
     return create_model("Answer", **fields)

@@ -10,15 +10,23 @@ from typing import Literal, TypeAlias, get_args
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, PlannedError
-from judgekit.judges.prompt import Prompt
 from judgekit.score import Grade, Score, Status, drawing
-from judgekit.scoring import Blocking, Scorer, all_done, attempt, must_be_scorer
+from judgekit.scoring import (
+    Blocking,
+    Question,
+    Scorer,
+    all_done,
+    attempt,
+    label_values_of,
+    must_be_scorer,
+    questions_of,
+)
 from judgekit.traces.sample import Sample
 
 By: TypeAlias = Literal["majority", "mean"]
 Draws: TypeAlias = int | Literal["auto"]
 Vote: TypeAlias = float | Status
-"""What a score says: its value, or the status of one that has none."""
+"""The verdict of a score: its value, or the status of one that has none."""
 
 _MOST = 9
 """Draws by ``auto``: an odd number, so that two answers cannot tie. An answer that a judge gives four times of five wins
@@ -75,13 +83,13 @@ class Repeat(Blocking):
 
     @property
     def label_values(self) -> Mapping[str, Grade]:
-        """What its labels are worth, where the prompts do not say."""
+        """The values of its labels, where the prompts do not say."""
         return label_values_of(self.scorer)
 
     @property
-    def prompts(self) -> tuple[Prompt, ...]:
+    def prompts(self) -> Sequence[Question]:
         """The questions that are asked."""
-        return prompts_of(self.scorer)
+        return questions_of(self.scorer)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Draws, and aggregates."""
@@ -156,23 +164,8 @@ class Repeat(Blocking):
             return await attempt(self.scorer, sample)
 
 
-def prompts_of(scorer: Scorer) -> tuple[Prompt, ...]:
-    """The questions that a scorer asks a judge; none where it asks nobody."""
-    return getattr(scorer, "prompts", ())
-
-
-def label_values_of(scorer: Scorer) -> Mapping[str, Grade]:
-    """What the labels of a scorer are worth, where its prompts do not say."""
-    return getattr(scorer, "label_values", {})
-
-
-def has_confidence(scorer: Scorer) -> bool:
-    """Whether its scores may say how sure the judge is, as far as that is known before it is asked."""
-    return getattr(scorer, "has_confidence", True)
-
-
 def votes_of(scores: Iterable[Score]) -> list[Vote]:
-    """What the scores say. Values that a rounding alone keeps apart, as in sums of weights, are one value."""
+    """Return the verdicts of the scores. Values that a rounding alone keeps apart, as in sums of weights, are one value."""
     votes: list[Vote] = []
     for score in scores:
         value = score.value

@@ -1,15 +1,23 @@
 """Selective evaluation: a verdict that the judge is not sure enough of is none, or another scorer's to give."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, PlannedError
-from judgekit.judges.prompt import Prompt
 from judgekit.score import Grade, Score
-from judgekit.scorers.repeat import has_confidence, label_values_of, prompts_of, warnings_of
-from judgekit.scoring import Blocking, Scorer, attempt, must_be_scorer
+from judgekit.scorers.repeat import warnings_of
+from judgekit.scoring import (
+    Blocking,
+    Question,
+    Scorer,
+    attempt,
+    has_confidence,
+    label_values_of,
+    must_be_scorer,
+    questions_of,
+)
 from judgekit.traces.sample import Sample
 
 
@@ -62,14 +70,14 @@ class Selective(Blocking):
 
     @property
     def label_values(self) -> Mapping[str, Grade]:
-        """What its labels are worth, where the prompts do not say."""
+        """The values of its labels, where the prompts do not say."""
         return label_values_of(self.scorer)
 
     @property
-    def prompts(self) -> tuple[Prompt, ...]:
+    def prompts(self) -> Sequence[Question]:
         """The questions that are asked."""
-        others = prompts_of(self.escalate) if self.escalate else ()
-        return tuple(dict.fromkeys((*prompts_of(self.scorer), *others)))
+        others = questions_of(self.escalate) if self.escalate else ()
+        return tuple(dict.fromkeys((*questions_of(self.scorer), *others)))
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Asks, and asks on where the answer is not sure enough."""

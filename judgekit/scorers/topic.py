@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, JsonValue
 
@@ -10,8 +10,8 @@ from judgekit.errors import ConfigError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
-from judgekit.scorers.evidence import must_exist
-from judgekit.scorers.judged import Judged
+from judgekit.scorers.evidence import Number, must_exist
+from judgekit.scorers.judged import JudgedScorer
 from judgekit.traces.sample import Sample
 
 Mode: TypeAlias = Literal["precision", "recall", "f1", "accuracy"]
@@ -21,9 +21,9 @@ class TopicRequest(BaseModel):
     """One thing that the user asked for; ``topic`` is the number of the topic, from 1."""
 
     request: str
-    message: int
+    message: Number
     reason: str
-    topic: int | None
+    topic: Number | None
     outcome: Literal["answered", "refused"]
 
 
@@ -34,7 +34,7 @@ class TopicAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class TopicAdherence(Judged):
+class TopicAdherence(JudgedScorer):
     """1 if the agent answers every request on its topics (recall) and no other (precision).
 
     With TP = answered and on topic, FP = answered and off topic, FN = refused and on topic, TN = refused and off topic:
@@ -54,7 +54,6 @@ class TopicAdherence(Judged):
     judge: Judge | str
     mode: Mode = "f1"
     name: str = "topic_adherence"
-    has_confidence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,7 +112,7 @@ def _topic(request: TopicRequest, topics: Mapping[int, str]) -> str | None:
 
 
 def _identity(request: TopicRequest, topics: Mapping[int, str]) -> tuple[str, str, str]:
-    """What two requests share that are one."""
+    """Return the key that equal requests share."""
     return _folded(request.request), _folded(_topic(request, topics) or ""), request.outcome
 
 

@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr
 
 from judgekit.stats.agreement import ratings_of
 from judgekit.stats.units import Groups, Units
@@ -231,6 +230,8 @@ def _distance(
 
 def _below(units: Units, epsilon: float) -> float:
     """The p of a one-sided t test that the mean is less than ``epsilon``."""
+    from scipy.special import stdtr  # noqa: PLC0415 - slow to import
+
     mean, error, count = float(units.values.mean()), units.standard_error(), len(units)
     if error:
         return float(stdtr(count - 1, (mean - epsilon) / error))

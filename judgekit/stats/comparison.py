@@ -5,9 +5,9 @@ from math import floor, log2
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, betaincinv, nctdtrinc, ndtri, stdtrit
 
 from judgekit.stats.intervals import Interval, t_interval, wilson_bounds
+from judgekit.stats.quantiles import normal_quantile, t_quantile
 from judgekit.stats.units import Groups, Units
 
 _BITS = 8
@@ -38,7 +38,7 @@ def paired_interval(differences: ArrayLike, groups: Groups | None = None, *, lev
         return None
     if spread := t_interval(units, level=level):
         return spread._replace(low=max(-1.0, spread.low), high=min(1.0, spread.high))
-    mean, (_, share) = float(units.values.mean()), wilson_bounds(0, count, float(ndtri((1 + level) / 2)))
+    mean, (_, share) = float(units.values.mean()), wilson_bounds(0, count, normal_quantile((1 + level) / 2))
     method = f"Wilson, all {'pairs' if units.codes is None else f'{count:,} groups'} alike"
     return Interval(mean - share * (mean + 1), mean + share * (1 - mean), method)
 
@@ -50,6 +50,8 @@ def mcnemar(only_first: int, only_second: int) -> float:
     https://doi.org/10.1007/BF02295996, with the binomial distribution in the place of chi-squared. Assumes independent
     pairs. 1 where no pair differs.
     """
+    from scipy.special import bdtr  # noqa: PLC0415 - slow to import
+
     pairs = only_first + only_second
     return min(1.0, 2 * float(bdtr(min(only_first, only_second), pairs, 0.5)))
 
@@ -109,7 +111,9 @@ def detectable_difference(standard_error: float, df: int, *, power: float = 0.8,
     """
     if standard_error <= 0 or df < 1:
         return None
-    return standard_error * float(nctdtrinc(df, 1 - power, stdtrit(df, 1 - alpha / 2)))
+    from scipy.special import nctdtrinc  # noqa: PLC0415 - slow to import
+
+    return standard_error * float(nctdtrinc(df, 1 - power, t_quantile(df, 1 - alpha / 2)))
 
 
 def least_by_signs(units: Units, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
@@ -127,4 +131,6 @@ def least_by_signs(units: Units, *, power: float = 0.8, alpha: float = 0.05) -> 
     sums = np.abs(units.sums(units.values))
     if count < least or not sums.any():
         return None
+    from scipy.special import betaincinv  # noqa: PLC0415 - slow to import
+
     return float(sums[sums != 0].mean() * count / len(units.values) * betaincinv(least, count - least + 1, power))

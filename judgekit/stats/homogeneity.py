@@ -5,7 +5,6 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import kolmogorov
 
 _DRAWS = 9_999
 _ROUNDING = 1e-9
@@ -27,6 +26,8 @@ def kolmogorov_smirnov(a: ArrayLike, b: ArrayLike) -> float | None:
     first, second = _sorted(a), _sorted(b)
     if not len(first) or not len(second):
         return None
+    from scipy.special import kolmogorov  # noqa: PLC0415 - slow to import
+
     values = np.concatenate([first, second])
     below = np.searchsorted(first, values, "right") / len(first) - np.searchsorted(second, values, "right") / len(
         second

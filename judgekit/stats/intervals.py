@@ -6,8 +6,8 @@ from typing import NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
 
+from judgekit.stats.quantiles import normal_quantile, t_quantile
 from judgekit.stats.units import Groups, Units
 
 
@@ -53,7 +53,7 @@ def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: flo
     added = mean**2 + (1 - mean) ** 2
     effective = (count * mean * (1 - mean) + added) / ((count - 1) * error**2 + added / count)
     method = "modified Wilson" if units.codes is None else f"modified Wilson, {count:,} groups"
-    return Interval(*wilson_bounds(mean, effective, float(stdtrit(count - 1, (1 + level) / 2))), method)
+    return Interval(*wilson_bounds(mean, effective, t_quantile(count - 1, (1 + level) / 2)), method)
 
 
 def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval | None:
@@ -68,7 +68,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval | Non
     """
     if not 0 <= successes <= n:
         raise ValueError(f"expected 0 to {n} successes, found {successes}")
-    return Interval(*wilson_bounds(successes / n, n, float(ndtri((1 + level) / 2))), "Wilson") if n else None
+    return Interval(*wilson_bounds(successes / n, n, normal_quantile((1 + level) / 2)), "Wilson") if n else None
 
 
 def wilson_bounds(share: float, n: float, z: float) -> tuple[float, float]:
@@ -92,7 +92,7 @@ def t_interval(units: Units, *, level: float = 0.95) -> Interval | None:
     """
     if not (error := units.standard_error()):
         return None
-    mean, half = float(units.values.mean()), error * float(stdtrit(len(units) - 1, (1 + level) / 2))
+    mean, half = float(units.values.mean()), error * t_quantile(len(units) - 1, (1 + level) / 2)
     method = "t" if units.codes is None else f"cluster-robust t, {len(units):,} groups"
     return Interval(mean - half, mean + half, method)
 

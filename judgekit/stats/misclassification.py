@@ -3,9 +3,8 @@
 from math import sqrt
 from typing import NamedTuple
 
-from scipy.special import ndtri
-
 from judgekit.stats.intervals import Interval, wilson
+from judgekit.stats.quantiles import normal_quantile
 
 
 class RoganGladen(NamedTuple):
@@ -85,7 +84,7 @@ def rogan_gladen(
 
 def _smoothed(positives: int, n: int, tp: float, fp: float, fn: float, tn: float, level: float) -> tuple[float, float]:
     """The bounds by Lang and Reiczigel, which may lie outside [0, 1]."""
-    z = float(ndtri((1 + level) / 2))
+    z = normal_quantile((1 + level) / 2)
     all_, positive, negative = n + z * z, tp + fn + 2, tn + fp + 2
     share, sensitivity, specificity = (positives + z * z / 2) / all_, (tp + 1) / positive, (tn + 1) / negative
     youden = sensitivity + specificity - 1

@@ -8,9 +8,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
 
 from judgekit.stats.intervals import Interval, wilson_bounds
+from judgekit.stats.quantiles import normal_quantile, t_quantile
 from judgekit.stats.units import Groups, Units
 
 _ROUNDING = 1e-12
@@ -131,7 +131,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         return None
 
     # The question applies to each label that is added: among these it is one of 1 / applying, and 1 / applying away.
-    added = float(ndtri((1 + level) / 2)) ** 2 / applying if bounded else 0.0
+    added = normal_quantile((1 + level) / 2) ** 2 / applying if bounded else 0.0
     value = fsum(kind.share * kind.mean for kind in kinds)
     people = fsum(kind.share * float(kind.labels.mean()) for kind in kinds)
     moves: list[NDArray[np.float64]] = []  # how far each sample moves the value
@@ -157,7 +157,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         method += f", {len(kinds)} strata"
     if units < n:
         method += f", {units:,} groups"
-    t = float(stdtrit(freedom, (1 + level) / 2))
+    t = t_quantile(freedom, (1 + level) / 2)
     if not bounded:
         interval = Interval(value - t * error, value + t * error, method)
     else:

@@ -2,13 +2,13 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log1p, sqrt
+from math import log1p, sqrt, tanh
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, stdtrit
 
 from judgekit.stats.intervals import Interval
+from judgekit.stats.quantiles import t_quantile
 from judgekit.stats.units import Groups, Units
 
 _ENOUGH = 1e-9
@@ -29,7 +29,7 @@ class BradleyTerry:
 
     def beats(self, first: Hashable, second: Hashable) -> float:
         """The probability that one is preferred to another, a tie being half of it: 1 / (1 + exp(second - first))."""
-        return float(expit(self.strengths[first] - self.strengths[second]))
+        return (1 + tanh((self.strengths[first] - self.strengths[second]) / 2)) / 2
 
 
 def bradley_terry(
@@ -85,7 +85,7 @@ def bradley_terry(
         return None
     strengths = np.zeros(len(names))
     while True:
-        likely = expit(design @ strengths)
+        likely = (1 + np.tanh(design @ strengths / 2)) / 2
         information = design.T @ (design * (likely * (1 - likely))[:, np.newaxis]) + 1 / len(names)  # the mean stays
         influences = np.linalg.solve(information, (design * (values - likely)[:, np.newaxis]).T)
         step = influences.sum(axis=1)
@@ -114,6 +114,6 @@ def _interval(
     error = sqrt(count / (count - 1) * float(np.square(units.sums(influences)).sum()))
     if error < _ENOUGH:
         return None
-    half = error * float(stdtrit(count - 1, (1 + level) / 2))
+    half = error * t_quantile(count - 1, (1 + level) / 2)
     method = "sandwich t" if units.codes is None else f"cluster-robust sandwich t, {count:,} groups"
     return Interval(float(strength) - half, float(strength) + half, method)

@@ -1,12 +1,11 @@
 """When enough has been asked: intervals that may be looked at after every value, and leads that are decisive."""
 
 from collections.abc import Sequence
-from math import log
+from math import comb, log
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc
 
 _MOST_AT_STAKE = 0.5
 
@@ -83,4 +82,5 @@ def is_decisive(counts: Sequence[int], *, left: int, level: float = 0.95) -> boo
     if left < 0 or any(count < 0 for count in counts):
         raise ValueError(f"expected counts of 0 or more, found {list(counts)} and {left} left")
     first, second, *_ = *sorted(counts, reverse=True), 0, 0
-    return first - second > left or float(betainc(second + 1, first + 1, 0.5)) > level
+    draws = first + second + 1
+    return first - second > left or sum(comb(draws, k) for k in range(second + 1, draws + 1)) / 2**draws > level

@@ -1,1 +1,1 @@
-"""What was recorded: messages, traces and samples, and how they are read from files."""
+"""The model of what was recorded: messages, traces and samples."""

@@ -77,7 +77,7 @@ class TextPart(Record):
 
 
 class ReasoningPart(Record):
-    """What the model thought before it spoke. Not part of ``message.text``."""
+    """The model's reasoning before its answer. Not part of ``message.text``."""
 
     type: Literal["reasoning"] = "reasoning"
     text: str = Field(kw_only=False)
@@ -157,7 +157,7 @@ def _from_json(text: str) -> JsonValue:
 
 
 def _flaw(value: JsonValue) -> str | None:
-    """What keeps a parsed value from being JSON, if anything does."""
+    """Return why a parsed value is not JSON, or nothing if it is."""
     if isinstance(value, str):
         return None if is_unicode(value) else "a lone surrogate"
     if isinstance(value, float):
@@ -200,13 +200,20 @@ class ToolCall(Record):
     @model_validator(mode="before")
     @classmethod
     def _keep_broken_arguments(cls, data: JsonValue) -> object:
-        if isinstance(data, dict) and "args" in data and (not isinstance(args := data["args"], dict) or _flaw(args)):
-            return {**data, **parse_arguments(args)}
+        try:
+            if (
+                isinstance(data, dict)
+                and "args" in data
+                and (not isinstance(args := data["args"], dict) or _flaw(args))
+            ):
+                return {**data, **parse_arguments(args)}
+        except RecursionError:
+            raise ValueError("args are nested too deeply") from None
         return data
 
 
 class _Message(Record):
-    """What all messages have."""
+    """The fields of all messages."""
 
     content: str | Many[Part] = Field(default="", kw_only=False)
     id: str | None = None

@@ -1,16 +1,20 @@
 """A trace and what is known to be right about it."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict, TypeGuard, cast
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeGuard, Unpack, cast
 
 from pydantic import Field, FiniteFloat, JsonValue, field_validator, model_validator
-from typing_extensions import Unpack
+from pydantic_core import PydanticSerializationError
 
 from judgekit.errors import listed, shortened
 from judgekit.traces.message import Identity, JsonObject, Many, Message, Record, Requestor, ToolCall
 from judgekit.traces.trace import Trace
+
+MEASURED = ("task_quality", "communication_rounds", "task_time", "original_score", "transferred_score")
+"""The ``fields`` of a `Sample` that are measured numbers."""
 
 
 class ExpectedCall(ToolCall):
@@ -174,5 +178,12 @@ class Sample(Record):
     def of(cls, messages: Sequence[Message], *, id: str | None = None, **known: Unpack[References]) -> "Sample":
         """A sample from messages. Without an ``id`` it is named after the hash of its messages."""
         trace = Trace(id=id, messages=messages)
-        name = id or hashlib.sha256(trace.model_dump_json().encode()).hexdigest()[:12]
+        name = id or hashlib.sha256(_json(trace).encode()).hexdigest()[:12]
         return cls.model_validate({"id": name, "trace": trace, **known})
+
+
+def _json(trace: Trace) -> str:
+    try:
+        return trace.model_dump_json()
+    except PydanticSerializationError:  # lone surrogates, which Python's json escapes
+        return json.dumps(trace.model_dump(mode="json"))

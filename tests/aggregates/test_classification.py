@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isnan, nan
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
@@ -68,7 +68,6 @@ def test_measures_of_answers_are_those_of_scikit_learn_for_each_answer_given_or_
 
 
 @pytest.mark.parametrize("average", AVERAGES)
-@settings(max_examples=40)
 @given(pairs=PAIRS)
 def test_averages_over_classes_are_those_of_scikit_learn(average, pairs):
     true, predicted = zip(*pairs, strict=True)
@@ -80,7 +79,6 @@ def test_averages_over_classes_are_those_of_scikit_learn(average, pairs):
         assert total.figures["accuracy"] == pytest.approx(metrics.accuracy_score(true, predicted), abs=1e-12)
 
 
-@settings(max_examples=40)
 @given(PAIRS_WITH_NO_ANSWER)
 def test_an_empty_prediction_is_a_false_negative_of_its_class_and_a_false_positive_of_none(pairs):
     true, predicted = zip(*pairs, strict=True)
@@ -93,7 +91,6 @@ def test_an_empty_prediction_is_a_false_negative_of_its_class_and_a_false_positi
     assert figures["accuracy"] == pytest.approx(sum(a == b for a, b in pairs) / len(pairs), abs=1e-12)
 
 
-@settings(max_examples=40)
 @given(PAIRS_WITH_NO_ANSWER, CLASSES)
 def test_measures_of_one_class_are_those_of_scikit_learn_with_all_others_as_negative(pairs, positive):
     true, predicted = ([one == positive for one in side] for side in zip(*pairs, strict=True))
@@ -105,7 +102,6 @@ def test_measures_of_one_class_are_those_of_scikit_learn_with_all_others_as_nega
         assert (f"{name} is undefined (0/0)" in total.note) == isnan(value)
 
 
-@settings(max_examples=40)
 @given(PAIRS_WITH_NO_ANSWER)
 def test_the_table_is_the_confusion_matrix_of_scikit_learn(pairs):
     true, predicted = zip(*pairs, strict=True)

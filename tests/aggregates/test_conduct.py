@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.aggregates.conduct import plain_number, quantile, within_budget
@@ -30,7 +30,6 @@ def test_scores_of_several_budgets_name_them():
     assert within_budget([*scored([1], 2), *scored([1], 0.5)]).note == "budget 0.5, 2"
 
 
-@settings(max_examples=60)
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.floats(0, 1))
 def test_quantiles_are_those_of_numpy(numbers, share):
     assert quantile(sorted(numbers), share) == pytest.approx(float(np.quantile(numbers, share)), rel=1e-9, abs=1e-9)

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.aggregates.domains import domain_means, macro_mean, mean_of_means
@@ -21,7 +21,6 @@ def test_each_domain_counts_once():
     assert found == Total(0.5, "macro mean", note, {"medicine": 0.25, "law": 0.75})
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 8)), min_size=1, max_size=20), st.randoms())
 def test_it_is_the_mean_of_the_means_in_any_order(pairs, random):
     eighths = [(domain, eighth / 8) for domain, eighth in pairs]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from judgekit.aggregates.total import mean
 from judgekit.aggregates.translation import corpus_bleu, corpus_chrf, corpus_ter
+from judgekit.formats.reading import read
 from judgekit.scorers.text.translation import BLEU, CHRF, TER
 from judgekit.traces.message import AIMessage
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 
 words = st.sampled_from(["a", "b", "the", "cat,", "Cat", "cat", "3.5", "東京", "都は", "...", "\n", "é"])
@@ -46,7 +46,7 @@ def theirs(metric, corpus):
 
 
 @every
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(pairs)
 def test_scores_come_to_sacrebleus_corpus_number_with_its_signature(scorer, metric, aggregate, corpus):
     made = scores(scorer, corpus)

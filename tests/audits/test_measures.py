@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
@@ -25,7 +25,6 @@ def given_by(verdict: str) -> Score:
     return Score.scored("tone", SCALE[verdict], label=verdict, calls=CALLS)
 
 
-@settings(max_examples=60, deadline=None)
 @given(samples, st.sampled_from([None, "random", "stratified", "convenience"]))
 def test_each_sample_counts_once_shared_among_what_people_say_in_all_figures(judged, drawn_samples, drawn):
     run = judged([given_by(verdict) for verdict, _ in drawn_samples], scale=SCALE)

@@ -13,9 +13,10 @@ from statsmodels.stats.proportion import proportion_confint
 
 from judgekit.audits.findings import Noise
 from judgekit.audits.noise import noise
+from judgekit.jobs.api import run
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.rows import Row
-from judgekit.runs.runner import run
+from judgekit.runs.textless import Textless
 from judgekit.score import Score, current_draw
 from judgekit.scorers.pairwise import Pairwise
 from judgekit.scorers.panel import Panel
@@ -51,7 +52,7 @@ def of_draws(*draws: Sequence[float | None], by: str = "majority") -> Noise | No
     return noise(rows(scorer, [sample(judged=values) for values in draws]))
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     st.integers(2, 5).flatmap(
         lambda n: st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=n, max_size=n), min_size=2, max_size=5)
@@ -248,10 +249,23 @@ def test_draws_of_a_member_that_was_not_sure_enough_are_noise_all_the_same():
     assert noise(rows(doubting, samples)).flip_rate == noise(rows(Panel(plain), samples)).flip_rate
 
 
-def test_what_is_kept_without_text_tells_as_much():
-    samples = [sample(judged=[1, 1, 0]), sample(judged=[1, None, 1])]
-    made = rows(Repeat(Told(), draws=3), samples)
-    assert noise([row.without_text() for row in made]) == noise(made)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Repeat(Told(), draws=3),
+        Selective(Repeat(Told(), draws=3), 0.8),
+        Panel([Repeat(Told(name), draws=3) for name in "ab"]),
+        Panel([Selective(Repeat(Told(name), draws=3), 0.8) for name in "ab"]),
+    ],
+    ids=["draws", "doubted", "panel", "doubted panel"],
+)
+def test_what_is_kept_without_text_tells_as_much(asked):
+    samples = [
+        sample(judged=[1, 1, 0], a=[1, 1, 0], b=[1, 1, 1]),
+        sample(judged=[1, None, 1], a=[0, 0, 0], b=[0, 0, 1]),
+    ]
+    made = rows(asked, samples)
+    assert noise([row.model_copy(update={"score": Textless().score(row.score)}) for row in made]) == noise(made)
 
 
 def test_where_nobody_was_asked_twice_there_is_nothing_to_tell():

@@ -11,12 +11,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer.main
 
-from judgekit.cli import main
+from judgekit.cli import load_commands, main
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 
@@ -36,6 +38,15 @@ def _elsewhere(tmp_path, monkeypatch):
     for name in ("JUDGEKIT_JUDGE", "OPENAI_API_KEY", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _built_once() -> Iterator[None]:
+    """The parser of the command line, which typer would build anew for every command, with all commands in it."""
+    load_commands([])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture

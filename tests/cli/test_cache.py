@@ -15,6 +15,7 @@ from judgekit.cli import main
 from judgekit.judges.cassettes import RecordedReplies
 from judgekit.judges.client import Reply
 from judgekit.judges.replies import CachedReplies, Recorded
+from judgekit.judges.spending import Amount, Limits, Spending
 from judgekit.traces.message import Usage
 
 CACHE = Path(".judgekit/cache.sqlite")
@@ -282,3 +283,23 @@ def test_a_file_that_is_no_cache_is_an_error_and_left_as_it_is(cli, words):
     assert ended.code == 2
     assert ended.err.endswith("notes.txt: cannot be used as a cache: file is not a database; name another file\n")
     assert Path("notes.txt").read_text() == "x" * 5000
+
+
+# Budgets
+
+
+def test_named_budgets_are_shown_and_begin_again_when_they_are_reset(cli):
+    missing = cli("budgets")
+    assert (missing.code, "budgets.sqlite: does not exist" in missing.err) == (2, True)
+    spending = Spending(CACHE.with_name("budgets.sqlite"))
+    for name in ("named team", "named \x1b[31m", "run 1 openai/a"):
+        spending.reserve(name, Limits(), Amount(3, 4_500, 0.25))
+    shown = cli("budgets")
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert ["team", "3", "4,500", "$0.2500"] in lines
+    assert "\x1b" not in shown.out
+    assert "openai/a" not in shown.out
+    unknown = cli("budgets", "--reset", "tean")
+    assert (unknown.code, "did you mean 'team'?" in unknown.err) == (2, True)
+    assert cli("budgets", "--reset", "team").code == 0
+    assert set(spending.all()) == {"named \x1b[31m", "run 1 openai/a"}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from judgekit.cli import main
-from judgekit.traces.reading import read
+from judgekit.formats.reading import read
 
 
 class Ended(NamedTuple):

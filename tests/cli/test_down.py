@@ -49,15 +49,15 @@ def scored(run: Run, scorer: str) -> int:
 
 
 def test_a_judge_that_is_not_there_ends_the_command_with_one_message(cli, nobody, conversations, first_wait):
-    first_wait(0.5)  # as for a user
+    first_wait(0.1)
     config(qwen=nobody)
     began = time.monotonic()
     ended = cli("run", conversations(NUMBER), "--scorer", GOAL, "-o", "rows.jsonl")
-    assert time.monotonic() - began < 10
+    assert 0.7 < time.monotonic() - began < 10  # after waits of 0.1, 0.2 and 0.4 s
     port = nobody.removesuffix("/v1").rpartition(":")[2]
     why = rf"ConnectionRefusedError: \[Errno \d+\] Connect call failed \('127.0.0.1', {port}\)"
     assert re.fullmatch(
-        rf"judgekit: openai/qwen at {nobody}: {why}; tried 4 times in 3\.\d s\. The judge is down: start its server, or "
+        rf"judgekit: openai/qwen at {nobody}: {why}; tried 4 times in \d\.\d s\. The judge is down: start its server, or "
         "check its base_url\n",
         ended.err,
     )
@@ -87,8 +87,8 @@ def test_a_judge_that_dies_is_stopped_and_resume_scores_what_is_missing(cli, jud
     assert 0 < done < 40
     assert run.summary[GOAL].missing == 100 - done
     assert not others or scored(run, F1) == 100
-    assert f"stopped: openai/test at {judging.url}: ConnectionRefusedError: " in run.stopped
-    assert f"{run.stopped}; judgekit resume 1 goes on from here\n" in ended.err
+    assert run.stopped.startswith(f"openai/test at {judging.url}: ConnectionRefusedError: ")
+    assert f"stopped: {run.stopped}; judgekit resume 1 goes on from here\n" in ended.err
     judging.live()
     ended = cli("resume")
     assert (ended.code, Run.stored().stopped, scored(Run.stored(), GOAL)) == (0, "", 100)
@@ -158,7 +158,7 @@ def test_no_scorer_is_added_to_a_run_whose_added_scorers_were_stopped(cli, judgi
     judging.dies_at = 40
     assert cli("score", 1, "--scorer", GOAL).code == 1
     before = Run.stored().record
-    assert before.stopped.startswith("stopped: ")
+    assert before.stopped
     said = "judgekit: run 1 is not finished; judgekit resume 1 goes on with it\n"
     for name in (GOAL, "tool_call_accuracy"):
         assert cli("score", 1, "--scorer", name) == (2, "", said)

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from judgekit.cli import main
-from judgekit.traces.readers import READERS
+from judgekit.formats.readers import READERS
 
 
 def test_each_format_is_a_line_that_begins_with_its_name(monkeypatch, capsys):

@@ -4,13 +4,14 @@ import os
 import random
 import signal
 import sqlite3
+from pathlib import Path
 
 import pytest
 
+from judgekit.jobs.api import run
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.runner import run
 from judgekit.runs.store import RUNS
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
@@ -70,3 +71,20 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
     assert len(judging.asked) == SAMPLES
     assert judging.asked.total() <= SAMPLES + KILLS * AT_ONCE
     assert is_sound(RUNS)
+
+
+def test_a_budget_holds_over_kills_and_resumes(judging, conversations, started, until):
+    path, budget = conversations(SAMPLES), SAMPLES // 4
+    with Path("judgekit.toml").open("a") as config:
+        config.write(f"budget = {{requests = {budget}}}\n")
+    words = ["run", path, "--scorer", "agent_goal_accuracy_without_reference"]
+    for moment in (budget // 3, 2 * budget // 3):
+        process = started(*words)
+        until(lambda: judging.asked.total() > moment or process.poll() is not None)  # noqa: B023 - called at once
+        process.kill()
+        process.wait()
+        words = ["resume"]
+    ended = started("resume")
+    _, err = ended.communicate(timeout=50)
+    assert (ended.returncode, f"would pass the budget of {budget} requests" in err) == (1, True), err
+    assert budget - 4 * AT_ONCE <= judging.asked.total() <= budget

@@ -1,5 +1,7 @@
 """``judgekit label``."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +49,30 @@ def test_a_page_and_a_table_of_samples_are_written(cli):
     ended = cli("label", 1, "-n", 4, "--by-verdict", "--scorer", "tone", "-o", "sheet.csv")
     assert "4 of 7, drawn by verdict" in ended.out
     assert [(one.value, one.drawn, one.run) for one in read_labels("sheet.csv")] == [(None, "stratified", 1)] * 4
+
+
+def test_commands_that_read_conversations_go_on_without_a_damaged_one_and_name_it(cli, caplog):
+    with closing(sqlite3.connect(RUNS)) as db, db:
+        assert db.execute("UPDATE conversations SET sample = x'00' WHERE number = 5").rowcount == 1
+    Path("labels.csv").write_text("sample,scorer,value\n5,tone,1\n7,tone,0\n")
+    commands = [
+        ("runs", 1, "-o", "page.html"),
+        ("compare", 1, 1, "-o", "compared.html"),
+        ("label", 1, "-o", "sheet.html", "-o", "sheet.csv"),
+        ("audit", 1),  # looks for labels in the conversations
+        ("audit", 1, "--labels", "labels.csv", "-o", "audit.html"),
+    ]
+    codes = []
+    for command in commands:
+        caplog.clear()
+        ended = cli(*command)
+        codes.append(ended.code)
+        assert set(caplog.messages) == {f"{RUNS}: run 1: 1 damaged conversation left out: #5"}, command
+        assert "label" not in command or "not kept or are damaged: 1" in ended.out
+    assert codes == [0] * len(commands)
+    assert Path("sheet.csv").read_text().count("this conversation is damaged in the file") == 1
+    assert Path("sheet.html").read_text().count('"damaged":true') == 1
+    assert "is damaged: 1 damaged conversation left out: #5." in Path("page.html").read_text()
 
 
 def test_the_seed_draws_again_what_it_drew(cli):

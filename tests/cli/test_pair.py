@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judgekit.cli import main
+from judgekit.formats.reading import read
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.scorers.pairwise import Pairwise
 from judgekit.traces.message import AIMessage, HumanMessage
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 
 PAIRS = Path("pairs.jsonl")
@@ -180,7 +180,7 @@ def test_an_id_cannot_steer_the_terminal(cli):
 ids = st.lists(st.sampled_from("uvwxyz"), min_size=1, max_size=7)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ids, ids)
 def test_a_pair_is_written_for_every_id_that_stands_once_in_both_and_for_no_other(cli, first, second):
     PAIRS.unlink(missing_ok=True)

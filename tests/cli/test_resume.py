@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import judgekit
+from judgekit.formats.reading import read
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.store import RUNS, Store
-from judgekit.traces.reading import read
 
 F1, GOAL = "tool_call_f1", "agent_goal_accuracy_without_reference"
 BOTH = ("--scorer", F1, "--scorer", GOAL)
@@ -71,7 +71,7 @@ def broken_off(cli, judging, conversations):
 def test_a_run_that_went_on_is_what_it_would_have_been(cli, judging, broken_off):
     path = broken_off()
     before = Run.stored()
-    assert (before.stopped[:9], len(list(before.rows(scorer=GOAL)))) == ("stopped: ", 5)
+    assert ("budget" in before.stopped, len(list(before.rows(scorer=GOAL)))) == (True, 5)
     ended = cli("resume", "-o", "rows.jsonl")
     assert (ended.code, ended.err) == (0, f"{KEPT}wrote rows.jsonl\n")
     assert judging.asked.total() == NUMBER
@@ -467,20 +467,22 @@ def test_other_references_are_noticed(cli, judging, conversations):
 
 def test_a_run_that_was_made_in_python_goes_on_there_alone(cli, conversations):
     judgekit.run(read(conversations(2)), [judgekit.ToolCallF1()], store=RUNS)
-    for words in (("resume",), ("score", 1, "--scorer", "tool_call_accuracy")):
-        assert cli(*words) == (
-            2,
-            "",
-            "judgekit: run 1 was made in Python by what no file can hold: run it anew there\n",
-        )
+    told = (
+        "judgekit: run 1 cannot go on by itself: tool_call_f1 was given as an object in Python; give the same there: "
+        "judgekit.resume(run, scorers=[...])\n"
+    )
+    assert cli("resume") == (2, "", told)
+    assert cli("score", 1, "--scorer", "tool_call_accuracy").code == 0
+    assert [(row.scorer, row.index) for row in Run.stored()] == [
+        (name, index) for index in range(2) for name in (F1, "tool_call_accuracy")
+    ]
 
 
 def test_a_run_of_a_later_make_says_so(cli, conversations):
     cli("run", conversations(1), "--scorer", F1)
-    with closing(sqlite3.connect(RUNS)) as db, db:
-        db.execute(
-            "UPDATE runs SET record = json_set(record, '$.asked.colour', 'blue', '$.read_to_end', json('false'))"
-        )
+    store = Store(RUNS)
+    record = store.record()
+    store.change(record.model_copy(update={"options": {**record.options, "colour": "blue"}, "read_to_end": False}))
     ended = cli("resume")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("judgekit: run 1 was made by another judgekit: colour")
@@ -558,7 +560,7 @@ def test_a_full_disk_is_said_in_words_and_the_run_goes_on_when_there_is_room(cli
     ended = in_shell("run", path, "--scorer", F1, limit=200_000)
     assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
     assert ended.stderr.splitlines()[-1].startswith(f"judgekit: {RUNS}: the file of runs cannot be used: ")
-    if kept := Store(RUNS).records():  # else it was full before anything was scored
+    if kept := Store(RUNS).numbers():  # else it was full before anything was scored
         assert ended.stderr.startswith(KEPT)
         assert 0 < len(Run.stored()) < 3_000
     assert cli(*(["resume"] if kept else ["run", path, "--scorer", F1])).code == 0

@@ -4,7 +4,6 @@ import gc
 import gzip
 import json
 import os
-import random
 import re
 import signal
 import socket
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
@@ -25,12 +23,12 @@ import pytest
 
 import judgekit
 from judgekit.cli import main
-from judgekit.cli.asked import Asked, _drawn
 from judgekit.errors import StoreError
+from judgekit.formats.reading import read
+from judgekit.jobs.options import RunOptions
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 
 TOOLS = ("--scorer", "tool_call_accuracy", "--scorer", "tool_call_f1")
@@ -272,15 +270,6 @@ def test_a_sample_of_the_first_few_is_drawn_from_those(cli, conversations):
     assert set(drawn(cli, conversations, "--limit", 4, "--sample", 3)) < set(list(TOOL_CALLS)[:4])
 
 
-def test_each_sample_is_as_likely_to_be_drawn_as_any_other():
-    """Of 5 samples 2 are drawn, 4,000 times: each about 1,600 times, give or take 5 standard deviations of 31."""
-    samples = list(enumerate(Sample(id=str(index)) for index in range(5)))
-    draws = [_drawn(samples, 2, random.Random(seed)) for seed in range(4_000)]  # noqa: S311 - a draw, not a secret
-    times = Counter(sample.id for draw in draws for _, sample in draw)
-    assert times.total() == 8_000
-    assert all(abs(times[str(index)] - 1_600) < 155 for index in range(5))
-
-
 def test_show_prints_the_reasons_of_the_lowest(cli, conversations):
     ended = cli("run", conversations, "--scorer", "tool_call_f1", "--show", 2)
     lines = [line.strip() for line in ended.out.splitlines()]
@@ -509,7 +498,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--scorer", "ToolCallF1"], "no scorer is called 'ToolCallF1', did you mean 'tool_call_f1'? Known: "),
         (["--scorer", "topic_adherence", "--judge", "openia/a"], "no provider of judges is called 'openia', did you mean 'openai'"),
         (["--scorer", "tool_call_f1", "--scorer", "tool_call_f1"], "two scorers are called 'tool_call_f1'; give one of them another name: as= in a config file or on the command line, name= in Python"),
-        ([], "name what to score with: --scorer NAME, or [[scorers]] in a config file; judgekit scorers lists them"),
+        ([], "there is nothing to score with: name scorers, as in --scorer NAME or [[scorers]] of a config file; judgekit scorers lists them"),
         (["--config", "missing.toml"], "missing.toml: cannot be read: "),
         ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
         ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
@@ -653,8 +642,9 @@ def test_a_judge_is_asked_once_a_sample_and_what_it_took_is_said(cli, server):
     assert len(server.seen) == 5
 
 
-def test_as_many_samples_are_judged_at_once_as_the_judge_may_be_asked(cli, server):
+def test_as_many_samples_are_judged_at_once_as_the_judge_may_be_asked(cli, server, monkeypatch):
     """The server answers nobody before three have asked, and would in the end be lost on fewer."""
+    monkeypatch.setattr("judgekit.judges.ladder._SCOUTING", 0.1)
     server.together = threading.Barrier(3)
     path = write(*(calling(str(index), made=f"tool_{index}") for index in range(6)))
     ended = cli("run", path, *GOAL, "--config", judged(server, concurrency=3, attempts=1))
@@ -729,13 +719,13 @@ def test_ctrl_c_shows_and_writes_what_is_done(cli, monkeypatch, unread):
     done = 3
     path = write(*(calling(str(index)) for index in range(done + 1)))
     path.write_text("broken\n" * unread + path.read_text())
-    reading = Asked.samples
+    reading = RunOptions.samples
 
-    def interrupted(*given: object) -> Iterator[tuple[int, Sample]]:
-        yield from islice(reading(*given), done)
+    def interrupted(*given: object, **named: object) -> Iterator[tuple[int, Sample]]:
+        yield from islice(reading(*given, **named), done)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Asked, "samples", interrupted)
+    monkeypatch.setattr(RunOptions, "samples", interrupted)
     try:
         ended = cli("run", path, "--scorer", "tool_call_f1", "-o", "rows.jsonl")
     except KeyboardInterrupt:
@@ -951,15 +941,28 @@ def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, server):
     assert ended.err.splitlines() == [
         "run 1, kept in .judgekit/runs.sqlite",
         "wrote rows.jsonl",
-        "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3); judgekit resume 1 goes on from here",
+        "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3): raise it to go on; judgekit resume 1 goes on from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1", "2"]
     assert ended.out.startswith("3 conversations, mean (median): ")
+    again = cli("resume")  # the budget is that of the run, and not of the command
+    assert (again.code, again.table[GOAL[1]][:6], len(server.seen)) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"], 3)
+    assert "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3)" in again.err
+    config.write_text(f"{held}budget = {{requests = 5}}\n")
     again = cli("resume", "-o", "rows.jsonl")
     assert (again.code, again.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "5", "0"])
     assert len(server.seen) == 5
     other = cli("run", path, *GOAL, "--config", config)
     assert (other.code, other.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "0", "5"])
+
+
+def test_a_dry_run_says_within_which_budget_and_output_limit(cli, server):
+    config = judged(server)
+    limits = "price = {input = 1, output = 2}\nbudget = {usd = 2.5, requests = 1000}\n"
+    config.write_text(f"{config.read_text()}{limits}")
+    ended = cli("run", write(calling("a")), *GOAL, "--config", config, "--dry-run")
+    assert ended.out.splitlines()[-1] == "openai/test: budget of $2.5, 1,000 requests; max_output_tokens: 8,192"
+    assert server.seen == []
 
 
 def test_where_nothing_is_scored_no_file_is_written(cli, server):

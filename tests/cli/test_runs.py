@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import Row, Sample, Score, run
+from judgekit import Row, Sample, Score, ToolCallF1, run
 from judgekit.errors import StoreError
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
@@ -54,7 +54,7 @@ def test_each_run_has_a_line_the_newest_last(cli):
     inputs = [Input(path=f"/data/{name}.jsonl", sha256="0" * 64, size=1, modified=1.0) for name in "abc"]
     changes = {"started_at": BEGAN, "ended_at": BEGAN + timedelta(hours=30, seconds=5), "inputs": tuple(inputs)}
     Store(RUNS).change(made.model_copy(update=changes))
-    began(stopped="stopped: the budget is spent", ended_at=BEGAN, asked={"file": "-"})
+    began(stopped="the budget is spent", ended_at=BEGAN, options={"file": "-"})
     began(scorers=made.scorers)
     assert lines(cli("runs").out) == [
         ["1", "2026-03-02 03:30", "says of a.jsonl, b.jsonl, and 1 more", "1 day, 6:00:05", "1,200", "1,200", "0"],
@@ -69,7 +69,7 @@ def test_what_could_not_be_read_is_no_run(cli, conversations, content):
     if content is not None:
         Path("other.jsonl").write_bytes(content)
     assert cli("run", "other.jsonl", "--scorer", "tool_call_f1").code == 2
-    assert [record.number for record in Store(RUNS).records()] == [1]
+    assert Store(RUNS).numbers() == [1]
     assert Run.stored().number == 1
 
 
@@ -99,7 +99,7 @@ def test_one_run_is_shown_with_what_it_was_told_what_it_read_and_its_summary(cli
 
 def test_what_came_from_outside_steers_no_terminal(cli):
     hostile = Input(path=f"/{NASTY}.jsonl", sha256="0" * 64, size=1, modified=1.0)
-    record = {"stopped": NASTY, "ended_at": BEGAN, "notes": (NASTY,), "inputs": (hostile,), "asked": {"file": NASTY}}
+    record = {"stopped": NASTY, "ended_at": BEGAN, "notes": (NASTY,), "inputs": (hostile,), "options": {"file": NASTY}}
     began(**record, scorers=Store().begin(RunRecord(started_at=BEGAN)).scorers)
     for words in ((), (1,)):
         shown = cli("runs", *words).out
@@ -116,7 +116,7 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
         run(samples, [quoting], store=RUNS)
     store = Store(RUNS)
     if not ended:
-        store.change(store.record(2).model_copy(update={"ended_at": None, "asked": {"file": "secret.jsonl"}}))
+        store.change(store.record(2).model_copy(update={"ended_at": None, "options": {"file": "secret.jsonl"}}))
     recorder = Recorder(store, store.record(2))  # what is scored again leaves its old words in the file
     for row in Run.stored(2).rows():
         recorder.row(row)
@@ -140,7 +140,7 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
     assert [line[0] for line in lines(cli("runs").out)] == ["1", "3"]
     with sqlite3.connect(RUNS) as db:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%run INTEGER%'")]
-        assert len(tables) == 6
+        assert len(tables) == 5
         found = (db.execute(f"SELECT count(*) FROM {name} WHERE run <> 1").fetchone() for name in tables)  # noqa: S608
         assert set(found) == {(0,)}
     db.close()
@@ -162,7 +162,7 @@ def test_runs_to_be_removed_are_named_by_their_number_or_as_the_last(cli, named,
     ended = cli("runs", *(word for run in named for word in ("--remove", run)))
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f".judgekit/runs.sqlite: {said}; ")
-    assert [record.number for record in Store(RUNS).records()] == left
+    assert Store(RUNS).numbers() == left
 
 
 def test_the_last_of_no_runs_cannot_be_removed(cli):
@@ -183,7 +183,7 @@ def test_while_another_program_reads_it_is_said_that_words_may_be_left():
         with pytest.raises(StoreError, match=r"deleted, but words of them may be in .*runs\.sqlite-wal until"):
             store.remove([1])
     reading.close()
-    assert [record.number for record in store.records()] == [2]
+    assert store.numbers() == [2]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_what_is_not_there_is_neither_shown_nor_removed(cli, words, said):
     ended = cli("runs", *words)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
-    assert len(Store(RUNS).records()) == 1
+    assert len(Store(RUNS).numbers()) == 1
     assert list(Path().iterdir()) == [Path(".judgekit")]
 
 
@@ -262,3 +262,11 @@ def test_what_is_to_be_shown_or_written_of_a_run_needs_its_name(cli, words):
         2,
         "judgekit: name the run to be shown or written: judgekit runs last -o report.html\n",
     )
+
+
+def test_options_of_a_run_of_objects_leave_them_out(cli, conversations):
+    path = conversations(1)
+    run(path, [ToolCallF1()], store=RUNS)
+    run(path, [ToolCallF1(), "tool_call_accuracy"], store=RUNS)
+    assert "scorers:" not in cli("runs", 1).out
+    assert 'scorers: [{"name": "tool_call_accuracy"}]' in cli("runs", 2).out

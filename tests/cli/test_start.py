@@ -15,11 +15,11 @@ import pytest
 
 from judgekit import Sample, arun, run
 from judgekit.errors import AuthenticationError, BudgetError, ConfigError
+from judgekit.formats.reading import Recordings
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount
 from judgekit.runs.store import RUNS, Store, now
 from judgekit.scoring import scorer
-from judgekit.traces.reading import Recordings
 
 F1 = ("--scorer", "tool_call_f1")
 GOAL = ("--scorer", "agent_goal_accuracy_without_reference")
@@ -186,7 +186,7 @@ def test_a_key_that_is_refused_after_something_was_scored_stops_the_run(
     assert "HTTP 401" in error
     found = Run.stored()
     assert found.record.ended_at is not None
-    assert found.stopped == f"stopped: {error.removeprefix('judgekit: ')}"
+    assert found.stopped == error.removeprefix("judgekit: ")
     assert found.samples == SampleCount(40, "exactly")
     assert 0 < len(found) < 40 * len(found.scorers)
     refusing(mocked, monkeypatch, 100)
@@ -200,7 +200,7 @@ def test_a_record_that_cannot_be_read_stops_a_strict_run_of_at_least_those_befor
     ended = cli("run", path, *F1, "--strict")
     found = Run.stored()
     assert (ended.code, found.samples) == (2, SampleCount(3, "at least"))
-    assert found.stopped == f"stopped: {ended.err.splitlines()[-1].removeprefix('judgekit: ')}"
+    assert found.stopped == ended.err.splitlines()[-1].removeprefix("judgekit: ")
     assert found.record.ended_at is not None
 
 
@@ -229,7 +229,7 @@ def test_a_number_that_is_no_longer_the_last_is_not_given_back():
 
     with pytest.raises(ConfigError, match="late"):
         fail()
-    assert [one.number for one in store.records()] == [2]
+    assert store.numbers() == [2]
     assert other.begin(RunRecord(started_at=now())).number == 3
 
 
@@ -254,7 +254,7 @@ def test_many_that_fail_at_once_take_nothing_from_those_that_do_not():
     for thread in threads:
         thread.join()
     assert len(kept) == len(set(kept)) == 4 * 13
-    assert [one.number for one in Store(RUNS).records()] == sorted(kept)
+    assert Store(RUNS).numbers() == sorted(kept)
 
 
 # --- in Python

@@ -15,6 +15,7 @@ from judgekit.reports.gates import check_gates
 from judgekit.runs.results import Run
 from judgekit.runs.rows import SampleCount
 from judgekit.runs.store import RUNS
+from judgekit.runs.summary_table import summary_columns
 
 F1 = ("--scorer", "tool_call_f1")
 GOAL = "agent_goal_accuracy_without_reference"
@@ -107,8 +108,7 @@ def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(cli, judgin
         assert found.samples == SampleCount(number, "exactly")
         assert f"(n=5 of {number}; {number - 5} missing)" in str(found)
         assert re.search(rf"\bmissing\n.*\n +{GOAL} .* {number - 5} *\n", ended.out)
-        heads, row = found.summary.cells()
-        assert dict(zip(heads, row, strict=True))["missing"] == str(number - 5)
+        assert {one.name: one.cells for one in summary_columns(found.summary)}["missing"] == (str(number - 5),)
     assert held("samples") <= 3 * 5 + 1 + 4 + 32  # those that are counted are not kept
     assert held("conversations") == held("samples")
     listed = [line.split() for line in cli("runs").out.splitlines() if "stopped" in line]
@@ -147,14 +147,14 @@ def test_standard_input_is_read_to_its_end(cli, judging, monkeypatch, conversati
 
 
 def test_runs_that_go_on_and_get_scorers_keep_the_number(cli, judging, conversations):
-    settings(judging, cached=True)
     path = conversations(NUMBER)
     for scored in (5, 10, 15):
+        settings(judging, budget=scored, cached=True)
         ended = cli("run" if scored == 5 else "resume", *((path, *F1, *JUDGED) if scored == 5 else ()))
         assert shares(ended.out)[GOAL] == f"{scored} of 200"
     settings(judging, budget=None, cached=True)
     assert shares(cli("resume").out) == {"tool_call_f1": "200 of 200", GOAL: "200 of 200"}
-    settings(judging)
+    settings(judging, budget=20)  # of which the run has spent 15
     added = cli("score", 1, "--scorer", f"{GOAL}:as=again")
     assert shares(added.out) == {"tool_call_f1": "200 of 200", GOAL: "200 of 200", "again": "5 of 200"}
     assert Run.stored().samples == SampleCount(NUMBER, "exactly")

@@ -5,20 +5,13 @@ import os
 import signal
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from judgekit.cli import work
-from judgekit.cli.asked import Asked
-from judgekit.cli.work import Errand, Share
-from judgekit.runs.problems import Problems
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord, ScorerRecord
-from judgekit.runs.store import RUNS, Store, now
-from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.runs.store import RUNS, Store
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 
@@ -34,26 +27,6 @@ def sample(number: int) -> Sample:
     return Sample.of(messages, id=f"s{number}", reference_tool_calls=[ToolCall("tool_0")])
 
 
-def chat(number: int) -> dict:
-    call = {"id": "1", "type": "function", "function": {"name": f"tool_{number}", "arguments": "{}"}}
-    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
-    return {"id": f"s{number}", "messages": messages}
-
-
-def span(trace: int, name: str) -> dict:
-    said = [{"role": "assistant", "parts": [{"type": "text", "content": name}]}]
-    asked = [{"role": "user", "parts": [{"type": "text", "content": f"Hi {trace}"}]}]
-    attributes = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.input.messages": json.dumps(asked),
-        "gen_ai.output.messages": json.dumps(said),
-    }
-    return {
-        "trace_id": f"t{trace}", "span_id": f"{trace}{name}", "parent_span_id": None, "name": "chat",
-        "start_time": 1_767_225_600 + ord(name), "end_time": 1_767_225_601 + ord(name), "attributes": attributes,
-    }  # fmt: skip
-
-
 def lines(path: str, records: list) -> str:
     Path(path).parent.mkdir(exist_ok=True)
     Path(path).write_text("".join(one if isinstance(one, str) else f"{json.dumps(one)}\n" for one in records))
@@ -62,69 +35,6 @@ def lines(path: str, records: list) -> str:
 
 def own(path: str = "own.jsonl", first: int = 0, last: int = NUMBER) -> str:
     return lines(path, [f"{sample(number).model_dump_json()}\n" for number in range(first, last)])
-
-
-def with_broken_ones() -> str:
-    path = Path(own())
-    records = path.read_text().splitlines(keepends=True)
-    for number in (0, 4, 5, 22):
-        records[number] = f'{{"id": "s{number}", "trace": {{"messages": {number}}}}}\n'
-    return lines("broken.jsonl", records)
-
-
-def document() -> str:
-    Path("document.json").write_text(json.dumps([chat(number) for number in range(NUMBER)]))
-    return "document.json"
-
-
-def folder() -> str:
-    own("all/a.jsonl", 0, 7)
-    lines("all/b.jsonl", [chat(number) for number in range(7, 16)])
-    Path("all/c.json").write_text("{oops")
-    own("all/d.jsonl", 16, NUMBER)
-    return "all"
-
-
-def references() -> str:
-    return lines("refs.jsonl", [{"id": f"s{number}", "label": f"l{number}"} for number in (*range(9), 99)])
-
-
-ASKED: dict[str, Callable[[], Asked]] = {
-    "own": lambda: Asked(file=own()),
-    "chat": lambda: Asked(file=lines("chat.jsonl", [chat(number) for number in range(NUMBER)])),
-    "one document": lambda: Asked(file=document()),
-    "a folder with a broken file": lambda: Asked(file=folder()),
-    "broken records": lambda: Asked(file=with_broken_ones()),
-    "spans of interleaved conversations": lambda: Asked(
-        file=lines("spans.jsonl", [span(trace, name) for name in "ab" for trace in range(NUMBER)])
-    ),
-    "the first few": lambda: Asked(file=with_broken_ones(), limit=11),
-    "a draw": lambda: Asked(file=with_broken_ones(), limit=15, sample=8, seed=5),
-    "references": lambda: Asked(file=own(), references=references()),
-}
-
-
-@pytest.mark.parametrize("of", [2, 3])
-@pytest.mark.parametrize("make", ASKED.values(), ids=ASKED)
-def test_shares_are_disjoint_and_together_they_are_all(make, of, monkeypatch):
-    monkeypatch.setattr(work, "_BLOCK", 3)
-    asked, scorer = make(), ToolCallF1()
-    store = Store(RUNS)
-    told = asked.model_dump(mode="json", by_alias=True)
-    record = store.begin(RunRecord(started_at=now(), scorers=[ScorerRecord.of(scorer)], asked=told))
-    errand = Errand(RUNS, record, (0,))
-
-    def done_by(share: Share) -> tuple[list[tuple[int, Sample]], Problems]:
-        problems = Problems()
-        return [(task.number, task.sample) for task in errand.tasks(store, [scorer], problems, share)], problems
-
-    everything, problems = done_by(Share())
-    shares = [done_by(Share(number, of)) for number in range(of)]
-    assert sorted((one for done, _ in shares for one in done), key=lambda one: one[0]) == everything
-    assert {number // 3 % of for number, _ in everything} == set(range(of))
-    assert all({number // 3 % of for number, _ in done} == {place} for place, (done, _) in enumerate(shares))
-    assert {str(one) for _, found in shares for one in found} == {str(one) for one in problems}
-    assert len(everything) > 7
 
 
 def rows(number: int) -> list:
@@ -172,7 +82,7 @@ def test_what_can_be_read_once_is_not_shared(cli):
         ended = cli("run", path, *F1, "--workers", 2)
         assert (ended.code, ended.err) == (
             2,
-            f"judgekit: --workers 2: {path} can be read by one process, once; write it to a file, or leave --workers out\n",
+            f"judgekit: workers=2: {path} can be read by one process, once; write it to a file, or leave workers out\n",
         )
     assert not RUNS.exists()
 
@@ -220,7 +130,7 @@ def test_a_worker_that_dies_ends_the_run_which_goes_on_later(cli, at_work):
     assert err.splitlines() == [
         f"run 1, kept in {RUNS}",
         "judgekit resume 1 goes on from there",
-        "judgekit: a process that scored beside this one has died",
+        "judgekit: a worker process has died",
     ]
     assert not any(map(is_running, workers))
     assert 0 < len(Run.stored()) < MANY
@@ -254,7 +164,7 @@ def test_a_signal_to_all_of_them_ends_them_and_keeps_what_is_done(at_work, early
     first, *others = err.splitlines()
     assert first == "stopping when the samples under way are done; once more to stop at once"
     if early and others == ["interrupted before anything was scored"]:
-        assert Store(RUNS).records() == []
+        assert Store(RUNS).numbers() == []
     else:
         done = len(Run.stored())
         assert 0 < done < MANY

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 import json
 import logging
 import socket
@@ -60,7 +61,7 @@ class Server:
 
     A line of the script is ``(status, headers, body)``, or bytes as they are with what follows them: ``(bytes, "close")``,
     ``"reset"``, ``"hang"`` or ``"drip"``, which is a byte now and then for ever; or a function of what was asked that
-    gives one. The last line serves all further requests.
+    gives one, perhaps an async one. The last line serves all further requests.
     """
 
     def __init__(self) -> None:
@@ -137,7 +138,8 @@ class Server:
                 with self._changed:
                     self.requests.append(Received(head[0], headers, body, time.monotonic()))
                     self._changed.notify_all()
-                await self._speak(line(body) if callable(line) else line, reader, writer)
+                said = line(body) if callable(line) else line
+                await self._speak(await said if inspect.isawaitable(said) else said, reader, writer)
         writer.close()
         with contextlib.suppress(ConnectionError):
             await writer.wait_closed()
@@ -195,6 +197,7 @@ class Stub:
     under_way: int = 0
     most_at_once: int = 0
     closed: int = 0
+    identity: str = "stub"
 
     async def complete(self, request: Request, /) -> Reply:
         line = self.lines[min(len(self.requests), len(self.lines) - 1)]

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import BudgetError, JudgeDownError, LostError, OverloadError, RefusalError, UnreachableError
+from judgekit.jobs.api import arun, run
 from judgekit.judges.breaker import Breaker, Circuit
-from judgekit.judges.budget import Limits
 from judgekit.judges.client import Reply
 from judgekit.judges.concurrency import Concurrency
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import Account, RateLimit
 from judgekit.judges.retry import Retry
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.runs.runner import arun, run
+from judgekit.judges.spending import Limits
 from judgekit.score import Score, ledger, remembering_outages
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.repeat import Repeat
@@ -182,7 +182,7 @@ def test_a_request_that_is_cancelled_while_it_tries_leaves_that_to_another(quest
     assert circuit.probe is None
 
 
-@settings(max_examples=100)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     st.lists(st.sampled_from([REPLY, GONE, OverloadError("busy")]), min_size=1, max_size=40),
     st.integers(1, 8),
@@ -325,7 +325,8 @@ def test_both_reasons_are_given_where_a_budget_is_spent_as_well(dead, sample):
         raise BudgetError("the budget is spent")
 
     found = run(copies(sample, 3), [GOAL(dead()), fine, dear], concurrency=1)
-    assert found.stopped.startswith("the budget is spent; openai/judge-1 at ")
+    assert "openai/judge-1 at " in found.stopped
+    assert found.stopped.startswith("the budget is spent; ") or found.stopped.endswith("; the budget is spent")
 
 
 def test_attempts_that_reached_nobody_stay_visible_and_are_no_requests(dead, sample):

@@ -1,11 +1,11 @@
 """The layer that refuses to send more than the user allows."""
 
 import asyncio
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -24,23 +24,34 @@ from judgekit.errors import (
     TruncatedError,
     UnreachableError,
 )
-from judgekit.judges.budget import Budget, Limits, Share, Spending, likely_tokens
+from judgekit.judges.budget import Budget, likely_tokens, most_taken
 from judgekit.judges.client import Reply, Turn
 from judgekit.judges.ladder import Footing, Ladder
 from judgekit.judges.price import Price
 from judgekit.judges.retry import Retry
-from judgekit.score import ledger
+from judgekit.judges.spending import Amount, Limits, Spending
+from judgekit.score import in_run, ledger
 from judgekit.traces.message import Usage
 
 PRICE = Price(2, 8)  # US dollars for a million tokens
 
 
-def budget(inner, price=PRICE, **limits):
-    return Budget(Ladder(inner, Footing(sure=True)), Spending(Limits(**limits), price))
+def budget(inner, price=PRICE, own=None, **limits):
+    asking = Ladder(inner, Footing(sure=True))
+    return Budget(asking, Limits(**limits), price, "judge", Path(), own or Spending())
 
 
-def spent(budget):
-    return budget.spending.requests, budget.spending.tokens, budget.spending.usd
+def spent(budget, name=""):
+    """What was spent, when all is settled."""
+    where = budget.own if not name else Spending(Path("budgets.sqlite"))
+    return budget._thread.submit(where.spent, name).result()
+
+
+async def until(holds):
+    """Waits until something holds."""
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - it is about what others do
+            await asyncio.sleep(0.001)
 
 
 async def refused_of(budget, requests):
@@ -65,10 +76,10 @@ def test_none_is_no_limit(stub, question):
 
 @pytest.fixture
 def thousand(question):
-    """A request that will likely take 1,000 tokens in and 100 out, which cost $0.0028."""
+    """A request that takes at most 1,000 tokens in and 100 out, which cost $0.0028."""
     asked = question(messages=(Turn("user", ""),), params={"max_tokens": 100})
-    asked = question(messages=(Turn("user", "four" * (1000 - asked.input_tokens)),), params={"max_tokens": 100})
-    assert Spending(Limits(), PRICE).share(asked) == Share(1_100, 0.0028)
+    asked = question(messages=(Turn("user", "x" * (1000 - asked.most_input_tokens)),), params={"max_tokens": 100})
+    assert most_taken(asked, PRICE) == Amount(1, 1_100, 0.0028)
     return asked
 
 
@@ -81,17 +92,12 @@ def test_tokens_and_dollars_are_spent_up_to_their_limit_and_not_beyond(stub, tho
     assert len(asked.requests) == fit
 
 
-def test_three_times_ten_cents_are_thirty_cents():
-    spending = Spending(Limits(usd=0.3), PRICE)
-    assert [spending.reserve(Share(0, 0.1)) for _ in range(4)] == [None, None, None, "$0.3 (spent: $0.3)"]
-
-
 @pytest.mark.parametrize(
     ("limits", "found"),
     [
         ({"requests": 1}, "1 requests (spent: 1)"),
-        ({"tokens": 1_500}, "1,500 tokens (spent: 600)"),
-        ({"usd": 0.004}, "$0.004 (spent: $0.002)"),
+        ({"tokens": 1_500}, "1,500 tokens (spent: 600, the request may take 1,100)"),
+        ({"usd": 0.004}, "$0.004 (spent: $0.002, the request may cost $0.0028)"),
     ],
     ids=str,
 )
@@ -101,7 +107,23 @@ def test_the_refusal_says_which_limit_would_be_passed_and_what_is_spent(stub, th
     asyncio.run(held.complete(thousand))
     with pytest.raises(BudgetError) as info:
         asyncio.run(held.complete(thousand))
-    assert str(info.value) == f"openai/judge-1: one more request would pass the budget of {found}"
+    assert str(info.value) == f"openai/judge-1: one more request would pass the budget of {found}: raise it to go on"
+
+
+def test_an_output_limit_of_any_size_can_be_reserved(stub, thousand):
+    vast = replace(thousand, params={"max_tokens": 10**25})
+    asked = stub([Reply(text="", usage=Usage(input_tokens=1000, output_tokens=100))])
+    free = budget(asked, price=Price(0, 0), usd=1, name="vast")
+    asyncio.run(free.complete(vast))
+    assert spent(free, "named vast").tokens == 1_100
+
+
+def test_a_refusal_names_the_output_limit_that_is_reserved(stub, thousand):
+    own = replace(thousand, params={}, max_output_tokens=8_192)
+    with pytest.raises(
+        BudgetError, match=r"raise it to go on, or lower max_output_tokens \(8,192\), which each request"
+    ):
+        asyncio.run(budget(stub(), tokens=8_192).complete(own))
 
 
 @pytest.mark.parametrize(
@@ -110,13 +132,34 @@ def test_the_refusal_says_which_limit_would_be_passed_and_what_is_spent(stub, th
         ({}, 500),
         ({"max_tokens": 40}, 40),
         ({"max_completion_tokens": 4_000}, 4_000),
-        ({"max_tokens": 40, "max_completion_tokens": 90}, 40),
+        ({"max_tokens": 40, "max_completion_tokens": 90}, 90),
     ],
     ids=str,
 )
 def test_a_request_is_expected_to_take_its_bytes_and_the_room_for_its_reply(question, params, tokens):
     asked = question(messages=(Turn("system", "é" * 30), Turn("user", "abcd" * 10)), schema={}, params=params)
     assert likely_tokens(asked) == (60 + 40 + len("{}")) // 4 + tokens
+
+
+@pytest.mark.parametrize(
+    ("params", "own", "most"),
+    [
+        ({"max_tokens": 40}, None, 40),
+        ({"max_tokens": 40, "max_completion_tokens": 90}, None, 90),
+        ({}, 8192, 8192),
+        ({"max_tokens": -1}, 8192, 8192),
+    ],
+    ids=str,
+)
+def test_the_most_it_takes_is_its_bytes_and_its_output_limit_and_what_is_sent_keeps_to_it(question, params, own, most):
+    asked = question(params=params, max_output_tokens=own)
+    said = sum(len(content.encode()) for _, content in asked.messages)
+    requests, tokens, usd = most_taken(asked, Price(1, 1_000, cached=2))
+    assert (requests, usd) == (1, pytest.approx((2 * (tokens - most) + 1_000 * most) / 1e6))
+    assert said + most < tokens < said + most + 1_000
+    sent = asked.limited_params("max_tokens")
+    assert max(sent.values()) == most
+    assert likely_tokens(asked) < 600
 
 
 def test_what_was_set_aside_and_not_taken_is_free_for_others(stub, thousand):
@@ -130,7 +173,15 @@ def test_what_was_set_aside_and_not_taken_is_free_for_others(stub, thousand):
 
 def test_a_request_waits_while_those_under_way_may_leave_it_room(stub, thousand):
     asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1))])
-    assert asyncio.run(refused_of(budget(asked, tokens=2_500), [thousand] * 20)) == 0
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        refused = asyncio.create_task(refused_of(budget(asked, tokens=2_500), [thousand] * 20))
+        await until(lambda: asked.under_way == 2)
+        asked.gate.set()
+        return await refused
+
+    assert asyncio.run(ask()) == 0
     assert len(asked.requests) == 20
     assert asked.most_at_once == 2
 
@@ -155,19 +206,39 @@ def test_nothing_is_under_way_any_more_when_a_request_is_refused(stub, thousand)
 
 def test_a_request_that_waits_for_room_is_not_overtaken_by_smaller_ones(stub, question):
     asked = stub([Reply(text="", usage=Usage(input_tokens=1, output_tokens=1))])
-    held = budget(asked, price=None, tokens=2_000)
+    held = budget(asked, price=None, tokens=most_taken(question(params={"max_tokens": 1_800}), None).tokens)
     large, small = ({"max_tokens": room} for room in (1_200, 10))
 
     async def ask():
         asked.gate = asyncio.Event()
         requests = [question(draw=draw, params=params) for draw, params in enumerate([large, large, small, small])]
         tasks = [asyncio.create_task(held.complete(one)) for one in requests]
-        await asyncio.sleep(0)
+        await until(lambda: asked.under_way)
         asked.gate.set()
         await asyncio.wait_for(asyncio.gather(*tasks), 5)
 
     asyncio.run(ask())
     assert [request.draw for request in asked.requests] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("follows", [lambda request: request.roomier(), lambda request: request.repaired("?", "why")])
+def test_what_follows_a_reply_that_was_paid_for_goes_before_the_line(stub, question, follows):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=1, output_tokens=1))])
+    first, *others = (question(draw=draw, params={"max_tokens": 900}) for draw in range(5))
+    next_one = follows(others.pop())
+    room = max(most_taken(one, None).tokens for one in (first, next_one))
+    held = budget(asked, price=None, tokens=room + 10)
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        tasks = [asyncio.create_task(held.complete(one)) for one in (first, *others, next_one)]
+        await until(lambda: asked.under_way)
+        await asyncio.sleep(0.01)
+        asked.gate.set()
+        return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+
+    asyncio.run(ask())
+    assert [request.draw for request in asked.requests[:3]] == [0, 4, 1]
 
 
 @pytest.mark.parametrize(
@@ -207,9 +278,22 @@ def test_an_answer_that_cannot_be_used_is_paid_for(stub, question, ending, kind)
 
 def test_every_attempt_of_a_request_counts(stub, thousand, no_waits):
     asked = stub([RateLimitError("busy"), LostError("gone"), Reply(text="", usage=Usage(), cost_usd=0.5)])
-    held = Budget(Retry(Ladder(asked, Footing()), 4), Spending(Limits(), PRICE))
-    asyncio.run(held.complete(thousand))
-    assert spent(held) == (3, 2 * 1_100, 0.5028)
+    held = budget(asked, tokens=2_200)
+    asyncio.run(Retry(held, 4).complete(thousand))
+    assert spent(held) == (3, 2_200, 0.5028)
+
+
+def test_no_attempt_and_no_longer_reply_is_asked_for_that_would_pass_the_limit(stub, thousand, no_waits):
+    asked = stub([LostError("gone")])
+    held = budget(asked, tokens=2_500)
+    with pytest.raises(BudgetError, match="spent: 2,200"):
+        asyncio.run(Retry(held, 4).complete(thousand))
+    assert len(asked.requests) == 2
+    asked = stub([Reply(text="", ending="length", usage=Usage(input_tokens=1000, output_tokens=100))])
+    held = budget(asked, tokens=2_299)  # with twice the room it may take 1,200
+    with pytest.raises(BudgetError, match="may take 1,200"):
+        asyncio.run(Retry(held, 4).complete(thousand))
+    assert len(asked.requests) == 1
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["one under way", "one that waits"])
@@ -220,7 +304,7 @@ def test_a_cancelled_request_sets_nothing_aside_any_more(stub, thousand, which):
     async def ask():
         asked.gate = asyncio.Event()
         tasks = [asyncio.create_task(held.complete(thousand)) for _ in range(3)]
-        await asyncio.sleep(0)
+        await until(lambda: asked.under_way)
         tasks.pop(which).cancel()
         await asyncio.sleep(0)
         asked.gate.set()
@@ -236,34 +320,43 @@ def test_a_cancelled_request_sets_nothing_aside_any_more(stub, thousand, which):
 
 
 def test_one_limit_holds_for_all_clients_and_loops_of_a_judge(stub, question):
-    asked, spending = stub(), Spending(Limits(requests=5), None)
-    refused = [asyncio.run(refused_of(Budget(Ladder(asked, Footing()), spending), [question()] * 3)) for _ in range(3)]
+    asked, spending = stub(), Spending()
+    refused = [asyncio.run(refused_of(budget(asked, own=spending, requests=5), [question()] * 3)) for _ in range(3)]
     assert refused == [0, 1, 3]
     assert len(asked.requests) == 5
 
 
 def test_one_limit_holds_for_threads_with_a_loop_each(stub, question):
-    asked, spending = [stub() for _ in range(4)], Spending(Limits(requests=50), None)
+    asked, spending = [stub() for _ in range(4)], Spending()
 
     def work(inner):
-        return asyncio.run(refused_of(Budget(Ladder(inner, Footing()), spending), [question()] * 30))
+        return asyncio.run(refused_of(budget(inner, own=spending, requests=50), [question()] * 30))
 
     with ThreadPoolExecutor(4) as threads:
         assert sum(threads.map(work, asked)) == 120 - 50
-    assert sum(len(one.requests) for one in asked) == spending.requests == 50
+    assert sum(len(one.requests) for one in asked) == 50
 
 
-def test_threads_cannot_come_between_the_look_at_a_limit_and_the_count():
-    class Slow(Spending):
-        def _passed(self, share):
-            passed = super()._passed(share)
-            time.sleep(0.001)
-            return passed
+def test_each_run_has_a_budget_of_its_own_and_a_named_one_is_shared(stub, question):
+    asked = stub()
 
-    spending = Slow(Limits(requests=10), None)
-    with ThreadPoolExecutor(4) as threads:
-        refused = [passed is not None for passed in threads.map(spending.reserve, [Share(1, 0.0)] * 40)]
-    assert refused.count(False) == spending.requests == 10
+    def refused(run, **limits):
+        async def ask():
+            with in_run(run):
+                return await refused_of(budget(asked, requests=2, **limits), [question()] * 3)
+
+        return asyncio.run(ask())
+
+    assert [refused(run) for run in ("a", "b", "a")] == [1, 1, 3]
+    assert [refused(run, name="team") for run in ("a", "b")] == [1, 3]
+    assert (
+        asyncio.run(refused_of(budget(asked, requests=3, name="team"), [question()] * 3)) == 2
+    )  # outside of runs, too
+    assert spent(budget(asked, name="team"), "named team") == (
+        3,
+        3 * most_taken(question(), None).tokens,
+        3 * PRICE.of(Usage(input_tokens=question().most_input_tokens, output_tokens=0)),
+    )
 
 
 def test_closing_closes_what_is_inside(stub):
@@ -295,13 +388,11 @@ class Fateful:
     """A provider that says what fate has in store; the fate of a request is named by its ``draw``."""
 
     fates: list[Fate]
-    spending: Spending | None = None
+    limits: Limits
+    spending: Spending
 
     async def complete(self, request, /):
-        limits = self.spending.limits
-        assert limits.requests is None or self.spending.requests <= limits.requests
-        assert limits.tokens is None or self.spending.tokens <= limits.tokens
-        assert limits.usd is None or self.spending.usd <= limits.usd + 1e-9
+        assert self.limits.passed_by(self.spending.spent(""), Amount()) is None
         fate = self.fates[request.draw]
         for _ in range(fate.turns):
             await asyncio.sleep(0)
@@ -309,7 +400,7 @@ class Fateful:
             raise copy(fate.end)
         if fate.end is None:
             return Reply(text="")
-        used = Usage(input_tokens=int(fate.end * request.input_tokens), output_tokens=int(fate.end * 500))
+        used = Usage(input_tokens=int(fate.end * request.most_input_tokens), output_tokens=int(fate.end * 500))
         return Reply(text="", usage=used, cost_usd=PRICE.of(used))
 
 
@@ -318,18 +409,17 @@ class Fateful:
     limits=st.builds(
         Limits,
         requests=st.none() | st.integers(0, 12),
-        tokens=st.none() | st.integers(0, 4_000),
-        usd=st.none() | st.floats(0, 0.03),
+        tokens=st.none() | st.integers(0, 12_000),
+        usd=st.none() | st.floats(0, 0.06),
     ),
 )
 def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, limits):
-    asked = Fateful(fates)
-    held = budget(asked)
-    held.spending.limits, asked.spending = limits, held.spending
-    share = held.spending.share(question())
+    spending = Spending()
+    held = budget(Fateful(fates, limits, spending), own=spending, **limits.model_dump())
+    share = most_taken(question(params={"max_tokens": 500}), PRICE)
 
     async def ask(draw, fate):
-        task = asyncio.create_task(held.complete(question(draw=draw)))
+        task = asyncio.create_task(held.complete(question(draw=draw, params={"max_tokens": 500})))
         if fate.cancelled_after is not None:
             for _ in range(fate.cancelled_after):
                 await asyncio.sleep(0)
@@ -349,6 +439,6 @@ def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, li
     assert requests == len(calls)
     assert tokens == sum(share.tokens if call.tokens_paid is None else call.tokens_paid for call in calls)
     assert usd == pytest.approx(sum(share.usd if call.usd_paid is None else call.usd_paid for call in calls), abs=1e-9)
-    assert limits.requests is None or requests <= limits.requests
-    assert limits.tokens is None or tokens <= limits.tokens
-    assert limits.usd is None or usd <= limits.usd + 1e-9
+    assert limits.passed_by(Amount(requests, tokens, usd), Amount()) is None
+    assert not held._under_way
+    assert spending.reserve("", Limits(requests=0), Amount(1)).may_fit_later is False

@@ -1,5 +1,6 @@
 """Cassettes: JSONL files of replies that a team commits and replays."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,23 +30,23 @@ def test_a_recorded_reply_is_found_by_its_key(question, tmp_path):
     lines = ['{"about": "Written by hand."}', line(question()), line(question(draw=1), Reply(text="two"))]
     path.write_text("\n".join(lines), encoding="utf-8")
     replies = RecordedReplies(path)
-    assert replies.get(question().key) == REPLY
-    assert replies.get(question(draw=1).key) == Reply(text="two")
-    assert replies.get(question(draw=2).key) is None
-    assert replies.get("") is None
-    assert replies.digests() == [question().digests, question(draw=1).digests]
-    assert replies.digests("goodness") == replies.digests()
-    assert replies.digests("good") == []
+    assert asyncio.run(replies.get(question().key)) == REPLY
+    assert asyncio.run(replies.get(question(draw=1).key)) == Reply(text="two")
+    assert asyncio.run(replies.get(question(draw=2).key)) is None
+    assert asyncio.run(replies.get("")) is None
+    assert asyncio.run(replies.digests()) == [question().digests, question(draw=1).digests]
+    assert asyncio.run(replies.digests("goodness")) == asyncio.run(replies.digests())
+    assert asyncio.run(replies.digests("good")) == []
     assert [one.key for one in replies.recorded()] == [question().key, question(draw=1).key]
-    replies.close()
+    asyncio.run(replies.aclose())
 
 
 def test_a_line_without_the_parts_of_its_request_is_a_reply_all_the_same(tmp_path):
     path = tmp_path / "replies.jsonl"
     path.write_text('{"key": "k", "sample": "s", "reply": {"text": "fine"}}')
     replies = RecordedReplies(path)
-    assert replies.get("k") == Reply(text="fine")
-    assert replies.digests() == []
+    assert asyncio.run(replies.get("k")) == Reply(text="fine")
+    assert asyncio.run(replies.digests()) == []
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,25 @@ def test_the_replies_that_were_written_by_hand_are_a_cassette(examples):
     lines = list(RecordedReplies(examples / "replies.jsonl").recorded())
     assert len(lines) == 39
     assert all(one.sample and one.reply and one.digests for one in lines)
+
+
+def test_two_replies_to_one_request_are_an_error_that_names_both_lines(question, tmp_path):
+    path = tmp_path / "replies.jsonl"
+    one, other = line(question()), line(question(), Reply(text="other"))
+    path.write_text("\n".join(['{"about": "Merged."}', one, line(question(draw=1)), one, other]), encoding="utf-8")
+    with pytest.raises(StoreError) as info:
+        RecordedReplies(path)
+    assert str(info.value) == (
+        f"{path}, lines 2 and 5: two replies to one request, as after a merge of two recordings; delete one of them"
+    )
+
+
+def test_a_line_that_stands_there_twice_is_one_reply(question, tmp_path):
+    path = tmp_path / "replies.jsonl"
+    path.write_text("\n".join([line(question())] * 3), encoding="utf-8")
+    replies = RecordedReplies(path)
+    assert asyncio.run(replies.get(question().key)) == REPLY
+    assert len(list(replies.recorded())) == 1
 
 
 # Writing

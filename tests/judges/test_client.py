@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -111,7 +112,7 @@ def test_a_repaired_request_shows_the_reply_and_what_is_wrong_with_it(question):
             "That reply cannot be used: good: not a boolean\nAnswer the question again, with one JSON object.",
         ),
     )
-    assert repaired == question(messages=repaired.messages, mends=question())
+    assert repaired == question(messages=repaired.messages, mends=question(), is_follow_up=True)
     assert repaired.key != question().key
 
 
@@ -140,15 +141,33 @@ def test_no_more_is_shown_back_than_helps(question, text, shown):
         ({"max_tokens": "auto"}, None, None),
         ({"max_tokens": 100, "top_p": 1}, 100, {"max_tokens": 200, "top_p": 1}),
         ({"max_completion_tokens": 8}, 8, {"max_completion_tokens": 16}),
-        ({"max_tokens": 5, "max_completion_tokens": 8}, 5, {"max_tokens": 10, "max_completion_tokens": 16}),
+        ({"max_tokens": -1, "max_completion_tokens": None}, None, None),  # no limit, for some servers
+        ({"max_tokens": 5, "max_completion_tokens": 8}, 8, {"max_tokens": 10, "max_completion_tokens": 16}),
     ],
     ids=str,
 )
 def test_a_reply_gets_twice_the_room_where_a_limit_is_set(question, params, limit, roomier):
     request = question(params=params)
     assert request.output_limit == limit
-    assert request.roomier() == (None if roomier is None else question(params=roomier))
+    assert request.roomier() == (None if roomier is None else question(params=roomier, is_follow_up=True))
     assert request.params == params
+
+
+def test_judgekit_s_own_limit_is_sent_by_the_server_s_name_doubled_and_no_part_of_the_key(question):
+    request = question(params={"top_p": 1, "max_tokens": None}, max_output_tokens=100)
+    assert request.limited_params("max_completion_tokens") == {"top_p": 1, "max_completion_tokens": 100}
+    assert (request.output_limit, request.roomier().output_limit) == (100, 200)
+    assert request.key == request.roomier().key == question(params={"top_p": 1, "max_tokens": None}).key
+    assert question(params={"top_p": 1}).limited_params("max_tokens") == {"top_p": 1}
+
+
+@pytest.mark.parametrize("text", ["x" * 100, "多" * 100, "👩🏾‍🚀" * 20, "\ud800", ""])
+def test_the_most_tokens_are_never_below_the_bytes_that_are_sent(question, text):
+    request = question(messages=(Turn("system", text), Turn("user", text)), params={"tools": ["x" * 1000]})
+    asked = replace(request, step="text").repaired(text, "bad")
+    for one in (request, asked):
+        said = sum(len(turn.content.encode(errors="replace")) for turn in one.messages)
+        assert one.most_input_tokens >= said + len(json.dumps(one.schema)) + 1000
 
 
 def test_tokens_are_reckoned_at_four_bytes_each(question):

@@ -25,7 +25,10 @@ from judgekit.errors import (
 from judgekit.judges.client import Reply
 from judgekit.judges.completion import read_completion, refused, retry_after
 from judgekit.judges.price import Price
+from judgekit.judges.secrets import Mask
 from judgekit.traces.message import Usage
+
+PLAIN = Mask(())
 
 
 def completion(message=None, **changes):
@@ -34,7 +37,7 @@ def completion(message=None, **changes):
 
 
 def read(body, price=None):
-    return read_completion(body, "here", price)
+    return read_completion(body, PLAIN, "here", price)
 
 
 # A completion
@@ -105,6 +108,16 @@ def test_a_completion_is_read_for_its_words_and_its_ending(body, reply):
             },
             Usage(input_tokens=9, output_tokens=5, cached_tokens=4, reasoning_tokens=3),
             id="all",
+        ),
+        pytest.param(
+            {"prompt_tokens": 279, "completion_tokens": 6, "total_tokens": 374},  # of grok-4-fast-reasoning
+            Usage(input_tokens=279, output_tokens=95),
+            id="reasoning in the total alone",
+        ),
+        pytest.param(
+            {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 0},
+            Usage(input_tokens=9, output_tokens=5),
+            id="a total that counts nothing",
         ),
     ],
 )
@@ -333,26 +346,50 @@ REFUSED = [
 
 @pytest.mark.parametrize(("status", "body", "kind"), REFUSED)
 def test_a_refusal_is_one_typed_error_that_says_where_and_what(status, body, kind):
-    error = refused(status, body, no_header, "here")
+    error = refused(status, body.encode(), no_header, PLAIN, "here")
     assert type(error) is kind
     assert str(error).startswith(f"here: HTTP {status}: {' '.join(body.split())}")
 
 
 def test_a_server_that_refers_to_another_is_not_followed():
-    error = refused(308, "", {"location": "https://there.test/v1"}.get, "here")
+    error = refused(308, b"", {"location": "https://there.test/v1"}.get, PLAIN, "here")
     assert str(error).endswith("It refers to 'https://there.test/v1', and is not followed: is the base_url right?")
 
 
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("https://me:word@there.test:8443/v1?k=word#word", "https://there.test:8443/v1"),
+        ("//me@there.test/v1", "//there.test/v1"),
+        ("/v2/chat?key=word", "/v2/chat"),
+        ("https://there.test/sk-very-private/v1", "https://there.test/***/v1"),
+        ("https://[word", "..."),
+    ],
+)
+def test_an_address_is_shown_without_user_password_query_and_key(location, shown):
+    error = refused(308, b"", {"location": location}.get, Mask(("sk-very-private",)), "here")
+    assert f"It refers to {shown!r}, and" in str(error)
+    assert "word" not in str(error)
+
+
+def test_tokens_that_may_spell_a_key_are_not_kept():
+    tokens = [{"token": one, "logprob": -1.0} for one in ("sk-very", "-private")]
+    body = completion({"content": "sk-very-private"}, choice={"logprobs": {"content": tokens}})
+    assert read_completion(body, PLAIN, "here", None).logprobs is not None
+    assert read_completion(body, Mask(("sk-very-private",)), "here", None) == Reply(text="***")
+
+
 def test_a_wrong_model_asks_for_the_name_and_the_address():
-    assert str(refused(404, "", no_header, "here")).endswith("Is the model's name right, and the base_url?")
+    assert str(refused(404, b"", no_header, PLAIN, "here")).endswith("Is the model's name right, and the base_url?")
 
 
-def test_a_long_refusal_is_cut_visibly_and_stands_on_one_line_but_for_that():
-    error = str(refused(500, "a\n" * 5_000 + "end", no_header, "here"))
+def test_a_long_refusal_is_cut_visibly_and_stands_on_one_line():
+    error = str(refused(500, b"a\n" * 5_000 + b"end", no_header, PLAIN, "here"))
     assert len(error) < 600
     assert error.startswith("here: HTTP 500: a a a ")
     assert error.endswith(" a end")
     assert "characters omitted" in error
+    assert "\n" not in error
 
 
 @pytest.mark.parametrize(
@@ -366,13 +403,13 @@ def test_a_long_refusal_is_cut_visibly_and_stands_on_one_line_but_for_that():
     ],
 )
 def test_an_overloaded_server_says_how_long_to_wait(status, headers, kind, seconds):
-    error = refused(status, said(), headers.get, "here")
+    error = refused(status, said().encode(), headers.get, PLAIN, "here")
     assert (type(error), error.retry_after) == (kind, seconds)
 
 
 @pytest.mark.parametrize("wait", ["61", "86400", "inf"])
 def test_a_rate_limit_of_more_than_a_minute_is_a_spent_quota(wait):
-    error = refused(429, said(), {"retry-after": wait}.get, "here")
+    error = refused(429, said().encode(), {"retry-after": wait}.get, PLAIN, "here")
     assert type(error) is QuotaError
     assert str(error).endswith(f"It asks to wait for {wait} s.")
 

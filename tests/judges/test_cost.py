@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from judgekit.cli.work import Missing
 from judgekit.errors import JudgekitError
-from judgekit.judges.budget import Limits
+from judgekit.jobs.job import ScoringJob
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.rate_limit import requests_under_way
+from judgekit.judges.spending import Limits
+from judgekit.runs.problems import Problems
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, ScorerRecord
 from judgekit.runs.runner import Task, score_into
@@ -175,8 +176,9 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
         budget = Limits(requests=dice.randrange(8)) if stop == "budget" else Limits()
         made = scorers(random.Random(shape), server.url, budget, 10 if stop == "cancelled" else 0.4)  # noqa: S311
         record = store.change(record.model_copy(update={"scorers": tuple(map(ScorerRecord.of, made))}))
-        missing = Missing(store, record.number, enumerate(made), dice.choice([(), ("failed",)]))
-        work = until(stop, missing.tasks(enumerate(samples)), dice.randrange(4))
+        job = ScoringJob(None, record, range(len(made)), dice.choice([(), ("failed",)]))
+        todo = job.tasks(store, made, Problems(), given=iter(enumerate(samples)))
+        work = until(stop, todo, dice.randrange(4))
         asyncio.run(session(store, record, made, work, stop, provider))
         summary = Run(store, record).summary
         requests = sum(line.requests for line in summary)

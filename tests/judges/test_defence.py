@@ -4,6 +4,7 @@ import asyncio
 import random
 import re
 from itertools import cycle
+from typing import Any
 
 import pytest
 
@@ -231,7 +232,7 @@ LONG = Sample.of([HumanMessage("Go."), AIMessage("x" * 900), ToolMessage("y" * 2
 KIND = Prompt("kind", "", ("conversation",), "", "You judge.", "Is it kind?", scale=(("yes", 1.0), ("no", 0.0)))
 
 
-def judged(sample: Sample, **settings: int) -> Score:
+def judged(sample: Sample, **settings: Any) -> Score:
     judge = ScriptedJudge([{"reason": "Polite.", "evidence": [], "verdict": "yes"}], **settings)
     return asyncio.run(attempt(PromptScorer(KIND, judge), sample))
 
@@ -263,5 +264,14 @@ def test_both_recordings_of_a_pair_are_shortened_and_counted():
 
 def test_a_conversation_that_cannot_be_made_to_fit_is_a_failed_score():
     score = judged(Sample.of([HumanMessage("Go.")] * 100, id="many"), conversation_tokens=100)
-    assert (score.status, score.error) == ("failed", "ValueError")
-    assert "a budget of 100 tokens is too small for this conversation of 100 messages" in score.reason
+    assert (score.status, score.error) == ("failed", "ContextError")
+    assert (
+        "conversation_tokens: a budget of 100 tokens is too small for this conversation of 100 messages" in score.reason
+    )
+
+
+def test_where_a_conversation_cannot_be_made_to_fit_the_fallback_is_asked():
+    roomy = ScriptedJudge([{"reason": "r", "evidence": [], "verdict": "yes"}], params={"roomy": 1})
+    many = Sample.of([HumanMessage("Go.")] * 100)
+    assert judged(many, conversation_tokens=100, fallback=[roomy]).label == "yes"
+    assert len(roomy.requests) == 1

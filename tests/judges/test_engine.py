@@ -13,11 +13,11 @@ import pytest
 from pydantic import BaseModel, Field
 
 from judgekit.errors import AuthenticationError, ContextError, LostError, ModelError, ReplyError, TruncatedError
+from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import load_prompt
 from judgekit.judges.replies import CachedReplies
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.runs.runner import run
 from judgekit.score import drawing, ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
 from judgekit.scorers.prompted import PromptScorer

@@ -4,6 +4,9 @@ import asyncio
 import copy
 import gc
 import json
+import os
+import subprocess
+import sys
 import threading
 from typing import Any, Literal
 
@@ -18,6 +21,7 @@ from judgekit.errors import (
     JudgeDownError,
     JudgeError,
     OverloadError,
+    QuotaError,
     RateLimitError,
     RefusalError,
     RejectedError,
@@ -26,7 +30,7 @@ from judgekit.errors import (
     StoreError,
     TruncatedError,
 )
-from judgekit.judges.budget import Limits
+from judgekit.formats.reading import read
 from judgekit.judges.client import Reply
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.price import Price
@@ -34,12 +38,12 @@ from judgekit.judges.prompt import load_prompt
 from judgekit.judges.replies import CachedReplies, Recorded
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
-from judgekit.score import JudgeCall, drawing, ledger
+from judgekit.judges.spending import Limits
+from judgekit.score import JudgeCall, drawing, ledger, remembering_outages
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference, GoalAnswer
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import attempt
 from judgekit.traces.message import HumanMessage, Usage
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 
 pytestmark = pytest.mark.usefixtures("no_waits")
@@ -471,10 +475,11 @@ def test_replay_answers_for_a_provider_that_nobody_knows_without_a_key(asked, tm
         [request] = client.requests
         reply = Reply(text=json.dumps(YES))
         path.write_text(Recorded(key=request.key, digests=request.digests, reply=reply).model_dump_json())
-    judge = Judge("nobody/m", cache=path, cache_mode="replay")
+    judge = Judge("nobody/m", client=client, cache=path, cache_mode="replay")
     judge.check()
     judgment = asked(judge)
     assert judgment.answer == Opinion(**YES)
+    assert len(client.requests) == 1
     assert [(one.cached, one.cost_usd) for one in judgment.calls] == [(True, 0.0)]
     with pytest.raises(ReplayError, match=r"the nearest recorded request differs in draw$"):
         asked(judge, draw=1)
@@ -634,11 +639,14 @@ def test_a_copy_with_another_setting_asks_by_it_and_the_original_does_not(server
 # Others in its place
 
 
+SPENT = (429, {"retry-after": "86400"}, {"error": {"message": "Tomorrow."}})
 BUSY = (503, {"retry-after": "0"}, {"error": {"message": "Out of order."}})
 TOO_LONG = (400, {}, {"error": {"message": "Too long.", "code": "context_length_exceeded"}})
 
 
-@pytest.mark.parametrize(("line", "error"), [(BUSY, "OverloadError"), (TOO_LONG, "ContextError")])
+@pytest.mark.parametrize(
+    ("line", "error"), [(BUSY, "OverloadError"), (TOO_LONG, "ContextError"), (SPENT, "QuotaError")]
+)
 def test_another_judge_answers_where_the_first_cannot_and_both_are_named(server, local, asked, line, error):
     server.script = [line, server.says(YES)]
     other = Judge("openai/judge-2", base_url=server.url, cache_mode="off", price=PRICE)
@@ -673,6 +681,41 @@ def test_judges_fall_back_in_turn_and_the_last_says_why(asked):
     assert [one.error for one in calls] == ["OverloadError", "RateLimitError", "ContextError"]
 
 
+def test_a_spent_quota_is_found_out_once_in_a_run_and_a_spent_budget_has_no_fallback(server, local, asked, sample):
+    server.script = [SPENT, server.says(YES)]
+    other = Judge("openai/judge-2", base_url=server.url, cache_mode="off")
+    judge = local(fallback=[other])
+
+    async def ask():
+        with remembering_outages():
+            return [await judge.ask(GOAL, sample, Opinion) for _ in range(3)]
+
+    assert [one.answer.verdict for one in asyncio.run(ask())] == ["yes"] * 3
+    assert [received.body["model"] for received in server.requests] == ["judge-1", "judge-2", "judge-2", "judge-2"]
+    with pytest.raises(BudgetError):
+        asked(local(budget=Limits(requests=0), fallback=[other]))
+    spent = other.model_copy(update={"budget": Limits(requests=0)})
+    server.script = [SPENT]
+    with pytest.raises(QuotaError, match=r"Tomorrow.*; .*budget of 0 requests"):
+        asked(local(fallback=[spent]))
+    server.script = [BUSY]
+    with pytest.raises(OverloadError):  # the next question may be answered
+        asked(local(attempts=1, fallback=[spent]))
+
+
+def test_an_own_output_limit_is_sent_where_a_budget_needs_one_and_params_set_none(server, local, asked):
+    server.script = [server.says(YES)]
+    for settings in (
+        {},
+        {"budget": Limits(requests=9)},
+        {"budget": Limits(tokens=10**6)},
+        {"budget": Limits(usd=1), "price": PRICE, "max_output_tokens": 77},
+        {"budget": Limits(tokens=10**6), "params": {"max_tokens": 55}},
+    ):
+        asked(local(**settings))
+    assert [received.body.get("max_tokens") for received in server.requests] == [None, None, 8192, 77, 55]
+
+
 def test_what_a_fallback_answered_is_kept_as_its_own(server, local, asked, cached):
     server.script = [BUSY, server.says(YES), BUSY]
     other = Judge("openai/judge-2", base_url=server.url, cache=cached)
@@ -700,3 +743,26 @@ def test_logprobs_are_there_where_the_parameters_ask_for_them(server, local, ask
 def test_no_logprobs_are_none(server, local, asked):
     server.script = [server.says(YES)]
     assert asked(local()).logprobs is None
+
+
+FREED = """
+import asyncio, gc, sys
+from judgekit import AgentGoalAccuracyWithoutReference, AIMessage, HumanMessage, Judge, Sample, arun
+
+async def main(url):
+    samples = [Sample.of([HumanMessage("Book it."), AIMessage("It is booked.")], id="one")]
+    await arun(samples, [AgentGoalAccuracyWithoutReference(Judge("openai/judge", base_url=url))])
+
+asyncio.run(main(sys.argv[1]))
+gc.collect()
+"""
+
+
+def test_a_judge_that_is_forgotten_as_its_loop_ends_is_closed_in_silence(server, goal):
+    server.script = [server.says({"goals": [goal | {"evidence": [1]}]})]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "error::ResourceWarning"}
+    ended = subprocess.run(  # noqa: S603 - the script above
+        [sys.executable, "-c", FREED, server.url], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert len(server.requests) == 1

@@ -1,39 +1,42 @@
 """The order of the layers."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from judgekit.errors import AuthenticationError, BudgetError, OfflineError, StoreError
 from judgekit.judges.breaker import Breaker
-from judgekit.judges.budget import Budget, Limits, Spending
+from judgekit.judges.budget import Budget
 from judgekit.judges.cache import Cache, Replay
 from judgekit.judges.cassettes import RecordedReplies
+from judgekit.judges.client import Reply
 from judgekit.judges.judge import Judge
 from judgekit.judges.ladder import Footing, Ladder
-from judgekit.judges.layers import build
+from judgekit.judges.layers import _warn_uncached, build
 from judgekit.judges.offline import Offline
 from judgekit.judges.openai import OpenAIClient
 from judgekit.judges.plan import Plan
 from judgekit.judges.price import Price
 from judgekit.judges.rate_limit import RateLimit
-from judgekit.judges.replies import CachedReplies
 from judgekit.judges.retry import Retry
-from judgekit.score import ledger
+from judgekit.judges.spending import Limits, Spending
+from judgekit.judges.store import SharedReplies
+from judgekit.score import ledger, planning
 
-ASKING = [Budget, Retry, Breaker, RateLimit, Ladder]
+ASKING = [Retry, Breaker, RateLimit, Ladder]
 OWN = {"base_url": "http://localhost:8000/v1"}
 
 
-def built(judge):
-    return build(judge, Spending(judge.budget, judge.price), Footing())
+async def built(judge):
+    return await build(judge, Spending() if judge.budget else None, Footing())
 
 
 def layers(*judges):
     """The layers of each judge from the outside in; all are built in one loop, and closed."""
 
     async def build_all():
-        outermost = [built(judge) for judge in judges]
+        outermost = [await built(judge) for judge in judges]
         found = []
         for client in outermost:
             found.append([client])
@@ -51,9 +54,11 @@ def kinds(judge):
     return [type(layer) for layer in found]
 
 
-def test_the_order_is_cache_budget_retry_breaker_rate_limit_ladder_provider(monkeypatch):
+def test_the_order_is_cache_retry_budget_breaker_rate_limit_ladder_provider(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert kinds(Judge("openai/m")) == [Cache, *ASKING, OpenAIClient]
+    retry, *others = ASKING
+    assert kinds(Judge("openai/m", budget=Limits(requests=1))) == [Cache, retry, Budget, *others, OpenAIClient]
 
 
 def test_a_client_of_ones_own_takes_the_place_of_the_provider_alone(stub):
@@ -64,7 +69,78 @@ def test_without_a_cache_all_else_stays(stub):
     assert kinds(Judge("any/m", client=stub(), cache_mode="off")) == [*ASKING, stub]
 
 
-@pytest.mark.parametrize(("name", "kind"), [("r.jsonl", RecordedReplies), ("r.sqlite", CachedReplies)])
+class Anonymous:
+    """Says which of all clients it is, and nothing of itself."""
+
+    made = 0
+
+    def __init__(self, **said) -> None:
+        Anonymous.made += 1
+        self.text = str(Anonymous.made)
+        self.__dict__.update(said)
+
+    async def complete(self, request, /):
+        return Reply(text=self.text)
+
+    async def aclose(self) -> None:
+        pass
+
+
+def asked(client, question, **settings):
+    """What a client says to a judge's request, over the cache of this folder."""
+    judge = Judge("any/m", client=client, **settings)
+
+    async def ask():
+        layered = await built(judge)
+        try:
+            return (await layered.complete(question(key_parts=judge.key_parts))).text
+        finally:
+            await layered.aclose()
+
+    return asyncio.run(ask())
+
+
+def test_two_clients_have_no_reply_in_common_unless_they_say_that_they_are_one(question):
+    first, second, third = (Anonymous(identity=one) for one in ("a", "a", "b"))
+    assert [asked(one, question) for one in (first, second, third, first)] == [
+        *(first.text, first.text, third.text, first.text),
+    ]
+
+
+@pytest.mark.parametrize("identity", [{}, {"identity": ""}, {"identity": None}])
+@pytest.mark.parametrize("mode", ["read_write", "refresh"])
+def test_the_replies_of_a_client_without_an_identity_are_not_cached(question, tmp_path, caplog, identity, mode):
+    _warn_uncached.cache_clear()
+    first, second = Anonymous(**identity), Anonymous(**identity)
+    found = [asked(one, question, cache_mode=mode) for one in (first, second, first)]
+    assert found == [first.text, second.text, first.text]
+    assert list(tmp_path.iterdir()) == []
+    warning = "any/m: its replies are not cached, for its client has no identity: give Anonymous one"
+    assert [record.getMessage() for record in caplog.records] == [warning]
+    Judge("any/m", client=first, cache_mode=mode, cache=tmp_path).check()  # a folder, which is no cache
+
+
+def test_a_dry_run_counts_no_cached_reply_of_a_client_without_an_identity(question):
+    asked(Anonymous(identity="a"), question)
+    with planning():
+        [[plan]] = layers(Judge("any/m", client=Anonymous()))
+    assert plan.replies is None
+    with planning():
+        [[plan]] = layers(Judge("any/m", client=Anonymous(identity="a")))
+    assert plan.replies is not None
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{"query": {"api-version": "1"}}, {"query": {"api-version": "2"}}, {"headers": {"x": "1"}}, {"client": "x"}],
+)
+def test_what_a_reply_depends_on_is_part_of_the_key(question, parts):
+    plain, other = question(), question(key_parts=parts)
+    assert plain.key != other.key == question(key_parts=parts).key
+    assert plain.digests.items() ^ other.digests.items() == {(next(iter(parts)), other.digests[next(iter(parts))])}
+
+
+@pytest.mark.parametrize(("name", "kind"), [("r.jsonl", RecordedReplies), ("r.sqlite", SharedReplies)])
 def test_replay_has_nothing_behind_it_that_could_ask(tmp_path, name, kind):
     (tmp_path / name).touch()
     [[replay]] = layers(Judge("nobody/m", cache=tmp_path / name, cache_mode="replay"))
@@ -73,7 +149,8 @@ def test_replay_has_nothing_behind_it_that_could_ask(tmp_path, name, kind):
 
 
 def test_a_dry_run_has_nothing_behind_it_that_could_ask(tmp_path):
-    assert kinds(Judge("openai/m", dry_run=True)) == [Plan]
+    with planning():
+        assert kinds(Judge("openai/m")) == [Plan]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -88,7 +165,7 @@ def test_offline_no_key_is_needed_and_what_is_cached_is_used(stub, question):
     asked, request = stub(), question(base_url="https://api.openai.com/v1")
 
     async def ask(judge):
-        client = built(judge)
+        client = await built(judge)
         try:
             return await client.complete(request)
         finally:
@@ -108,7 +185,8 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
         "any/m",
         client=stub(),
         price=Price(2, 8),
-        budget=Limits(requests=3),
+        budget=Limits(usd=3),
+        cache=Path("folder/c.sqlite"),
         cache_mode="refresh",
         store_text=False,
         attempts=2,
@@ -116,10 +194,14 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
         requests_per_minute=60,
         tokens_per_minute=1_000,
     )
-    [[cache, budget, retry, breaker, rate_limit, *_]] = layers(judge)
+    [[cache, retry, budget, breaker, rate_limit, *_]] = layers(judge)
     assert (cache.mode, cache.store_text, retry.attempts, breaker.attempts) == ("refresh", False, 2, 2)
     assert breaker.circuit is rate_limit.account.circuit
-    assert (budget.spending.limits, budget.spending.price) == (Limits(requests=3), Price(2, 8))
+    assert (budget.limits, budget.price, budget.folder) == (
+        Limits(usd=3),
+        Price(2, 8),
+        Path("folder"),
+    )
     account = rate_limit.account
     assert (account.concurrency.most, account.requests.a_minute, account.tokens.a_minute) == (5, 60, 1_000)
 
@@ -150,7 +232,7 @@ def test_what_is_cached_is_neither_held_back_nor_spent(stub, question):
     judge = Judge("any/m", client=asked, budget=Limits(requests=1), requests_per_minute=1, concurrency=1)
 
     async def ask():
-        client = built(judge)
+        client = await built(judge)
         try:
             for _ in range(5):
                 await client.complete(question())

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.judges.client import TokenLogprob
@@ -109,7 +109,6 @@ def test_a_probability_above_one_is_one():
     assert found(HEAD, label, TAIL) == 1
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.integers(1, 100), min_size=len(LABELS), max_size=len(LABELS)),
     st.sampled_from(LABELS),

@@ -4,9 +4,11 @@ import asyncio
 import gc
 import gzip
 import importlib.util
+import json
 import logging
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -27,14 +29,17 @@ from judgekit.errors import (
     OverloadError,
     RateLimitError,
     RejectedError,
+    ReplyError,
     UnreachableError,
 )
 from judgekit.judges.client import Reply, TokenLogprob
+from judgekit.judges.connection import Connection
 from judgekit.judges.judge import Judge
 from judgekit.judges.litellm import _QUIET, LitellmClient
 from judgekit.judges.openai import OpenAIClient
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import load_prompt
+from judgekit.judges.secrets import NO_EXTRAS, Extras
 from judgekit.traces.message import Usage
 
 needs_litellm = pytest.mark.skipif(
@@ -61,7 +66,7 @@ def warm(question):
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
 
     async def ask():
-        client = LitellmClient(base_url=url, api_key="k", timeout=60, price=None)
+        client = await asyncio.to_thread(LitellmClient, Connection(base_url=url, api_key="k", timeout=60))
         with pytest.raises(UnreachableError):
             await client.complete(question(model="openai/m"))
         await client.aclose()
@@ -76,9 +81,22 @@ def warm(question):
 def complete(question, warm):
     """Asks a server, once or several times over one client, and closes the client."""
 
-    def run(base_url, model="openai/judge-1", *, times=1, timeout=5.0, price=None, api_key="sk-local", **changes):
+    def run(
+        base_url,
+        model="openai/judge-1",
+        *,
+        times=1,
+        timeout=5.0,
+        price=None,
+        api_key="sk-local",
+        extras=NO_EXTRAS,
+        max_reply_bytes=10**7,
+        **changes,
+    ):
+        limits = {"timeout": timeout, "max_reply_bytes": max_reply_bytes}
+
         async def ask():
-            client = LitellmClient(base_url=base_url, api_key=api_key, timeout=timeout, price=price)
+            client = LitellmClient(Connection(base_url=base_url, api_key=api_key, price=price, extras=extras, **limits))
             asked = question(provider="litellm", base_url=base_url, model=model, **changes)
             try:
                 return [await client.complete(asked) for _ in range(times)]
@@ -116,6 +134,15 @@ def test_the_request_holds_model_messages_strict_schema_and_parameters_and_nothi
         "temperature": 0,
         "reasoning_effort": "low",
     }
+
+
+@needs_litellm
+@pytest.mark.parametrize(("model", "name"), [("openai/judge-1", "max_tokens"), ("openai/o3", "max_completion_tokens")])
+def test_judgekit_s_own_output_limit_goes_by_the_name_that_the_model_knows(server, complete, model, name):
+    server.script = [server.says("{}")]
+    complete(server.url, model, params={}, max_output_tokens=300)
+    body = server.requests[0].body
+    assert {one: body[one] for one in ("max_tokens", "max_completion_tokens") if one in body} == {name: 300}
 
 
 @needs_litellm
@@ -282,7 +309,7 @@ def outcome(question):
 
     def run(client_class, model, base_url):
         async def ask():
-            client = client_class(base_url=base_url, api_key="sk-local", timeout=5, price=PRICE)
+            client = client_class(Connection(base_url=base_url, api_key="sk-local", timeout=5, price=PRICE))
             try:
                 return await client.complete(question(base_url=base_url, model=model))
             except JudgeError as error:
@@ -348,7 +375,7 @@ def test_who_cancels_a_request_gets_a_cancellation_and_no_error(server, question
     server.script = [(b"", "hang")]
 
     async def cancel():
-        client = LitellmClient(base_url=server.url, api_key="k", timeout=5, price=None)
+        client = LitellmClient(Connection(base_url=server.url, api_key="k", timeout=5))
         asked = asyncio.create_task(client.complete(question(base_url=server.url, model="openai/judge-1")))
         assert await asyncio.to_thread(server.was_asked)
         asked.cancel()
@@ -365,7 +392,7 @@ def test_an_error_that_the_caller_is_handling_is_not_taken_for_the_cause(server,
     server.script = [(401, {}, said())]
 
     async def ask():
-        client = LitellmClient(base_url=server.url, api_key="k", timeout=5, price=None)
+        client = LitellmClient(Connection(base_url=server.url, api_key="k", timeout=5))
         try:
             await client.complete(question(model="openai/judge-1"))
         except AuthenticationError:
@@ -584,7 +611,7 @@ def test_threads_with_loops_of_their_own_ask_at_once(server, question, warm, mod
     ready, found = threading.Barrier(4), []
 
     async def ask():
-        client = LitellmClient(base_url=server.url, api_key="k", timeout=5, price=None)
+        client = LitellmClient(Connection(base_url=server.url, api_key="k", timeout=5))
         ready.wait(5)
         try:
             replies = await asyncio.gather(*(client.complete(question(model=model)) for _ in range(5)))
@@ -608,7 +635,7 @@ def test_a_client_that_is_closed_leaves_the_others_of_its_loop_their_connections
     server.script = [server.says("x")]
 
     async def ask():
-        first, second = (LitellmClient(base_url=server.url, api_key="k", timeout=5, price=None) for _ in range(2))
+        first, second = (LitellmClient(Connection(base_url=server.url, api_key="k", timeout=5)) for _ in range(2))
         for client in (first, second):
             await client.complete(question(model="openai/judge-1"))
         await first.aclose()
@@ -626,7 +653,7 @@ def test_a_client_may_be_made_where_another_was_closed(server, question, warm):
 
     async def ask():
         for _ in range(2):
-            client = LitellmClient(base_url=server.url, api_key="k", timeout=5, price=None)
+            client = LitellmClient(Connection(base_url=server.url, api_key="k", timeout=5))
             await client.complete(question(model="openai/judge-1"))
             await client.aclose()
 
@@ -702,7 +729,7 @@ def test_what_litellm_calls_after_a_request_is_not_called_after_these_and_still_
     server.script = [server.says("x"), (400, {}, said())]
 
     async def ask():
-        client = LitellmClient(base_url=server.url, api_key="k", timeout=5, price=None)
+        client = LitellmClient(Connection(base_url=server.url, api_key="k", timeout=5))
         await client.complete(question(model="openai/judge-1"))
         with pytest.raises(RejectedError):
             await client.complete(question(model="openai/judge-1"))
@@ -738,10 +765,11 @@ sys.addaudithook(lambda event, arguments: event in events and hosts.add(events[e
 
 from judgekit.errors import JudgeError
 from judgekit.judges.client import Request, Turn
+from judgekit.judges.connection import Connection
 from judgekit.judges.litellm import _QUIET, LitellmClient
 
 async def ask(url, model):
-    client = LitellmClient(base_url=url, api_key="k", timeout=30, price=None)
+    client = LitellmClient(Connection(base_url=url, api_key="k", timeout=30))
     schema = {"type": "object", "properties": {"good": {"type": "boolean"}}}
     request = Request("litellm", url, model, {}, (Turn("user", "?"),), "s", schema, "p", print)
     await client.complete(request)
@@ -783,5 +811,97 @@ def test_without_litellm_the_error_says_how_to_install_it(monkeypatch, sample):
 @needs_litellm
 def test_what_the_user_set_for_litellm_stays(monkeypatch):
     monkeypatch.setenv("LITELLM_MODE", "DEV")
-    LitellmClient(base_url="", api_key=None, timeout=1, price=None)
+    LitellmClient(Connection(base_url="", api_key=None, timeout=1))
     assert os.environ["LITELLM_MODE"] == "DEV"
+
+
+# Headers, sizes, and the keys that litellm finds by itself.
+
+
+@needs_litellm
+@pytest.mark.parametrize("model", ["openai/m", "anthropic/m"])
+def test_headers_are_sent_and_a_query_is_refused(server, complete, model):
+    server.script = [(500, {}, {"error": {"message": "No."}})]
+    extras = Extras(headers={"x-team": "a", "x-own-key": PRIVATE}, secrets=(PRIVATE,))
+    with pytest.raises(OverloadError):
+        complete(server.url, model, extras=extras, params={})
+    sent = server.requests[0].headers
+    assert (sent["x-team"], sent["x-own-key"]) == ("a", PRIVATE)
+    with pytest.raises(ConfigError, match=r"^litellm sends no query: "):
+        complete(server.url, model, extras=Extras(query={"api-version": "1"}))
+
+
+@needs_litellm
+def test_a_reply_that_is_too_long_is_of_no_use(server, complete):
+    server.script = [server.says("x" * 20_000)]
+    with pytest.raises(ReplyError, match=rf"^litellm/openai/judge-1 at {server.url}: the reply has more than 10,000"):
+        complete(server.url, max_reply_bytes=10_000)
+
+
+@needs_litellm
+@pytest.mark.parametrize("status", [200, 401, 500])
+def test_keys_that_litellm_may_have_found_in_the_environment_are_masked(server, complete, monkeypatch, status):
+    monkeypatch.setenv("OTHER_SECRET_ACCESS_KEY", PRIVATE)
+    server.script = [server.says(f"It is {PRIVATE}.", model=PRIVATE)]
+    if status != 200:
+        server.script = [(status, {}, {"error": {"message": f"It is {PRIVATE}."}})]
+        with pytest.raises(JudgeError, match=r"It is \*\*\*\.") as info:
+            complete(server.url)
+        assert PRIVATE not in "".join(traceback.format_exception(info.value))
+        return
+    reply = complete(server.url)
+    assert (reply.text, reply.model) == ("It is ***.", "***")
+
+
+BESIDE = """
+import asyncio, json, sys, time
+from judgekit import AgentGoalAccuracyWithoutReference, AIMessage, HumanMessage, Judge, Sample, arun
+
+async def main(url):
+    pauses, last = [], time.monotonic()
+
+    async def beat():
+        nonlocal last
+        while True:
+            await asyncio.sleep(0.01)
+            now = time.monotonic()
+            pauses.append(now - last)
+            last = now
+
+    judges = [
+        Judge("openai/judge", base_url=url, cache_mode="off", timeout=2, attempts=1),
+        Judge("litellm/openai/judge", base_url=url, cache_mode="off", timeout=2, attempts=1),
+    ]
+    scorers = [AgentGoalAccuracyWithoutReference(judge, name=judge.provider) for judge in judges]
+    samples = [Sample.of([HumanMessage(f"{n}?"), AIMessage("It is done.")], id=str(n)) for n in range(40)]
+    beating = asyncio.create_task(beat())
+    runs = await asyncio.gather(*(arun(samples, [scorer], concurrency=2) for scorer in scorers))
+    beating.cancel()
+    scores = [row.score for run in runs for row in run]
+    print(json.dumps([[f"{score.status} {score.reason}"[:200] for score in scores], max(pauses)]))
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@needs_litellm
+def test_a_judge_beside_one_whose_litellm_is_just_being_imported_loses_nothing(server, goal):
+    good = server.says({"goals": [goal | {"evidence": [1]}]})
+
+    def answer(body):
+        time.sleep(0.05)
+        return good
+
+    server.script = [answer]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(  # noqa: S603 - the script above
+        [sys.executable, "-W", "ignore", "-c", BESIDE, server.url],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    scores, _ = json.loads(ended.stdout)
+    assert len(scores) == 80
+    assert [score for score in scores if not score.startswith("scored")] == []

@@ -6,9 +6,9 @@ Its verdict finds fault with retries that come too early, too often, or where th
 import pytest
 
 from judgekit.errors import AuthenticationError, ModelError, QuotaError
+from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.runs.runner import run
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample

@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from judgekit.errors import OfflineError
+from judgekit.judges.connection import Connection
 from judgekit.judges.offline import Offline, stays_here
 from judgekit.judges.openai import OpenAIClient
 
@@ -141,7 +142,7 @@ def test_what_is_said_to_stay_here_does(monkeypatch, server, free_port, question
     assert stays_here(server.url)
 
     async def ask():
-        client = OpenAIClient(base_url=server.url, api_key=None, timeout=5, price=None)
+        client = OpenAIClient(Connection(base_url=server.url, api_key=None, timeout=5))
         try:
             return await client.complete(question(base_url=server.url))
         finally:

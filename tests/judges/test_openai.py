@@ -1,6 +1,7 @@
 """The OpenAI provider, against a real server that misbehaves on purpose, and against a router in its place."""
 
 import asyncio
+import base64
 import errno
 import gzip
 import json
@@ -25,11 +26,15 @@ from judgekit.errors import (
     UnreachableError,
 )
 from judgekit.judges.client import Reply
+from judgekit.judges.connection import Connection
 from judgekit.judges.openai import OpenAIClient
 from judgekit.judges.price import Price
+from judgekit.judges.secrets import Extras
 from judgekit.traces.message import Usage
 
 USAGE = Usage(input_tokens=1000, output_tokens=50, cached_tokens=400, reasoning_tokens=30)
+
+KEY = "sk-very-private-key"
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def complete(question):
 
     def run(base_url, *, times=1, timeout=5.0, price=None, api_key="sk-local", **changes):
         async def ask():
-            client = OpenAIClient(base_url=base_url, api_key=api_key, timeout=timeout, price=price)
+            client = OpenAIClient(Connection(base_url=base_url, api_key=api_key, timeout=timeout, price=price))
             try:
                 return [await client.complete(question(base_url=base_url, **changes)) for _ in range(times)]
             finally:
@@ -74,6 +79,17 @@ def test_the_request_holds_model_messages_strict_schema_and_parameters(server, c
         "reasoning_effort": "low",
         "own": {"top_k": [1]},
     }
+
+
+def test_judgekit_s_own_output_limit_goes_by_the_name_that_most_servers_know(server, complete):
+    server.script = [server.says("x")]
+    complete(server.url, params={"max_completion_tokens": None}, max_output_tokens=300)
+    body = server.requests[0].body
+    assert {name: body.get(name) for name in ("max_tokens", "max_completion_tokens")} == {
+        "max_tokens": 300,
+        "max_completion_tokens": None,
+    }
+    assert "max_completion_tokens" not in body
 
 
 @pytest.mark.parametrize(
@@ -185,12 +201,31 @@ def test_who_is_called_much_like_openai_is_somebody_else(mocked, complete, envir
 def test_an_environment_that_lets_no_connection_be_made_is_an_error_that_names_the_server(monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError, match=r"^https://judge.test/v1: no connection can be set up: ."):
-        OpenAIClient(base_url="https://judge.test/v1", api_key="k", timeout=5, price=None)
+        OpenAIClient(Connection(base_url="https://judge.test/v1", api_key="k", timeout=5))
+
+
+def test_a_password_in_a_proxy_s_address_is_in_no_error(monkeypatch):
+    """A slash ends the host, so that the password stands where the port is looked for."""
+    monkeypatch.setenv("HTTPS_PROXY", f"http://me:{KEY}/and%20more@proxy.test:8080")
+    with pytest.raises(ConfigError, match=r"no connection can be set up: .*\*\*\*") as info:
+        OpenAIClient(Connection(base_url="https://judge.test/v1", api_key="k", timeout=5))
+    assert "sk-very" not in "".join(traceback.format_exception(info.value))
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")  # of what transports do with aiohttp
+@pytest.mark.parametrize("header", ["", "Basic "])
+def test_a_password_that_a_proxy_repeats_is_in_no_error(server, complete, monkeypatch, recovered, header):
+    said = base64.b64encode(f"me:{KEY}!".encode()).decode() if header else f"{KEY}!"
+    monkeypatch.setenv("HTTP_PROXY", f"{server.url.removesuffix('/v1').replace('//', f'//me:{KEY}%21@')}")
+    server.script = [(407, {}, {"error": {"message": f"I do not know {header}{said}."}})]
+    with pytest.raises(JudgeError, match=r"407: .*I do not know .*\*\*\*") as info:
+        complete("http://judge.test/v1")
+    assert server.requests[0].headers["proxy-authorization"].startswith("Basic ")
+    assert not recovered("".join(traceback.format_exception(info.value)), KEY)
 
 
 # Who may read the key.
 
-KEY = "sk-very-private-key"
 REPEATS = json.dumps({"error": {"message": f"The key {KEY} is not known. None of them is."}})
 LONG = "x" * 240 + KEY + "x" * 400
 
@@ -217,8 +252,8 @@ def test_the_key_is_not_logged_and_not_shown(server, complete, caplog):
     complete(server.url, api_key=KEY)
     assert any(record.name.startswith("openai") for record in caplog.records)
     assert KEY not in caplog.text
-    client = OpenAIClient(base_url=server.url, api_key=KEY, timeout=5, price=None)
-    assert KEY not in repr(client)
+    client = OpenAIClient(Connection(base_url=server.url, api_key=KEY, timeout=5))
+    assert KEY not in f"{client!r} {Connection(server.url, KEY, 5, extras=Extras(secrets=(KEY,)))!r}"
     asyncio.run(client.aclose())
 
 
@@ -350,7 +385,7 @@ def test_who_cancels_a_request_gets_a_cancellation_and_no_error(server, question
     server.script = [(b"", "hang")]
 
     async def cancel():
-        client = OpenAIClient(base_url=server.url, api_key="k", timeout=5, price=None)
+        client = OpenAIClient(Connection(base_url=server.url, api_key="k", timeout=5))
         asked = asyncio.create_task(client.complete(question(base_url=server.url)))
         assert await asyncio.to_thread(server.was_asked)
         asked.cancel()

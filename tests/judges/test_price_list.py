@@ -16,13 +16,13 @@ from pydantic import BaseModel
 
 from judgekit.cli import main
 from judgekit.errors import ConfigError
+from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.price_list import ListPrice, listed_price
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.providers import PROVIDERS, Provider
 from judgekit.judges.scripted import ScriptedClient
-from judgekit.runs.runner import run
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage, Usage
@@ -352,9 +352,9 @@ def test_a_cost_that_is_reported_is_taken_before_a_listed_price_and_a_price_that
 
 def test_a_budget_in_dollars_works_with_a_listed_price(installed, openai):
     installed()
-    judge = Judge("openai/gpt-4.1-mini", budget={"usd": 0.003}, params={"max_tokens": 500})
+    judge = Judge("openai/gpt-4.1-mini", budget={"usd": 0.005}, params={"max_tokens": 500})
     cost, _, found = spent(judge, 3)
-    assert found.stopped.startswith("openai/gpt-4.1-mini: one more request would pass the budget of $0.003")
+    assert found.stopped.startswith("openai/gpt-4.1-mini: one more request would pass the budget of $0.005")
     assert 0 < len(openai.requests) < 3
     assert cost == pytest.approx(0.0009 * len(openai.requests))
 

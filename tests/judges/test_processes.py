@@ -28,11 +28,11 @@ COMMAND = """
 import sys, time
 from pathlib import Path
 import openai
-import judgekit.judges.cache, judgekit.judges.replies
+import judgekit.judges.leases, judgekit.judges.reply_file
 from judgekit.cli import main
 
 lease, ready = sys.argv[1:3]
-judgekit.judges.cache.LEASE = judgekit.judges.replies.LEASE = float(lease)
+judgekit.judges.leases.LEASE = judgekit.judges.reply_file.LEASE = float(lease)
 del sys.argv[1:3]
 Path(ready).touch()
 while not Path("go").exists():

@@ -359,7 +359,7 @@ BAD = {
     "no question": (file(" "), "a prompt is YAML between two lines of ---, then the question"),
     "empty file": ("", "a prompt is YAML between two lines of ---"),
     "front matter that is a list": ("---\n- a\n---\nGood?", "the record: Input should be"),
-    "no source": (file().replace("source: ours\n", ""), "source: Field required"),
+    "no inputs": (file().replace("inputs: [conversation]\n", ""), "inputs: Field required"),
     "unknown key": (file(scales="{good: 1}"), "scales: Extra inputs are not permitted, found {'good': 1}"),
     "inputs that are no list": (file(inputs="conversation"), "inputs: Input should be a valid tuple"),
     "unknown input": (

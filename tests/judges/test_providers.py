@@ -21,7 +21,8 @@ def test_importing_the_providers_loads_no_client(run_python):
 
 def test_an_unknown_provider_is_an_error_that_lists_the_known_ones():
     with pytest.raises(
-        ConfigError, match=r"no provider of judges is called 'openia', did you mean 'openai'\?.*Known: openai, litellm$"
+        ConfigError,
+        match=r"no provider of judges is called 'openia', did you mean 'openai'\?.*Known: openai, litellm; one of your own",
     ):
         provider_named("openia")
 

@@ -323,6 +323,15 @@ def test_a_key_or_a_quota_that_fails_turns_away_all_that_wait_and_none_that_come
     assert later == REPLY
 
 
+def test_a_quota_that_is_spent_turns_away_those_alone_that_ask_the_same_model(question):
+    asked = Slow(1, {0: QuotaError("it is over")})
+    limited = RateLimit(asked, account(1))
+    requests = [question(draw=draw, model=f"judge-{draw % 2}") for draw in range(6)]
+    ends = run(ask(limited, requests))
+    assert [type(end) for end in ends] == [QuotaError, Reply] * 3
+    assert [draw for draw, _ in asked.asked] == [0, 1, 3, 5]
+
+
 def test_what_others_have_under_way_is_not_turned_away(question):
     asked = Slow(1, {0: QuotaError("it is over")})
     ends = run(ask(RateLimit(asked, account(2)), [question(draw=draw) for draw in range(3)]))

@@ -1,20 +1,26 @@
 """What a judge is not to see is taken out of a sample before it is asked."""
 
 import asyncio
+import html
 import json
 import os
+import re
 import sys
 import time
+import unicodedata
+from urllib.parse import quote, unquote
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from judgekit.judges.client import Reply
 from judgekit.judges.judge import Judge
+from judgekit.judges.patterns import PATTERNS
 from judgekit.judges.prompt import load_prompt
-from judgekit.judges.redaction import PATTERNS, redacted
+from judgekit.judges.redaction import redacted
+from judgekit.scorers.prompted import PromptScorer
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -116,16 +122,225 @@ def seconds(text):
     "unit",
     [" ", "0", "1", "4", "a", "A", ".", "-", ":", "+", "(", "@", "/", "é", "0 ", "1-", "+1 ", "01", "0 1", "(0", "4111 ",
      "4111-1111 ", "A1", "AA11", "AA11 ", "a@", "@a", "a.", "a@a.", "1.", "1:", "a:", "::", "www.", "http://", "http://.",
-     "sk-", "sk_a", "eyJ.", "eyJaaaaaaaa.", "AKIA", "AIza", "12:34 "],
+     "sk-", "sk_a", "eyJ.", "eyJ-", "eyJaaaaaaaa.", "AKIA", "AIza", "12:34 ", "\\", "\\n", "\\u005cu005c", "%25", "%C2", "&amp;",
+     "&", "\u200b", "4\u00a0", "secret=", 'secret":"\\', '"secret":"a\\"', "password='", "-----BEGIN PRIVATE KEY-----\n", "SG.a_",
+     "Bearer a", "secret    :", "de89-", "[4111111111111111,", '"x":4111111111111111,', "\\ud83d"],
 )  # fmt: skip
 def test_a_long_text_of_any_shape_takes_no_long_time(unit):
-    assert seconds(unit * (30_000 // len(unit))) < 0.3
-    assert seconds(unit * (30_000 // len(unit)) + "!x") < 0.3
+    assert seconds(unit * (30_000 // len(unit))) < 1
+    assert seconds(unit * (30_000 // len(unit)) + "!x") < 1
+    assert seconds(f'"secret": "{unit * (30_000 // len(unit))}') < 1
 
 
-def test_a_megabyte_of_digits_or_spaces_takes_less_than_a_second():
-    assert seconds("7" * 1_000_000) < 1
-    assert seconds(" " * 1_000_000) < 1
+def test_a_megabyte_of_digits_or_spaces_takes_no_long_time():
+    assert seconds("7" * 1_000_000) < 3
+    assert seconds(" " * 1_000_000) < 3
+
+
+# Wrapped
+
+
+def luhn(digits):
+    return sum(sum(map(int, str(int(digit) * (2 - place % 2)))) for place, digit in enumerate(digits)) % 10 == 0
+
+
+ISSUED = {
+    **dict.fromkeys(["sk-", "sk-proj-", "sk-ant-api03-", "ghp_", "github_pat_", "glpat-", "xoxb-", "sk_live_", "rk_live_"], 44),
+    **dict.fromkeys(["npm_", "pypi-", "hf_", "dop_v1_", "shpat_", "r8_", "ATATT3xFfGF0", "lin_api_", "ntn_", "secret_"], 44),
+    **dict.fromkeys(["gsk_", "xai-", "pplx-"], 44),
+    **dict.fromkeys(["SK", "AC", "dapi", "key-"], 32),
+    "AIza": 35, "123456789:AA": 33, "SG.abcdefghijklmnopqrstuv.": 43, "eyJhbGciOiJIUzI1NiJ9.": 43,
+    "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.": 27,
+}  # fmt: skip
+"""What the keys of well-known issuers begin with, and how many characters follow."""
+
+HEX = st.integers(16**63, 16**64 - 1).map(lambda number: f"7{number:x}")
+SHAPES = {
+    "email": st.from_regex(r"\A[a-z]{4,8}\.[a-z0-9]{3,6}@[a-z]{3,8}\.(org|co\.uk)\Z"),
+    "card": st.integers(0, 10**14 - 1).map(lambda n: next(f"4{n:014}{d}" for d in range(10) if luhn(f"4{n:014}{d}"))),
+    "iban": st.integers(0, 10**18 - 1).map(lambda n: f"DE{98 - int(f'{n:018}131400') % 97:02}{n:018}"),
+    "phone": st.integers(10**9, 10**10 - 1).map(lambda number: f"+49{number}"),
+    "ip": st.lists(st.integers(11, 250), min_size=4, max_size=4).map(lambda parts: ".".join(map(str, parts))),
+    "secret": st.builds(lambda prefix, random: prefix + random[: ISSUED[prefix]], st.sampled_from([*ISSUED]), HEX)
+    | HEX.map(lambda random: f"AKIA{random[:16].upper()}"),
+}  # fmt: skip
+
+
+def spread(by):
+    """In groups of four, where a value is written so."""
+    return lambda text: by.join(re.findall(".{1,4}", text)) if re.fullmatch(r"(\+|DE)?\d+", text) else text
+
+
+def as_json(text):
+    return json.dumps({"status": "ok", "said": f"line\n\t{text}\n", "n": [1.0]})
+
+
+def fullwidth(text):
+    return "".join(chr(ord(one) + 0xFEE0) for one in text)
+
+
+SPACES = (" ", "-", "\t", "\n", ".", *"\u00a0\u2009\u202f\u2010\u2011\u2013\u2015\u2212")
+WRAPPINGS = {
+    "plain": str,
+    "behind an escaped line break": lambda text: rf"ERROR\n{text}\r\ndone",
+    "behind an escaped tab": lambda text: rf"who:\t{text}\tpaid",
+    "JSON": as_json,
+    "JSON in JSON": lambda text: as_json(as_json(text)),
+    "JSON in JSON in JSON": lambda text: as_json(as_json(as_json(text))),
+    "a JSON string three times": lambda text: json.dumps(json.dumps(json.dumps(f"\n{text}\n"))),
+    "JSON that breaks off": lambda text: as_json(as_json(text))[:-20],
+    "JSON lines": lambda text: "\n".join([as_json("fine"), as_json(text), as_json("fine")]),
+    "a fence": lambda text: f"Here it is:\n```json\n{as_json(text)}\n```\nBye.",
+    "all letters escaped": lambda text: '"' + "".join(f"\\u{ord(one):04x}" for one in text) + '"',
+    "escaped solidus": lambda text: json.dumps({"at": f"/{text}/"}).replace("/", r"\/"),
+    "percent-encoded": lambda text: f"?to=%20{quote(text, safe='')}%0A",
+    "percent-encoded twice": lambda text: quote(quote(f" {text} ", safe=""), safe=""),
+    "a percent-encoded neighbour": lambda text: f"%20{text}%20",
+    "HTML": lambda text: f"<p>{''.join(f'&#{ord(one)};' for one in text)}</p>",
+    "HTML in JSON": lambda text: as_json(text.replace("@", "&commat;").replace("+", "&#x2B;")),
+    "fullwidth": fullwidth,
+    "fullwidth, percent-encoded": lambda text: quote(fullwidth(text), safe=""),
+    "invisible characters": "\u200b".join,
+    "soft hyphens in JSON": lambda text: as_json("\u00ad".join(text)),
+    "Chinese around": lambda text: f"号码\uff1a{text}。",
+    "underscores around": lambda text: f"_{text}_",
+    "another script's digits": lambda text: text.translate({48 + digit: 0x660 + digit for digit in range(10)}),
+    "lower case": lambda text: text.lower() if text.startswith("DE") else text,
+    **{f"{by!r} within": spread(by) for by in SPACES},
+    **{f"{by!r} within, in JSON": lambda text, by=by: as_json(spread(by)(text)) for by in SPACES},
+}
+
+
+def plainly(text):
+    """A text with encodings taken off by Python's own means, over and over."""
+    for _ in range(6):
+        text = re.sub(r"\\+u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
+        text = re.sub(r"\\+[nrt]", " ", text).replace("\\", "")
+        text = unicodedata.normalize("NFKC", html.unescape(unquote(text)))
+    text = "".join(str(unicodedata.decimal(one, one)) for one in text if unicodedata.category(one) != "Cf")
+    return re.sub(r"[\u2010-\u2015\u2212]", "-", text).lower()
+
+
+def together(text):
+    """A text without what may stand between the parts of a number."""
+    return re.sub(r"[\s.-]", "", plainly(text))
+
+
+@pytest.mark.parametrize("wrap", WRAPPINGS.values(), ids=WRAPPINGS)
+@pytest.mark.parametrize("kind", SHAPES)
+@settings(max_examples=8)
+@given(st.data())
+def test_a_value_is_found_in_every_wrapping_and_has_one_mark_in_all(kind, wrap, data):
+    value = data.draw(SHAPES[kind])
+    shown = hidden(f"It is {value}, so {value}\n\n# {wrap(value)}", kind)
+    assert together(value) not in together(shown)
+    marks = re.findall(rf"<{kind} \d+>", shown)
+    assert len(marks) == 3
+    if wrap not in (WRAPPINGS["underscores around"], WRAPPINGS["Chinese around"]):  # which may belong to an address
+        assert set(marks) == {f"<{kind} 1>"}
+
+
+DOCUMENTS = st.dictionaries(
+    st.sampled_from(["a", "to", "password", "n"]),
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers(-9, 9)
+        | st.sampled_from(["ann@x.org", "\nbob@y.net", 'f"i\\ne', "", 4111111111111111]),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text('ab\n"\\/', max_size=4), inner, max_size=3),
+        max_leaves=12,
+    ),
+)
+
+
+@given(DOCUMENTS, st.integers(1, 4), st.sampled_from([None, 2]))
+def test_json_stays_json_and_holds_what_its_values_become(document, times, indent):
+    text = json.dumps(document, indent=indent)
+    for _ in range(times):
+        text = json.dumps(text)
+    shown = hidden(text, "email", "secret", "card")
+    for _ in range(times + 1):
+        shown = json.loads(shown)
+    call = redacted(Sample.of([AIMessage("", tool_calls=[ToolCall("f", document)])]), ["email", "secret", "card"])
+    alike = re.compile(r"<(\w+) \d+>")  # numbers are given in the order of the text
+    assert alike.sub(r"\1", json.dumps(shown)) == alike.sub(
+        r"\1", json.dumps(call.trace.messages[0].tool_calls[0].args)
+    )
+    for mark, value in (("email", "@"), ("card", "4111111111111111")):
+        assert (value in json.dumps(document)) <= (mark in json.dumps(shown) or "<secret" in json.dumps(shown))
+        assert value not in json.dumps(shown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"b": 1.0, "a": 1e5, "a": 1E+05, "n": 123456789012345678901234567890, "s": "\\u00e9\\/\\ud83d\\ude00", }',
+        '  [1.10, -0.0, NaN ,"\\u0041"]\r\n',
+        r"C:\new\table\x41\u00e9, \d+\.\d{2}, 100%, 5%20x, &amp; &lt;b&gt; R&D;",
+        f"{fullwidth('wide')} \u0663\u0664 \u3000 \u200b\u00ad\ufeff \u2013 \ud800",
+    ],
+)
+def test_all_but_the_finds_stays_as_it_is(text):
+    assert hidden(text) == text
+    assert hidden(f"a\\u0040b.org {text} c%40d.org") == f"<email 1> {text} <email 2>"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password=hunter2&user=x passwd: hunter2, PASSWORD = hunter3", "password=*1&user=x passwd: *1, PASSWORD = *2"),
+        ('{"password": "a \\" b, c", "db_secret": null, "x": 1}', '{"password": "*1", "db_secret": null, "x": 1}'),
+        ('{"password": "ends so\\\\", "x": "y"}', '{"password": "*1", "x": "y"}'),
+        ('"{\\"password\\": \\"a \\\\\\" b\\\\\\\\\\", \\"x\\": 1}"', '"{\\"password\\": \\"*1\\", \\"x\\": 1}"'),
+        ('{"password": 1234, "pwd": "1234", "a": true}', '{"password": "*1", "pwd": "*1", "a": true}'),
+        ('{"password": "breaks o', '{"password": "*1'),
+        ("{'apiKey': 'it is', \"x\": 1}", "{'apiKey': '*1', \"x\": 1}"),
+        ("Authorization: Basic dXNlcjpw, X-Api-Key: k3y", "Authorization: Basic *1, X-Api-Key: *2"),
+        ('-H "Authorization: Bearer abc.def" -v', '-H "Authorization: Bearer *1" -v'),
+        ("use Bearer abcdefgh12345678==", "use Bearer *1"),
+        ("AccountName=x;AccountKey=ab/c+d==;EndpointSuffix=y", "AccountName=x;AccountKey=*1;EndpointSuffix=y"),
+        ("secret%3D%22two words%22", "secret%3D%22*1%22"),
+        ("&quot;client_secret&quot;: &quot;s3c r3t&quot;,", "&quot;client_secret&quot;: &quot;*1&quot;,"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nAb+/=\n\n-----END RSA PRIVATE KEY-----\nx", "*1\nx"),
+        ('{"private_key": "-----BEGIN PRIVATE KEY-----\\nAb+/=\\n-----END PRIVATE KEY-----\\n"}', '{"private_key": "*1\\n"}'),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\nAb", "*1"),
+    ],
+)  # fmt: skip
+def test_a_secret_is_known_by_its_name_and_ends_where_it_ends(text, shown):
+    assert hidden(text, "secret") == re.sub(r"\*(\d)", r"<secret \1>", shown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"password": {"type": "string"}, "has_password": false, "secret": "", "api_key": null, "max_tokens": 100}',
+        '{"note": "the password: ", "user": "x"}, (password: str, secret: Optional[int] = None)',
+        "Bearer certificates, tokens: 5, password_reset: true, secrets: [1], keys: a, monkey: b, the password is there",
+        "-----BEGIN CERTIFICATE-----\nAbc=\n-----END CERTIFICATE-----",
+        "npm_config_registry, secret_of_the_customers_table_2, key-value-pairs, SKU 12345, ACME, dapi-client, xai-tools",
+        "a[::2], x()[::1], std::add, commit 4f2a9c1e8b7d6a5f4e3d2c1b0a9f8e7d6c5b4a39, de12cdef34567890abcdef1234567890",
+        "de12cdef-3456-4890-abcd-ef1234567890, 2024-01-15\n2024-01-16\n2024-01-17, 12\n34\n56\n78, 0.5\n0.25\n0.125",
+    ],
+)  # fmt: skip
+def test_ordinary_text_that_resembles_secrets_stays(text):
+    assert hidden(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::1, [::1]:80, ::ffff:10.0.0.1, 2001:db8::, fe80::1%eth0", "<ip 1>, [<ip 1>]:80, <ip 2>, <ip 3>, <ip 4>%eth0"),
+        ("host_10.0.0.1_x", "host_<ip 1>_x"),
+        ("gb82 west 1234 5698 7654 32, GB82-WEST-1234-5698-7654-32", "<iban 1>, <iban 1>"),
+        ("card_4111111111111111_paid, 4111+1111+1111+1111", "card_<card 1>_paid, <card 1>"),
+        ('{"cards": [1, null, 4111111111111111, "x", 4111111111111111]}', '{"cards": [1, null, "<card 1>", "x", "<card 1>"]}'),
+        ('{"in": "{\\"card\\": 4111111111111111}"}', '{"in": "{\\"card\\": \\"<card 1>\\"}"}'),
+        ('{"in": "[4111111111111111]"}', '{"in": "[\\"<card 1>\\"]"}'),
+        (r"https:\/\/x.org\/a%20b?c=d and https%3A%2F%2Fx.org%2Fa.", "<url 1> and <url 2>."),
+    ],
+)  # fmt: skip
+def test_other_spellings_of_what_is_personal(text, shown):
+    assert hidden(text) == shown
 
 
 # Where
@@ -318,3 +533,62 @@ def test_nothing_of_it_goes_over_the_wire(server):
     assert "<email 1>" in sent
     assert MAIL not in sent
     assert str(CARD) not in sent
+
+
+# What a server is sent
+
+
+PROMPT = """---
+description: Is all well?
+inputs: [conversation, rival, references, reference_topics, documents, tools, fields]
+scale: {yes_it_is: 1.0, no_it_is_not: 0.0}
+source: test
+---
+{{ rival }} {{ references }} {{ reference_topics }} {{ documents }} {{ tools }} {{ fields }}
+"""
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.data())
+def test_a_server_is_sent_no_value_wherever_and_however_it_is_written(server, tmp_path, data):
+    values = []
+
+    def written():
+        kind = data.draw(st.sampled_from([*SHAPES]))
+        values.append(data.draw(SHAPES[kind]))
+        return WRAPPINGS[data.draw(st.sampled_from([*WRAPPINGS]))](values[-1])
+
+    number = int(data.draw(SHAPES["card"]))
+    password = data.draw(HEX)
+    values += [str(number), password]
+    parts = [TextPart(written()), RefusalPart(written()), OtherPart({"x": [written(), number]})]
+    parts.append(MediaPart(kind="file", name=written()))
+    calls = [
+        ToolCall("pay", {"to": written(), written(): [number, {"deep": written()}], "password": password}),
+        ToolCall("pay", args_raw=f'{{"to": {json.dumps(written())}, "n": {number}, "api_key": "{password}', args_error="broken"),
+    ]  # fmt: skip
+    messages = [
+        SystemMessage(written()),
+        HumanMessage(parts, name=written()),
+        AIMessage(written(), tool_calls=calls, agent=written()),
+        ToolMessage(json.dumps({"said": written(), "card": number, "auth": {"client_secret": password}})),
+    ]
+    sample = Sample.of(
+        messages,
+        rival={"messages": [HumanMessage(written())]},
+        reference=written(),
+        references=[written()],
+        reference_topics=[written()],
+        documents=[written(), json.dumps({"cards": [number]})],
+        fields={written(): written(), "n": number, "secret": password},
+    )
+    tool = ToolDefinition("pay", description=written(), parameters={"default": written(), "n": number})
+    sample = sample.model_copy(update={"trace": sample.trace.model_copy(update={"tools": (tool,)})})
+    (tmp_path / "well.md").write_text(PROMPT)
+    server.script = [server.says({"reason": "", "evidence": [], "verdict": "yes_it_is"})]
+    judge = Judge("openai/judge-1", base_url=server.url, redact=[*PATTERNS], cache_mode="off")
+    score = asyncio.run(PromptScorer(tmp_path / "well.md", judge).ascore(sample))
+    assert score.value == 1, score
+    sent = json.dumps(server.requests[-1].body, ensure_ascii=False)
+    plain, packed = plainly(sent), together(sent)
+    assert [one for one in values if one.lower() in plain or together(one) in packed] == []

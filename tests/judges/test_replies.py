@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
 from judgekit.judges.client import Reply, TokenLogprob
-from judgekit.judges.replies import Added, CachedReplies, Recorded, _checksum
+from judgekit.judges.replies import Added, CachedReplies, Claim, Recorded, _checksum
 from judgekit.traces.message import Usage
 
 REPLY = Reply(text='{"good": "é\\u0000"}', model="m", usage=Usage(input_tokens=3, extra={"a": [1]}), cost_usd=0.1)
@@ -83,7 +83,7 @@ REPLIES = st.builds(
 @given(reply=REPLIES)
 def test_whatever_a_judge_says_comes_back_as_it_was(question, tmp_path_factory, reply):
     replies = CachedReplies(tmp_path_factory.getbasetemp() / "any.sqlite")
-    replies.put(question(), reply)
+    replies.put(question(), reply, replace=True)
     assert replies.get(question().key) == reply
     replies.close()
 
@@ -94,10 +94,12 @@ def test_what_no_file_can_hold_is_kept_as_a_question_mark(opened, question):
     assert replies.get(question().key) == Reply(text="a?b")
 
 
-def test_a_newer_reply_takes_the_place_of_the_older_one(opened, question):
+def test_the_first_reply_stands_and_a_later_one_takes_its_place_on_purpose_alone(opened, question):
     replies = opened()
-    replies.put(question(), REPLY)
-    replies.put(question(), Reply(text="newer"))
+    assert replies.put(question(), REPLY) == REPLY
+    assert replies.put(question(), Reply(text="newer")) == REPLY
+    assert replies.get(question().key) == REPLY
+    assert replies.put(question(), Reply(text="newer"), replace=True) == Reply(text="newer")
     assert replies.get(question().key) == Reply(text="newer")
     assert len(list(replies.digests())) == 1
 
@@ -270,6 +272,11 @@ def torn_pages(path):
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
 
 
+def garbled_schema(path):
+    """SQLite's own message then quotes what is no UTF-8."""
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE replies", b"CREATE T\xf9BLE replies"))
+
+
 @pytest.fixture
 def filled(path, question) -> Path:
     """A cache file that was used and closed."""
@@ -286,7 +293,7 @@ def set_aside(path):
     return {file.name.partition("Z")[2]: file for file in renamed}
 
 
-@pytest.mark.parametrize("damage", [noise, short, torn_pages], ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", [noise, short, torn_pages, garbled_schema], ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("name", ["cache.sqlite", "cache.sqlite3", "cache.DB"])
 def test_a_corrupt_file_is_set_aside_and_the_work_goes_on_in_a_new_one(opened, question, filled, damage, name, caplog):
     path = filled.rename(filled.with_name(name))
@@ -312,7 +319,7 @@ def test_a_file_that_becomes_corrupt_in_use_is_set_aside(opened, question, fille
     asked = question(draw=99)
     calls = {
         "get": lambda: replies.get(asked.key),
-        "claim": lambda: replies.claim(asked.key),
+        "claim": lambda: replies.claim(Claim(asked.key, "a")),
         "put": lambda: replies.put(asked, REPLY),
     }
     calls[use]()
@@ -405,7 +412,7 @@ def test_a_row_that_was_damaged_is_a_miss_and_is_replaced(opened, question, path
     [warning] = caplog.records
     assert warning.getMessage() == f"{path}: a reply that was kept is damaged, and not used"
     assert warning.name == "judgekit"
-    assert replies.claim(question().key)
+    assert replies.claim(Claim(question().key, "a")) is True
     replies.put(question(), Reply(text="again"))
     assert replies.get(question().key) == Reply(text="again")
 
@@ -436,79 +443,90 @@ def test_a_reply_that_another_version_of_judgekit_wrote_is_a_miss(opened, questi
 # Claims
 
 
-def test_a_request_is_claimed_by_one_alone_until_it_is_released(opened):
-    one, other = opened(), opened()
-    assert one.claim("k")
-    assert not other.claim("k")
-    assert not one.claim("k")  # who asks twice waits for the first as well
-    assert other.claim("another")
-    one.release("k")
-    assert other.claim("k")
-
-
-def test_what_others_claimed_cannot_be_released(opened):
-    one, other = opened(), opened()
-    one.claim("k")
-    other.release("k")
-    assert not other.claim("k")
-
-
-def test_a_reply_takes_the_place_of_the_claim(opened, question, path):
-    one, other = opened(), opened()
-    one.claim(question().key)
-    one.claim("another")
-    one.put(question(), REPLY)
-    assert by_hand(path, "SELECT key FROM claims") == [("another",)]
-    assert not other.claim(question().key)  # there is nothing to ask for
-
-
 def end_leases(path, seconds=1):
     by_hand(path, f"UPDATE claims SET until = {time.time() - seconds}")  # noqa: S608
 
 
-def test_a_claim_ends_with_its_lease_and_its_owner_cannot_have_it_back(opened, path):
-    one, other = opened(), opened()
-    one.claim("k")
-    end_leases(path)
-    assert other.claim("k")
-    one.renew()
-    one.release("k")
-    assert not one.claim("k")
-
-
 def test_a_claim_that_another_made_while_this_one_waited_for_its_turn_to_write_is_seen(opened, path):
     one, other = opened(), opened()
-    one.claim("k")
+    one.claim(Claim("k", "one"))
     end_leases(path, -10.5)  # made half a second after the other looked at the clock
-    assert not other.claim("k")
+    assert other.claim(Claim("k", "other")) is False
 
 
 def test_what_was_claimed_by_a_process_that_was_killed_is_swept_out_in_time(opened, path):
-    opened().claim("old")
+    opened().claim(Claim("old", "a"))
     end_leases(path)
-    opened().claim("new")
+    opened().claim(Claim("new", "b"))
     opened()
     assert by_hand(path, "SELECT key FROM claims") == [("new",)]
-
-
-def test_a_claim_that_is_renewed_holds(opened, path):
-    one, other = opened(), opened()
-    one.claim("k")
-    end_leases(path)
-    one.renew()
-    [(until,)] = by_hand(path, "SELECT until FROM claims")
-    assert 9 < until - time.time() <= 10
-    assert not other.claim("k")
 
 
 @pytest.mark.parametrize("seconds", [60, 86_400 * 365])
 def test_a_lease_that_ends_too_late_to_be_true_holds_nobody_back(opened, path, seconds):
     """A clock may be set back; what was claimed before then would be claimed for a year."""
     one, other = opened(), opened()
-    one.claim("k")
+    one.claim(Claim("k", "one"))
     end_leases(path, -seconds)
-    assert other.claim("k")
-    assert not one.claim("k")
+    assert other.claim(Claim("k", "other")) is True
+    assert one.claim(Claim("k", "one")) is False
+
+
+# A file that goes away while it is in use
+
+
+def gone(path):
+    path.unlink()
+
+
+def gone_with_its_log(path):
+    for file in path.parent.iterdir():
+        file.unlink()
+
+
+def gone_with_its_folder(path):
+    shutil.rmtree(path.parent)
+
+
+def begun_anew_by_another(path):
+    path.unlink()
+    CachedReplies(path).close()
+
+
+@pytest.mark.parametrize(
+    "go", [gone, gone_with_its_log, gone_with_its_folder, begun_anew_by_another], ids=lambda go: go.__name__
+)
+@pytest.mark.parametrize("use", ["claim", "put"])
+def test_a_file_that_is_deleted_in_use_is_begun_anew_and_what_comes_after_is_kept(
+    opened, question, tmp_path, go, use, caplog
+):
+    path = tmp_path / "folder" / "cache.sqlite"
+    replies, other = opened(path), opened(path)
+    replies.put(question(), REPLY)
+    go(path)
+    if use == "claim":
+        assert replies.claim(Claim(question(draw=1).key, "a")) is True
+    replies.put(question(draw=1), REPLY)
+    assert other.put(question(draw=2), REPLY) == REPLY
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: was deleted or replaced while it was in use; a new cache is begun there if there is none"
+    ] * 2
+    found = opened(path)
+    assert [found.get(question(draw=draw).key) for draw in range(3)] == [None, REPLY, REPLY]
+    assert replies.glance(question(draw=2).key) == REPLY
+    assert is_sound(path)
+
+
+def test_the_log_of_a_file_that_was_deleted_is_not_taken_for_that_of_a_new_one(opened, question, path):
+    replies = opened()
+    for draw in range(50):
+        replies.put(question(draw=draw), REPLY)
+    path.unlink()
+    new = opened()
+    new.put(question(draw=99), REPLY)
+    replies.put(question(draw=98), REPLY)
+    assert sorted(line.key for line in opened().recorded()) == sorted(question(draw=draw).key for draw in (98, 99))
+    assert is_sound(path)
 
 
 # What cannot be written

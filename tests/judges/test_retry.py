@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 
 import pytest
 import tenacity
@@ -28,9 +29,11 @@ from judgekit.errors import (
 )
 from judgekit.judges import retry
 from judgekit.judges.client import Reply
+from judgekit.judges.judge import Judge
 from judgekit.judges.ladder import Footing, Ladder
 from judgekit.judges.retry import Retry
 from judgekit.score import ledger
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.message import Usage
 
 REPLY = Reply(text="fine", cost_usd=0.5)
@@ -104,8 +107,7 @@ def test_nothing_else_is_asked_again(stub, question, no_waits, error):
     assert len(asked.requests) == 1
 
 
-def test_a_wait_that_the_provider_names_is_kept(stub, question, monkeypatch):
-    monkeypatch.setattr(retry, "_backoff", lambda _: pytest.fail("waits at random"))
+def test_a_wait_that_the_provider_names_is_kept(stub, question, no_waits):
     asked = stub([RateLimitError("busy", retry_after=0.03), OverloadError("busy", retry_after=0.0), REPLY])
     started = time.perf_counter()
     assert asyncio.run(Retry(asked, 4).complete(question())) == REPLY
@@ -139,10 +141,25 @@ def test_a_minute_is_waited_for():
     assert retry._may_pass(OverloadError("busy", retry_after=60.0))
 
 
+@pytest.mark.parametrize("named", [None, 0.0])
 @pytest.mark.parametrize(("attempt", "longest"), [(1, 0.5), (2, 1), (5, 8), (8, 60), (10_000, 60)])
-def test_waits_are_random_and_grow_up_to_a_minute(attempt, longest):
-    waits = [retry._wait(state_after(attempt, OverloadError("busy"))) for _ in range(200)]
+def test_waits_are_random_and_grow_up_to_a_minute_also_where_the_provider_says_at_once(attempt, longest, named):
+    waits = [retry._wait(state_after(attempt, OverloadError("busy", retry_after=named))) for _ in range(200)]
     assert 0 <= min(waits) < longest / 2 < max(waits) <= longest
+
+
+@pytest.mark.parametrize("wait", ["0", "-5", "Mon, 01 Jan 2001 00:00:00 GMT"])
+def test_a_server_that_says_at_once_is_asked_as_slowly_as_one_that_says_nothing(server, sample, wait):
+    server.script = [(429, {"retry-after": wait}, b"")]
+    scorer = AgentGoalAccuracyWithoutReference(Judge("openai/judge-1", base_url=server.url, cache_mode="off"))
+
+    async def ask():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.8):
+                await asyncio.gather(*(scorer.ascore(sample) for _ in range(50)), return_exceptions=True)
+
+    asyncio.run(ask())
+    assert len(server.requests) < 50 * 4  # after waits of 0.25 and 0.5 s on average
 
 
 def test_every_attempt_is_in_the_ledger(stub, question, no_waits):
@@ -168,7 +185,7 @@ def test_every_attempt_is_in_the_ledger(stub, question, no_waits):
 def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_twice_the_room(stub, question, params, roomier):
     asked = stub([TruncatedError("cut"), REPLY])
     assert asyncio.run(Retry(asked, 1).complete(question(params=params))) == REPLY
-    assert asked.requests == [question(params=params), question(params=roomier)]
+    assert asked.requests == [question(params=params), question(params=roomier, is_follow_up=True)]
 
 
 def test_a_reply_that_is_cut_off_twice_is_left_at_that(stub, question):

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from judgekit.errors import ConfigError
-from judgekit.judges.budget import Limits
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.redaction import PATTERNS
 from judgekit.judges.settings import JudgeSettings
+from judgekit.judges.spending import Limits
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import signature
 
@@ -84,7 +84,6 @@ def test_settings_that_contradict_each_other_are_refused_at_once(settings, found
         {"redact": list(PATTERNS)},
         {"params": {"temperature": 0.2, "seed": 1, "stop": ["ü"], "logit_bias": {"1": None}}},
         {"model": "nobody/m", "cache_mode": "replay"},
-        {"model": "nobody/m", "dry_run": True},
     ],
     ids=str,
 )
@@ -108,6 +107,7 @@ def test_what_judgekit_sends_itself_is_no_parameter(name):
         {"timeout": float("inf")},
         {"attempts": 0},
         {"concurrency": 0},
+        {"concurrency": 10**25},
         {"requests_per_minute": 0},
         {"tokens_per_minute": 0},
         {"budget": {"requests": -1}},
@@ -118,8 +118,8 @@ def test_what_judgekit_sends_itself_is_no_parameter(name):
         {"cache": None},
         {"redact": "email"},
         {"fallback": ["other"]},
-        {"client": object()},
-        {"params": {"f": object()}},
+        pytest.param({"client": object()}, id="client"),
+        pytest.param({"params": {"f": object()}}, id="params"),
         {"modle": "m"},
     ],
     ids=str,
@@ -273,14 +273,17 @@ def versioned(version):
         {"params": {"seed": 1}},
         {"redact": ["email"]},
         {"redact": ["email", "card"]},
-        {"redact": versioned("1")},
-        {"redact": versioned("2")},
+        pytest.param({"redact": versioned("1")}, id="redact 1"),
+        pytest.param({"redact": versioned("2")}, id="redact 2"),
         {"conversation_tokens": 1_000},
         {"conversation_tokens": 2_000},
         {"fallback": [Judge("openai/n")]},
         {"fallback": [Judge("openai/m", params={"seed": 1})]},
         {"fallback": [Judge("openai/n"), Judge("openai/o")]},
         {"fallback": [Judge("openai/o"), Judge("openai/n")]},
+        {"query": {"api-version": "1"}},
+        {"query": {"api-version": "2"}},
+        {"headers": {"x-beta": "1"}},
     ],
     ids=str,
 )
@@ -303,7 +306,9 @@ CHANGES_NOTHING = {
     "api_key_env": "SECOND_KEY",
     "price": Price(2, 8),
     "budget": Limits(requests=4),
+    "max_output_tokens": 100,
     "timeout": 3,
+    "max_reply_bytes": 1_000,
     "attempts": 1,
     "concurrency": 1,
     "requests_per_minute": 60,
@@ -312,7 +317,6 @@ CHANGES_NOTHING = {
     "cache_mode": "off",
     "store_text": False,
     "offline": True,
-    "dry_run": True,
 }
 
 
@@ -323,9 +327,95 @@ def test_what_changes_no_verdict_is_no_part_of_it(name):
 
 def test_every_setting_is_either_part_of_it_or_not():
     part = {"model", "base_url", "params", "redact", "conversation_tokens", "fallback"}
-    assert JudgeSettings.model_fields.keys() == part | CHANGES_NOTHING.keys() | {"client"}
-    assert Judge("openai/m", **CHANGES_NOTHING).model_dump().keys() == part
+    in_part = {"query", "headers", "client"}
+    assert JudgeSettings.model_fields.keys() == part | CHANGES_NOTHING.keys() | in_part
+    assert Judge("openai/m", **CHANGES_NOTHING).model_dump().keys() == part | {"key_parts"}
 
 
-def test_a_client_of_ones_own_is_no_part_of_it(stub):
-    assert signed(client=stub()) == signed()
+def test_the_identity_of_a_client_is_part_of_it(stub):
+    assert signed(client=stub(identity="a")) == signed(client=stub(identity="a"))
+    assert len({signed(client=stub(identity=one)) for one in ("a", "b", "")}) == 3
+    assert signed(client=stub(identity="")) == signed()
+
+
+@pytest.mark.parametrize("setting", ["query", "headers"])
+def test_what_comes_from_the_environment_is_no_part_of_it(setting):
+    assert signed(**{setting: {"key": {"env": "A"}}}) == signed(**{setting: {"key": {"env": "B"}}}) == signed()
+
+
+# Where a key may stand, and where not.
+
+KEY = "sk-very-private-key"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"base_url": f"https://judge.test/v1?key={KEY}"}, r"a base_url holds no query: write query = \{api-version"),
+        ({"base_url": f"https://judge.test/v1#{KEY}"}, "a base_url holds no query"),
+        ({"base_url": f"https://me:{KEY}@judge.test/v1"}, "a base_url holds no user and no password"),
+        ({"base_url": f"judge.test/v1?key={KEY}", "cache_mode": "replay"}, "a base_url holds no query"),
+        ({"params": {"extra_headers": {"x": KEY}}}, "params cannot set extra_headers: they stand in headers"),
+        ({"params": {"default_headers": {"x": KEY}}}, "params cannot set default_headers: they stand in headers"),
+        ({"params": {"extra_query": {"x": KEY}}}, "params cannot set extra_query: it stands in query"),
+        ({"params": {"extra_body": {"x": KEY}}}, "params cannot set extra_body: its fields stand in params"),
+        *(
+            (
+                {"params": {"a": [{"b": {name: KEY}}]}},
+                rf"params\.a\.b cannot set {name}: keys come from the environment",
+            )
+            for name in ("api_key", "api-key", "apiKey", "aws_secret_access_key", "vertex_credentials")
+        ),
+        ({"params": {"azure_ad_token": KEY}}, "params cannot set azure_ad_token"),
+        ({"params": {"password": KEY}}, "params cannot set password"),
+        ({"api_key_env": KEY}, "api_key_env names an environment variable, in capitals"),
+        ({"api_key_env": "gsk_0123456789"}, "api_key_env names an environment variable, in capitals"),
+        ({"query": {"key": {"env": KEY}}}, "env of key names an environment variable, in capitals"),
+        ({"query": {"key": {"environment": KEY}}}, "query: each value is a text or"),
+        ({"query": {"key": {"env": "A", "value": KEY}}}, "query: each value is a text or"),
+        ({"query": {"key": KEY}}, r'query: key is a secret by its name: give it as \{env = "MY_KEY"\}'),
+        ({"headers": KEY}, "headers: each value is a text or"),
+        ({"headers": {"X-Api-Key": KEY}}, "headers: X-Api-Key is a secret by its name"),
+        ({"headers": {"Authorization": f"Basic {KEY}"}}, "headers: Authorization is a secret by its name"),
+        ({"headers": {"x-team": f"a\n{KEY}"}}, "headers: x-team holds characters that cannot be sent"),
+    ],
+    ids=str,
+)
+def test_a_key_in_the_settings_is_refused_with_what_to_write_and_not_shown(settings, said):
+    with pytest.raises(ConfigError, match=said) as info:
+        Judge("openai/m", **settings)
+    printed = "".join(traceback.format_exception(info.value)) + repr(info.value)
+    assert KEY not in printed
+    assert "gsk_" not in printed
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"max_tokens": 9, "max_completion_tokens": 9, "prompt_cache_key": "a", "thinking": {"budget_tokens": 9}},
+        {"logit_bias": {"50256": 1}, "stop_token_ids": [1], "skip_special_tokens": True, "tokenizer": "x"},
+        {"metadata": {"keyword": "a", "author": "b"}, "truncate_prompt_tokens": 4, "monkey": 1},
+    ],
+    ids=str,
+)
+def test_parameters_that_are_only_called_much_like_a_key_are_taken(params):
+    assert Judge("openai/m", params=params).params == params
+
+
+def test_a_judge_shows_and_dumps_no_value_of_the_environment(monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+    judge = Judge(
+        "openai/m",
+        query={"api-version": "1", "key": {"env": "MY_KEY"}},
+        headers={"x-api-key": {"env": "MY_KEY"}, "x-team": "a"},
+        api_key_env="MY_KEY",
+    )
+    assert KEY not in f"{judge!r} {judge.model_dump()} {judge.model_dump_json()} {judge.__dict__}"
+    assert judge.key_parts == {"query": {"api-version": "1"}, "headers": {"x-team": "a"}}
+    assert "key_parts" not in repr(judge)
+
+
+@pytest.mark.parametrize("identity", [7, b"a", ("a",)])
+def test_an_identity_that_is_no_text_is_an_error(stub, identity):
+    with pytest.raises(ConfigError, match=r"^the identity of a client is a text, but not that of Stub$"):
+        Judge("any/m", client=stub(identity=identity))

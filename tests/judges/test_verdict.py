@@ -140,3 +140,27 @@ def test_a_schema_that_allows_anything_lists_nothing(question):
 
 def test_what_is_no_answer_is_not_kept(question):
     assert kept(question, "Smith") is None
+
+
+class Paid(BaseModel):
+    amount: float
+    card: int
+    share: float = Field(ge=0, le=1)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_kept"),
+    [
+        ({"amount": 3, "card": 9_999, "share": 0.123456}, True),
+        ({"amount": 3, "card": 10_000, "share": 0.5}, False),
+        ({"amount": 3, "card": -4111111111111111, "share": 0.5}, False),
+        ({"amount": 12.5, "card": 1, "share": 0.5}, False),
+    ],
+)
+def test_an_answer_with_a_number_that_may_be_of_the_conversation_is_not_kept(question, said, is_kept):
+    assert kept(question, said, Paid) == (said if is_kept else None)
+
+
+def test_what_a_provider_says_beside_its_token_counts_is_not_kept(question):
+    reply = Reply(text=json.dumps(SAID), usage=Usage(input_tokens=3, extra={"Smith": "Smith"}))
+    assert verdict_alone(asks_for(question, Opinion), reply).usage == Usage(input_tokens=3)

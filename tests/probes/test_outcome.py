@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from judgekit.errors import RefusalError
+from judgekit.jobs.api import run
 from judgekit.judges.client import Request
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.probes.outcome import Outcome, outcomes, verdict
 from judgekit.probes.suite import Pair, Verdict, pairs, samples
 from judgekit.runs.rows import Row
-from judgekit.runs.runner import run
 from judgekit.score import Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, Goal, GoalAnswer
 

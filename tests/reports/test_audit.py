@@ -147,7 +147,7 @@ def test_no_line_ends_in_blanks_and_a_long_reason_is_cut(audit_saying):
     assert text.count("...") == 2
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.text(st.characters() | st.sampled_from("\x1b[]/\n\r\u202e\u2066"), max_size=20))
 def test_nothing_of_a_recording_or_a_label_steers_the_terminal(audit_saying, text):
     out = shown(audit_saying(text, scorer=f"goal{text}"), width=400)

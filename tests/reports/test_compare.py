@@ -16,11 +16,11 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
 from judgekit.errors import BudgetError, ConfigError
+from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.reports.compare import Comparison, compare
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, ScorerRecord
-from judgekit.runs.runner import run
 from judgekit.score import Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.text.translation import BLEU
@@ -182,7 +182,7 @@ def test_samples_that_did_not_change_leave_room_for_others_that_would():
 VALUES = st.sampled_from([0, 0.25, 1, "skipped", "failed"])
 
 
-@hypothesis_settings(max_examples=20)
+@hypothesis_settings(max_examples=hypothesis_settings.default.max_examples // 2)
 @given(st.lists(st.tuples(VALUES, VALUES, st.sampled_from(["x", "y", None])), min_size=1, max_size=8))
 def test_a_comparison_turns_with_its_sides(pairs):
     a, b = (numbered([pair[side] for pair in pairs], [pair[2] for pair in pairs]) for side in (0, 1))

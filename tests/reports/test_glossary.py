@@ -10,7 +10,6 @@ from judgekit import AIMessage, Run, Sample, Score, compare
 from judgekit.audits.audit import audit
 from judgekit.audits.judges import compare_judges
 from judgekit.audits.labels import HumanLabel
-from judgekit.cli.asked import Problems
 from judgekit.cli.outcome import conclude
 from judgekit.reports.audit import show_audit
 from judgekit.reports.compare import show_changes
@@ -19,6 +18,7 @@ from judgekit.reports.glossary import HEADING, TERMS, Screen, explained, terms_i
 from judgekit.reports.judges import show_judges
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.terminal import printable
+from judgekit.runs.problems import Problems
 from judgekit.score import JudgeCall
 
 
@@ -108,9 +108,13 @@ def labels_of(run: Run) -> list[HumanLabel]:
     ]
 
 
+def with_a_gate(run: Run) -> Run:
+    return Run(run.store, run.record.model_copy(update={"options": {"gates": ["one.min >= 0.5"]}}))
+
+
 SHOWN: dict[str, Callable[[str, Callable[..., Run], Screen], object]] = {
     "run": lambda text, run_of, screen: conclude(
-        said_of(text, run_of), Problems(), ["one.min >= 0.5"], 0, screen, show=4, outputs=[]
+        with_a_gate(said_of(text, run_of)), Problems(), screen, show=4, outputs=[]
     ),
     "compare": lambda text, run_of, screen: show_changes(
         compare(said_of(text, run_of), said_of(text, run_of, turned=True)), 3, screen.out

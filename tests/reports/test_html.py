@@ -195,7 +195,7 @@ nasty = st.lists(st.sampled_from(pieces), max_size=12).map("".join)
 PLAIN = [tag for tag, _ in report([sample("a")]).tags]
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(nasty, nasty)
 def test_whatever_was_recorded_the_page_is_the_same_page(text, other):
     @scorer(name=f"s{text}")
@@ -405,7 +405,7 @@ def test_a_scorer_of_too_few_samples_is_flagged():
     assert line["told"] == ["too few samples: only 1 of 2 samples were scored, and min_coverage is 90%"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(nasty)
 def test_whatever_a_gate_and_an_id_say_the_page_is_the_same_page(text):
     def made(text: str) -> Page:
@@ -432,7 +432,7 @@ def test_the_sample_that_a_gate_names_is_in_the_page_of_a_large_run(room_for_thr
 ONE = run([sample("a")], [by_id])
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(nasty)
 def test_whatever_people_say_the_page_is_the_same_page(audit_saying, text):
     made = Page("".join(html_report(ONE, audit_saying(text))))

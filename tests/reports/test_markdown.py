@@ -70,7 +70,7 @@ def test_a_line_a_scorer_with_interval_and_counts(run_of):
         Score.abstained("f1", "z"),
     ]
     text = "".join(markdown_report(run_of(scores, [one.model_copy(update={"scorer": "b"}) for one in others]), NONE))
-    assert "| scorer | value | 95 % interval | n | skipped | failed | abstained |\n" in text
+    assert "| scorer | mean | 95 % interval | n | skipped | failed | abstained |\n" in text
     assert "| `f1` | 0.900 | 0.596 to 0.982 | 10 of 10 | 0 | 0 | 0 |\n" in text  # Wilson of 9 in 10
     assert "| `b` | 1.000 | 0.646 to 1.000 | 7 of 10 | 1 | 1 | 1 |\n" in text  # Wilson of 7 in 7
     assert "- `b`: `1 skipped: not_applicable`\n- `b`: `1 failed: y`\n- `b`: `1 abstained: z`\n" in text
@@ -80,7 +80,7 @@ def test_a_line_a_scorer_with_interval_and_counts(run_of):
 def test_what_judges_cost_stands_beside_it(price, cost, run_of):
     calls = [JudgeCall(judge="j", prompt="p", cost_usd=price), JudgeCall(judge="j", prompt="p", cached=True)]
     text = "".join(markdown_report(run_of([Score.scored("f1", 1, calls=calls)]), NONE))
-    assert f"| 1 of 1 | 0 | 0 | 0 | 1 | 1 | {cost} |\n" in text
+    assert f"| 1 of 1 | 0 | 0 | 1 | 1 | unknown | {cost} |\n" in text
 
 
 @pytest.mark.parametrize("text", ["kappa", *HOSTILE])

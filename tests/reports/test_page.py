@@ -1,8 +1,9 @@
 """The report in a real browser."""
 
 import random
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -312,6 +313,24 @@ def test_a_sample_shows_its_conversation_its_scores_and_what_judges_were_asked(d
         chosen.get_by_text("the reply as it came").click()
         expect(chosen.locator(".asked pre").nth(1)).to_contain_text("calls find_free_slots")
         expect(chosen.locator(".asked pre").last).to_contain_text('"verdict": "not_achieved"')
+
+
+def test_a_damaged_conversation_is_named_on_the_overview_and_in_its_place(tmp_path, opened):
+    report(
+        run([sample(number) for number in range(3)], [halves], store=tmp_path / "runs.sqlite"), tmp_path / "whole.html"
+    )
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db, db:
+        db.execute("UPDATE conversations SET sample = x'00' WHERE number = 1")
+    report(Run.stored(1, tmp_path / "runs.sqlite"), tmp_path / "report.html")
+    with opened(tmp_path / "report.html") as page:
+        expect(page.locator(".note").first).to_have_text(
+            "The file of the run is damaged: 1 damaged conversation left out: #1."
+        )
+        turn_to(page, "#/sample/1")
+        expect(page.locator(".talk")).to_contain_text("This conversation is damaged in the file of the run")
+        turn_to(page, "#/sample/2")
+        expect(page.locator(".talk .message").first).to_be_visible()
+        assert not page.locator(".talk .problem").count()
 
 
 def test_the_score_that_is_asked_for_stands_first(demo, opened):

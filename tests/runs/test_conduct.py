@@ -5,9 +5,9 @@ from statistics import fmean, median
 
 import pytest
 
+from judgekit.formats.reading import read
 from judgekit.runs.conduct import Conduct, Efforts, Figure, agent_of
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace, TraceWarning
 

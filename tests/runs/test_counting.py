@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from judgekit.errors import BudgetError, TraceError
+from judgekit.jobs.api import arun, run
 from judgekit.reports.gates import check_gates
 from judgekit.runs.counting import Source, count_samples
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount
-from judgekit.runs.runner import Task, arun, run
+from judgekit.runs.runner import Task
 from judgekit.runs.store import Store, now
 from judgekit.scoring import scorer
 from judgekit.traces.sample import Sample
@@ -87,7 +88,7 @@ def test_what_is_left_of_samples_that_cannot_be_read_is_not_known():
 def test_samples_are_counted_once_though_some_are_held_already():
     store = Store()
     record = store.begin(RunRecord(started_at=now()))
-    store._db.execute("INSERT INTO samples (run, number, id) VALUES (1, 0, 'a'), (1, 7, 'h')")
+    store._db.execute("INSERT INTO samples (run, number, id, checksum) VALUES (1, 0, 'a', 0), (1, 7, 'h', 0)")
     left = Source(Task(number, Sample(id="x"), ()) for number in range(4, 10))
     assert count_samples(store, record.number, left) == SampleCount(7, "exactly")
 

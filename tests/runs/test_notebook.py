@@ -33,7 +33,7 @@ audit(judged, [HumanLabel(sample=word, scorer="tone", value=1.0) for word in ("y
 import asyncio
 @scorer
 async def slow(sample):
-    await asyncio.sleep(0.6)
+    await asyncio.sleep(0.3)
     return 1.0 if sample.id == "yes" else "broken"
 _ = run(samples, [slow], concurrency=1, progress=True)
 """,
@@ -75,8 +75,8 @@ def test_a_summary_is_a_table_with_interval_and_counts():
     ]
     found = Text(summary_html(summary(*scores), ["stopped early"]))
     assert found.texts == [
-        *("scorer", "value", "95 % interval", "n", "skipped", "failed", "abstained"),
-        *("f1", "0.900", "0.596 to 0.982", "10 of 12", "1", "1", "0"),  # Wilson of 9 in 10
+        *("scorer", "mean", "95 % interval", "n", "skipped", "failed"),
+        *("f1", "0.900", "0.596 to 0.982", "10 of 12", "1", "1"),  # Wilson of 9 in 10
         "stopped early",
         "f1: 1 skipped: not_applicable",
         "f1: 1 failed: y",
@@ -85,8 +85,8 @@ def test_a_summary_is_a_table_with_interval_and_counts():
 
 def test_what_judges_cost_is_shown_where_one_was_asked():
     found = Text(summary_html(summary(Score.scored("f1", 1, calls=[JudgeCall(judge="j", prompt="p")]))))
-    assert found.texts[7:10] == ["requests", "cached", "cost"]
-    assert found.texts[-3:] == ["1", "0", "unknown"]
+    assert found.texts[6:10] == ["requests", "cached", "tokens", "cost"]
+    assert found.texts[-4:] == ["1", "0", "unknown", "unknown"]
 
 
 @pytest.mark.parametrize("text", ["not audited", "<script>alert(1)</script>"])
@@ -94,7 +94,7 @@ def test_beside_a_judged_mean_stands_whether_its_judge_was_audited(text):
     scores = summary(Score.scored("f1", 1), Score.scored("goal", 1))
     scores["goal"].audited = text
     found = Text(summary_html(scores))
-    assert (found.texts[7], found.texts[-1]) == ("audit", text)
+    assert (found.texts[6], found.texts[-1]) == ("audit", text)
     assert found.tags.count("script") == 0
 
 
@@ -147,7 +147,7 @@ def shown(tmp_path_factory) -> dict[str, list[dict[str, str]]]:
 
 def test_a_run_works_under_the_loop_of_a_notebook(shown):
     ((run,), (printed,)) = shown["run"], shown["arun"]
-    assert Text(run["text/html"]).texts[7:11] == ["string_presence", "0.500", "0.095 to 0.905", "2 of 2"]  # Wilson
+    assert Text(run["text/html"]).texts[6:10] == ["string_presence", "0.500", "0.095 to 0.905", "2 of 2"]  # Wilson
     assert printed == {"stdout": "[1.0, 0.0]\n"}
 
 

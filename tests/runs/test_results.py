@@ -12,7 +12,7 @@ from judgekit.reports.junit import junit_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.score import JudgeCall, Score, Status
+from judgekit.score import Score, Status
 from judgekit.scoring import FunctionScorer
 
 
@@ -132,25 +132,6 @@ def test_rows_are_read_as_they_are_asked_for(run_of):
     finally:
         tracemalloc.stop()
     assert most < 2_000_000
-
-
-def test_a_row_can_be_kept_without_the_words_that_may_quote_the_conversation():
-    call = JudgeCall(judge="j", prompt="p@1", cost_usd=0.5)
-    details = {"tp": 2, "ratio": 0.5, "ok": True, "none": None, "requests": [{"request": "my secret", "message": 3}]}
-    score = Score.scored("s", 0.5, label="good", reason="you said my secret", details=details, calls=[call])
-    kept = Row(sample_id="a", index=1, score=score).without_text()
-    assert "secret" not in kept.model_dump_json()
-    assert (kept.sample_id, kept.score.value, kept.score.label, kept.score.calls) == ("a", 0.5, "good", (call,))
-    assert kept.score.details == {
-        "tp": 2, "ratio": 0.5, "ok": True, "none": None, "requests": [{"request": "", "message": 3}]
-    }  # fmt: skip
-    assert score.reason == "you said my secret"
-
-
-def test_what_failed_is_still_known_by_its_class_without_its_words():
-    score = Score.failed("s", "ReplyError: it says my secret", error="ReplyError")
-    kept = Row(sample_id="a", index=0, score=score).without_text()
-    assert (kept.score.reason, kept.score.error) == ("", "ReplyError")
 
 
 def test_samples_without_a_score_are_missing_and_count_among_all(run_of):

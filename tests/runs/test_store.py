@@ -3,14 +3,11 @@
 import asyncio
 import json
 import math
-import signal
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
-from inspect import cleandoc
 from itertools import count
 from pathlib import Path
 
@@ -19,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
-from judgekit.runs.hashes import Hashes
+from judgekit.jobs.api import arun, run
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord, differences
-from judgekit.runs.runner import arun, run
-from judgekit.runs.store import _MIGRATIONS, Store, now
+from judgekit.runs.schema import VERSION
+from judgekit.runs.store import Store, now
 from judgekit.score import Exchange, JudgeCall, Score, record
 from judgekit.scoring import scorer
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, Usage
@@ -223,7 +220,7 @@ def test_runs_are_numbered_and_known_with_all_that_was_said_of_them():
     first = run(samples(2), [fine], store=RUNS)
     second = run(samples(3), [fine], store=RUNS)
     assert (first.number, second.number) == (1, 2)
-    assert [one.number for one in Store(RUNS).records()] == [1, 2]
+    assert Store(RUNS).numbers() == [1, 2]
     assert (Run.stored(path=RUNS).number, len(Run.stored(path=RUNS)), len(Run.stored(1, RUNS))) == (2, 3, 2)
     again = Run.stored(1, RUNS)
     assert again.record == first.record
@@ -278,7 +275,7 @@ def test_without_text_no_word_of_a_conversation_is_in_the_file(run_of):
     assert not any(b"SECRET" in file.read_bytes() for file in RUNS.parent.iterdir())
     assert [hashes[1:] for _, hashes in store.hashes(1)] == [(None, None)]
     (row,) = Run.stored(path=RUNS)
-    assert (row.score.value, row.score.label, row.score.details) == (0.5, "tie", {"n": 1, "said": ""})
+    assert (row.score.value, row.score.label, row.score.details) == (0.5, "tie", {})
     assert list(Run.stored(path=RUNS).conversations()) == list(Run.stored(path=RUNS).exchanges()) == []
     assert not store.keeps_all(1)
 
@@ -415,14 +412,14 @@ def test_two_that_add_scorers_to_one_run_do_not_take_each_other_s_place():
 
     def adding(name: str) -> RunRecord:
         added = ScorerRecord(name=name, signature=None, identity=None, judged=False)
-        return before.model_copy(update={"scorers": (*before.scorers, added), "asked": {"file": name}})
+        return before.model_copy(update={"scorers": (*before.scorers, added), "options": {"file": name}})
 
     store.change(adding("mine"))
     with pytest.raises(StoreError, match="another program has just added scorers to run 1; try again"):
         store.change(adding("yours"))
     store.change(before.model_copy(update={"stopped": "interrupted"}))  # by one that began before and ends now
     found = store.record()
-    assert ([one.name for one in found.scorers], found.asked) == (["fine", "mine"], {"file": "mine"})
+    assert ([one.name for one in found.scorers], found.options) == (["fine", "mine"], {"file": "mine"})
     assert found.stopped == "interrupted"
 
 
@@ -449,7 +446,7 @@ def test_the_file_is_made_to_outlive_a_fall_of_power():
             db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "application_id")
         ]
     assert found == ["wal", 2, int.from_bytes(b"jrun")]
-    assert ask(RUNS, "PRAGMA user_version") == [(len(_MIGRATIONS),)]
+    assert ask(RUNS, "PRAGMA user_version") == [(VERSION,)]
 
 
 def test_a_folder_of_our_own_is_not_for_committing_and_one_of_the_user_s_is_theirs():
@@ -465,107 +462,6 @@ def test_a_file_whose_name_has_signs_of_its_own_is_that_file():
     run(samples(1), [fine], store=name)
     assert [one.name for one in Path().iterdir()] == [name]
     assert len(Run.stored(path=name)) == 1
-
-
-VERSION_1 = """
-    CREATE TABLE runs (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL) STRICT;
-    CREATE TABLE scorers (run INTEGER NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, signature TEXT,
-        record TEXT NOT NULL, PRIMARY KEY (run, place), UNIQUE (run, name)) STRICT, WITHOUT ROWID;
-    CREATE TABLE samples (run INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, trace_id TEXT, "group" TEXT,
-        domain TEXT, labels TEXT, conduct TEXT, PRIMARY KEY (run, number)) STRICT, WITHOUT ROWID;
-    CREATE TABLE conversations (run INTEGER NOT NULL, number INTEGER NOT NULL, sample BLOB NOT NULL,
-        PRIMARY KEY (run, number)) STRICT;
-    CREATE TABLE scores (run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, status TEXT NOT NULL,
-        value REAL, label TEXT, error TEXT, aggregate TEXT, warnings TEXT, calls TEXT, explanation TEXT NOT NULL,
-        PRIMARY KEY (run, sample, scorer)) STRICT, WITHOUT ROWID;
-    CREATE TABLE exchanges (run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL,
-        call INTEGER NOT NULL, exchange BLOB NOT NULL, PRIMARY KEY (run, sample, scorer, call)) STRICT;
-    INSERT INTO runs VALUES (7, '{"started_at":"2026-01-02T03:04:05Z","ended_at":"2026-01-02T03:05:05Z","version":"0.1"}');
-    INSERT INTO scorers VALUES (7, 0, 's', '0123456789abcdef',
-        '{"name":"s","signature":"0123456789abcdef","identity":["s",{}],"judged":false}');
-    INSERT INTO samples VALUES (7, 4, 'a', NULL, 'g', NULL, '{"label":true}', '[1,0,0,0,null,null,2.5,false,false]');
-    INSERT INTO scores VALUES (7, 4, 0, 'scored', 0.5, NULL, NULL, NULL, NULL, NULL, '["why",{"n":1}]');
-    INSERT INTO scores VALUES (7, 5, 0, 'skipped', NULL, NULL, NULL, NULL, NULL, NULL, '["why not",{}]');
-    PRAGMA application_id = 1785886062;
-    PRAGMA user_version = 1;
-"""
-
-
-def test_a_file_of_the_first_version_is_read_and_gone_on_with():
-    run(samples(1), [fine], store=old_file())
-    found = Run.stored(7, "old.sqlite")
-    assert found.started_at == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    (row,) = found
-    assert row == Row(
-        index=4,
-        sample_id="a",
-        score=Score.scored("s", 0.5, reason="why", details={"n": 1}),
-        group="g",
-        labels={"label": True},
-    )
-    assert "seconds 2.5" in str(found.efforts)
-    assert list(found.store.hashes(7)) == [(4, Hashes())]
-    assert list(found.store.hashes(8)) == [(0, Hashes.of(samples(1)[0], keeps_text=True))]
-    assert (ask(Path("old.sqlite"), "PRAGMA user_version"), Run.stored(path="old.sqlite").number) == (
-        [(len(_MIGRATIONS),)],
-        8,
-    )
-
-
-def schema(path: Path) -> list[tuple]:
-    version, application = ask(path, "PRAGMA user_version"), ask(path, "PRAGMA application_id")
-    return [*version, *application, *ask(path, "SELECT name, sql FROM sqlite_schema ORDER BY name")]
-
-
-def old_file() -> Path:
-    path = Path("old.sqlite")
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(VERSION_1)
-    return path
-
-
-def test_a_migration_may_have_semicolons_in_texts_comments_and_triggers(monkeypatch):
-    migration = (
-        "CREATE TABLE notes (run INTEGER, note TEXT DEFAULT 'a;b') STRICT -- one; two",
-        "CREATE TRIGGER noted AFTER INSERT ON runs BEGIN INSERT INTO notes (run) VALUES (NEW.number); SELECT 1; END",
-    )
-    monkeypatch.setattr("judgekit.runs.store._MIGRATIONS", (*_MIGRATIONS, migration))
-    for path in (Path("new.sqlite"), old_file()):
-        made = run(samples(1), [fine], store=path)
-        assert ask(path, "SELECT * FROM notes") == [(made.number, "a;b")]
-        assert ask(path, "PRAGMA user_version") == [(len(_MIGRATIONS) + 1,)]
-
-
-def test_a_migration_that_fails_changes_nothing(monkeypatch):
-    path = old_file()
-    before = schema(path)
-    migrations = (*_MIGRATIONS, ("CREATE TABLE notes (run INTEGER)", "CREATE TABLE notes (again INTEGER)"))
-    with monkeypatch.context() as patched:
-        patched.setattr("judgekit.runs.store._MIGRATIONS", migrations)
-        with pytest.raises(
-            StoreError, match=r"old\.sqlite: the file of runs cannot be used: table notes already exists"
-        ):
-            Store(path)
-    assert schema(path) == before
-    assert Store(path).record(7).number == 7
-
-
-def test_a_program_that_is_killed_in_the_middle_of_a_migration_leaves_the_old_file(run_python):
-    path = old_file()
-    before = schema(path)
-    script = """
-        import os, signal
-        from judgekit.runs import store
-        def breaks_off():
-            yield "CREATE TABLE notes (run INTEGER)"
-            yield "DROP TABLE scores"
-            os.kill(os.getpid(), signal.SIGKILL)
-        store._MIGRATIONS = (*store._MIGRATIONS, breaks_off())
-        store.Store("old.sqlite")
-    """
-    assert run_python("-c", cleandoc(script)).returncode == -signal.SIGKILL
-    assert schema(path) == before
-    assert Store(path).record(7).number == 7
 
 
 # --- files that are no good
@@ -691,36 +587,6 @@ def test_who_only_reads_changes_nothing_and_needs_no_right_to_write():
     with pytest.raises(StoreError, match=r"attempt to write a readonly database; it and its folder must be writable"):
         found.store.begin(RunRecord(started_at=now()))
     assert len(found) == 2
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "read"),
-    [
-        ("conversations", "sample", lambda found: list(found.conversations())),
-        ("exchanges", "exchange", lambda found: list(found.exchanges())),
-        ("runs", "record", lambda found: Run.stored(path=RUNS)),
-        ("scorers", "record", lambda found: Run.stored(path=RUNS)),
-        ("scores", "calls", list),
-        ("scores", "warnings", list),
-        ("scores", "explanation", lambda found: [row.score.reason for row in found]),
-        ("samples", "labels", list),
-        ("samples", "label_sources", list),
-        ("samples", "conduct", lambda found: found.efforts),
-    ],
-)
-def test_a_damaged_entry_is_an_error_that_says_where(table, column, read):
-    @scorer
-    def judged(sample: Sample) -> float:
-        record(JudgeCall(judge="j", prompt="p", exchange=Exchange(messages=[("user", "x")])))
-        return 1.0
-
-    run([Sample.of([AIMessage("Hi")], id="a", label="x")], [judged], store=RUNS)
-    found = Run.stored(path=RUNS)
-    with closing(sqlite3.connect(RUNS)) as db, db:
-        value = "CAST('{oops' AS BLOB)" if column in {"sample", "exchange"} else "'{oops'"
-        db.execute(f"UPDATE {table} SET {column} = {value}")  # noqa: S608 - words of the table above
-    with pytest.raises(StoreError, match=r"^kept/runs.sqlite: .*damaged"):
-        read(found)
 
 
 # --- what a run is known by

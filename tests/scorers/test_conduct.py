@@ -8,7 +8,8 @@ import pytest
 
 from judgekit.aggregates.conduct import within_budget
 from judgekit.errors import ConfigError
-from judgekit.runs.runner import run
+from judgekit.formats.reading import read
+from judgekit.jobs.api import run
 from judgekit.score import Score
 from judgekit.scorers.conduct import (
     MaxCost,
@@ -22,7 +23,6 @@ from judgekit.scorers.conduct import (
 from judgekit.scoring import signature
 from judgekit.traces.conduct import Effort
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 

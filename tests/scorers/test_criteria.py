@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import BudgetError, ConfigError, RefusalError
@@ -97,7 +97,6 @@ weighted = st.lists(st.integers(1, 10_000), min_size=1, max_size=7).map(
 )
 
 
-@settings(max_examples=60)
 @given(weighted, st.data(), st.sampled_from(["share", "pass"]))
 def test_value_and_costs_sum_to_1_whatever_holds(weights, data, not_applicable):
     named = {f"c{index}": weight for index, weight in enumerate(weights)}

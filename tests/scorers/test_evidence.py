@@ -1,8 +1,10 @@
 """What a judge cites is looked up."""
 
 import pytest
+from pydantic import BaseModel
 
-from judgekit.scorers.evidence import Quotation, is_there, must_exist
+from judgekit.judges.answer import read_answer
+from judgekit.scorers.evidence import Number, Quotation, is_there, must_exist
 from judgekit.traces.message import AIMessage, HumanMessage, TextPart, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
@@ -54,3 +56,23 @@ def test_messages_that_are_cited_must_be_there():
     must_exist([1, 5, 5], SAMPLE)
     with pytest.raises(ValueError, match=r"cites the messages \[0, 6\]; the conversation has messages 1 to 5"):
         must_exist([0, 2, 6], SAMPLE)
+
+
+class Cited(BaseModel):
+    evidence: list[Number]
+
+
+@pytest.mark.parametrize("number", ["true", "false", "1.5", "NaN", "1e400", "null", "[1]", '"one"', "1" * 5_000])
+def test_what_is_no_whole_number_is_no_number_of_a_message(number):
+    with pytest.raises(ValueError, match=r"number|integer"):
+        read_answer(f'{{"evidence": [1, {number}]}}', Cited)
+
+
+def test_truth_values_are_no_numbers_in_quotations_either():
+    with pytest.raises(ValueError, match="expected a whole number, found true"):
+        read_answer('{"message": true, "quote": "x"}', Quotation)
+
+
+def test_a_number_that_is_far_too_large_is_no_message():
+    with pytest.raises(ValueError, match="the conversation has messages 1 to 5"):
+        must_exist(read_answer(f'{{"evidence": [{10**30}]}}', Cited).evidence, SAMPLE)

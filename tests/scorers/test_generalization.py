@@ -8,15 +8,15 @@ from math import inf, nan
 
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.aggregates.domains import macro_mean
 from judgekit.errors import AuthenticationError, ConfigError, OverloadError
+from judgekit.jobs.api import run
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.rows import Row
-from judgekit.runs.runner import run
 from judgekit.score import JudgeCall, Score
 from judgekit.scorers.generalization import Adaptability, CollaborationEfficiency, Portability
 from judgekit.scorers.prompted import PromptScorer
@@ -189,7 +189,6 @@ class TestCollaborationEfficiency:
         assert found.reason == "quality 0.9 / (3 rounds x 10 s + 1)"
         assert found.details == {"quality": 0.9, "rounds": 3, "seconds": 10, "derived": []}
 
-    @settings(max_examples=60)
     @given(st.floats(0, 1), st.integers(0, 10**6), st.floats(0, 1e300))
     def test_it_is_never_more_than_the_quality(self, quality, rounds, seconds):
         found = efficiency(task_quality=quality, communication_rounds=rounds, task_time=seconds)
@@ -292,7 +291,6 @@ class TestPortability:
         assert found.value == pytest.approx(float(value))
         assert found.details == {"original": original, "transferred": transferred, "loss": pytest.approx(float(loss))}
 
-    @settings(max_examples=60)
     @given(st.floats(1e-300, 1e300), st.floats(0, 1e300))
     def test_it_is_the_share_that_is_kept_and_never_more_than_1(self, original, transferred):
         kept = min(Fraction(transferred) / Fraction(original), 1)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import RefusalError
@@ -76,7 +76,6 @@ def test_of_several_goals_all_must_be_achieved_and_partial_gives_the_share(kind,
     assert whole.details == said
 
 
-@settings(max_examples=50)
 @given(st.lists(st.sampled_from(["achieved", "not_achieved"]), min_size=1, max_size=8))
 def test_the_details_give_both_values_again(verdicts):
     judge = ScriptedJudge({"agent_goal_with_reference": goals(*map(goal, verdicts))})

@@ -1,34 +1,16 @@
 """What scorers make of a sample without messages: those that read the conversation skip it, the others score it."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
-from judgekit.config import Config, ScorerSpec, scorer_descriptions
+from judgekit.config import Config, scorer_descriptions
 from judgekit.score import Score
 from judgekit.scoring import attempt
+from judgekit.specs import ScorerSpec
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 
-NEEDED = {
-    "agent_goal_accuracy_with_reference": "",
-    "err": ":max_grade=3",
-    "hit_rate": ":k=3",
-    "max_cost": ":1",
-    "max_messages": ":1",
-    "max_seconds": ":1",
-    "max_tokens": ":1",
-    "max_tool_calls": ":1",
-    "max_tool_error_rate": ":1",
-    "pairwise": ':question="Which one?"',
-    "precision_at_k": ":k=3",
-    "prompt": ":tone",
-    "recall_at_k": ":k=3",
-    "regex": ":a",
-    "tool_call_match": ":exact",
-    "tool_constraints": ':constraints=[{"type":"max_steps","n":1}]',
-    "weighted_criteria": ':weights={"kind":1}',
-}
-"""What scorers cannot do without."""
 WITHOUT = {"classification", "adaptability", "collaboration_efficiency", "portability"} | {
     *("auc", "average_precision", "err", "hit_rate", "ndcg", "precision_at_k", "recall_at_k", "reciprocal_rank"),
 }
@@ -53,19 +35,24 @@ EMPTY = Sample(
 )
 
 
-def score(name: str) -> Score:
-    scorer = Config(None, "openai/m", {}, offline=True).build(ScorerSpec.parse(name + NEEDED.get(name, "")))
-    return asyncio.run(attempt(scorer, EMPTY))
+@pytest.fixture
+def score(needed_options) -> Callable[[str], Score]:
+    def score(name: str) -> Score:
+        options = needed_options.get(name, ":tone" if name == "prompt" else "")
+        scorer = Config(None, "openai/m", {}, offline=True).build(ScorerSpec.parse(name + options))
+        return asyncio.run(attempt(scorer, EMPTY))
+
+    return score
 
 
 NAMES = [name for name, *_ in scorer_descriptions() if name != "panel"]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in WITHOUT])
-def test_a_scorer_that_reads_the_conversation_skips_a_sample_without_one(name):
+def test_a_scorer_that_reads_the_conversation_skips_a_sample_without_one(score, name):
     assert score(name).status == "skipped", score(name)
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT))
-def test_a_scorer_of_other_fields_scores_it(name):
+def test_a_scorer_of_other_fields_scores_it(score, name):
     assert score(name).status == "scored", score(name)

@@ -116,7 +116,8 @@ class BothAtOnce:
         pass
 
 
-def test_both_orders_are_asked_at_once():
+def test_both_orders_are_asked_at_once(monkeypatch):
+    monkeypatch.setattr("judgekit.judges.ladder._SCOUTING", 0.1)
     judge = Judge("scripted/judge", client=BothAtOnce(), cache_mode="off")
     assert tried(judge).value == 1
 
@@ -162,7 +163,6 @@ def test_with_trace_and_rival_swapped_the_same_two_answers_mean_the_opposite(ver
     assert other.details["confidence"] == one.details["confidence"]
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 3), st.integers(0, 3))
 def test_a_judge_of_content_prefers_the_better_one_on_either_side(trace, rival):
     found = tried(ScriptedJudge(by_content), sample(trace, rival))
@@ -170,7 +170,7 @@ def test_a_judge_of_content_prefers_the_better_one_on_either_side(trace, rival):
     assert found.details["confidence"] == "high"
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.sampled_from(PLACES[:2]), st.integers(0, 9), st.integers(10, 19))
 def test_a_judge_that_goes_by_place_alone_decides_nothing(place, trace, rival):
     found = tried(ScriptedJudge(lambda _: answer(place)), sample(trace, rival))

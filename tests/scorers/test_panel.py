@@ -10,15 +10,15 @@ from itertools import product
 from statistics import fmean, median
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.errors import AuthenticationError, BudgetError, ConfigError, JudgeDownError, OverloadError
+from judgekit.errors import AuthenticationError, BudgetError, ConfigError, JudgeDownError, OverloadError, QuotaError
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.score import JudgeCall, Score, current_draw, record
+from judgekit.score import JudgeCall, Score, current_draw, planning, record
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
@@ -142,7 +142,6 @@ def test_mean_and_median_are_those_of_the_values_where_most_votes_are_values(vot
     assert said(verdict(*votes, rule="median")) == pytest.approx(middle)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.sampled_from(VOTES[:-1]), min_size=2, max_size=6), st.randoms(use_true_random=False))
 def test_the_order_of_the_members_does_not_matter(votes, draw):
     shuffled = draw.sample(votes, len(votes))
@@ -344,7 +343,6 @@ def test_who_escalates_asks_in_the_place_of_a_member_that_failed_where_a_quorum_
     assert asked_by(found) == ["judge/m0", "judge/m1", "judge/m2"]
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(VOTES[:-1]), min_size=2, max_size=5),
     st.sampled_from(["majority", "unanimous"]),
@@ -365,6 +363,14 @@ def test_who_escalates_says_what_the_whole_panel_would_say_and_no_vote_that_it_s
         before = votes[: asked - 1]
         ends = {said(verdict(*before, *rest, **options)) for rest in product(VOTES[:-1], repeat=len(votes) - asked + 1)}
         assert len(ends) > 1
+
+
+@pytest.mark.parametrize(("error", "why"), [(BudgetError, "its budget is spent"), (QuotaError, "its quota is spent")])
+def test_a_member_that_has_spent_its_budget_or_quota_is_left_out_like_one_that_is_down(error, why):
+    found = verdict(1.0, 1.0, error("spent"), quorum=2)
+    assert (found.value, found.warnings) == (1.0, (f"m2 has no vote: {why}",))
+    with pytest.raises(error, match=r"^spent$"):
+        verdict(1.0, 1.0, error("spent"))
 
 
 @pytest.mark.parametrize("error", [AuthenticationError("no"), BudgetError("spent")])
@@ -408,8 +414,9 @@ def test_one_judge_cannot_vote_twice_under_two_names():
 
 def test_a_plan_has_room_for_all_members():
     """Nobody knows yet whether the first two will agree."""
-    judges = [Judge(f"openai/{name}", dry_run=True, cache_mode="off") for name in "abc"]
-    found = asyncio.run(attempt(Panel([PromptScorer("tone", one) for one in judges], escalate=True), SAMPLE))
+    judges = [Judge(f"openai/{name}", cache_mode="off") for name in "abc"]
+    with planning():
+        found = asyncio.run(attempt(Panel([PromptScorer("tone", one) for one in judges], escalate=True), SAMPLE))
     assert [(call.judge, call.error) for call in found.calls] == [(f"openai/{name}", "PlannedError") for name in "abc"]
 
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError, BudgetError, ConfigError, OverloadError
+from judgekit.jobs.api import run as run_samples
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.runs.runner import run as run_samples
-from judgekit.score import Score, current_draw
+from judgekit.score import Score, current_draw, planning
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
@@ -84,7 +84,6 @@ def test_the_mean_of_the_draws_is_the_score():
     assert (found.value, found.reason) == (0.5, "mean of 3 draws, 0.25 to 0.75")
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=2, max_size=6))
 def test_the_numbers_are_those_of_the_draws(values):
     by_majority, by_mean = (repeated(*map(scored, values), by=by) for by in ("majority", "mean"))
@@ -203,7 +202,7 @@ def first_plain(values: list[float]) -> int:
     return len(values)
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(st.sampled_from([0.0, 1.0]), min_size=9, max_size=9))
 def test_by_auto_it_stops_at_the_first_draw_that_makes_the_verdict_plain(values):
     found = drawn_until_plain(*map(scored, values))
@@ -251,8 +250,9 @@ def test_by_auto_the_draws_are_the_first_of_any_number_of_draws(tmp_path):
 
 
 def test_by_auto_a_plan_has_room_for_the_most():
-    scorer = Repeat(PromptScorer("tone", Judge("openai/a", dry_run=True, cache_mode="off")), draws="auto")
-    found = asyncio.run(attempt(scorer, SAMPLE))
+    scorer = Repeat(PromptScorer("tone", Judge("openai/a", cache_mode="off")), draws="auto")
+    with planning():
+        found = asyncio.run(attempt(scorer, SAMPLE))
     assert [call.error for call in found.calls] == ["PlannedError"] * 9
 
 

@@ -12,7 +12,7 @@ from judgekit.judges.client import Reply, TokenLogprob
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.score import JudgeCall, Score, record
+from judgekit.score import JudgeCall, Score, planning, record
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
@@ -177,8 +177,9 @@ def test_the_tokens_of_a_judge_say_how_sure_it_is_also_from_the_cache(tmp_path):
 
 
 def test_a_plan_has_room_for_both():
-    first, second = (PromptScorer("tone", Judge(f"openai/{name}", dry_run=True, cache_mode="off")) for name in "ab")
-    found = asyncio.run(attempt(Selective(Repeat(first, draws=2), 0.8, second), SAMPLE))
+    first, second = (PromptScorer("tone", Judge(f"openai/{name}", cache_mode="off")) for name in "ab")
+    with planning():
+        found = asyncio.run(attempt(Selective(Repeat(first, draws=2), 0.8, second), SAMPLE))
     assert [call.judge for call in found.calls] == ["openai/a", "openai/a", "openai/b"]
 
 

@@ -99,7 +99,7 @@ def test_sign_flip_of_many_is_what_the_normal_distribution_says():
     assert found == sign_flip(differences, draws=2_000, seed=7) != sign_flip(differences, draws=2_000, seed=8)
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(st.none() | st.floats(0, 1), max_size=12))
 def test_holm_is_that_of_statsmodels_over_those_that_were_tested(p_values):
     tested = [p for p in p_values if p is not None]

@@ -55,7 +55,7 @@ def test_t_is_that_of_scipy(values, level):
     assert t_interval(Units.of(values, range(len(values))), level=level) == found
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.integers(2, 12), st.integers(0, 40), st.integers(0, 999), st.floats(0.1, 9), st.floats(-9, 9))
 def test_clustered_is_that_of_statsmodels(count, more, seed, scale, shift):
     random = np.random.default_rng(seed)
@@ -91,7 +91,6 @@ def test_where_nothing_can_be_said_there_is_no_interval(values, groups):
     assert t_interval(Units.of(values[:1])) is None
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(EIGHTHS, st.sampled_from("abcdef")), min_size=2), st.sampled_from([0.8, 0.95]))
 def test_a_modified_wilson_interval_is_that_of_the_effective_number_of_values(pairs, level):
     values, groups = [value for value, _ in pairs], [group for _, group in pairs]

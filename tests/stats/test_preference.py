@@ -29,7 +29,7 @@ def connected(games):
     return np.linalg.matrix_power(reached, 4).all()
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(GAMES)
 def test_strengths_are_those_of_choix_where_all_can_be_compared_and_none_where_not(games):
     found = bradley_terry(*zip(*games, strict=True)) if games else bradley_terry([], [], [])

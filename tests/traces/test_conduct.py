@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from judgekit.formats.reading import read
 from judgekit.traces.conduct import Effort, call_key, elapsed, handovers, repeated_calls
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
-from judgekit.traces.reading import read
 from judgekit.traces.trace import Trace
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

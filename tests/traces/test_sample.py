@@ -165,3 +165,20 @@ def test_all_references_are_the_reference_and_the_others_once_each_and_none_of_t
     assert both.all_references == ("14 days", "two weeks")
     assert Sample(id="b", references=["two weeks"]).all_references == ("two weeks",)
     assert Sample(id="c", reference=" ").all_references == ()
+
+
+def test_lone_surrogates_are_carried_and_are_part_of_the_name():
+    samples = [
+        Sample.of([HumanMessage(text), AIMessage("", tool_calls=[ToolCall(text, {"a": text})])])
+        for text in ("\ud800", "\udc00")
+    ]
+    assert [one.trace.messages[0].text for one in samples] == ["\ud800", "\udc00"]
+    assert len({one.id for one in samples}) == 2
+
+
+def test_arguments_that_are_too_deep_are_an_error_in_words():
+    args = {}
+    for _ in range(5_000):
+        args = {"a": args}
+    with pytest.raises(ValidationError, match="nested too deeply"):
+        ToolCall("f", args)

@@ -193,7 +193,7 @@ def within(messages, budget, limit):
         return trace.render(budget_tokens=needed, tool_result_limit=limit), needed
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(messages_of(repeated("aé😀\n\r\x85\u2028[| ")), st.integers(1, 1_500), st.integers(0, 200))
 def test_a_budget_is_kept_and_the_same_every_time(messages, budget, limit):
     shown, budget = within(messages, budget, limit)
@@ -204,7 +204,7 @@ def test_a_budget_is_kept_and_the_same_every_time(messages, budget, limit):
     assert tokens(whole) > budget or (shown, shown.omitted) == (whole, whole.omitted)
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(messages_of(repeated("aé😀[| ")), st.integers(1, 1_500), st.integers(0, 200))
 def test_what_is_shown_and_what_is_left_out_is_all_and_the_marks_say_how_much(messages, budget, limit):
     shown, _ = within(messages, budget, limit)
@@ -213,7 +213,7 @@ def test_what_is_shown_and_what_is_left_out_is_all_and_the_marks_say_how_much(me
     assert sum(map(len, said)) + shown.omitted == sum(len(one.text) for one in passages(messages, limit))
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(messages_of(repeated("a\n")), st.integers(1, 500))
 def test_what_is_kept_is_whole_as_long_as_anything_else_could_give_way(messages, budget):
     shown, _ = within(messages, budget, 8_000)

@@ -51,15 +51,21 @@ from judgekit import (
     TopicAdherence,
     Trace,
     WeightedCriteria,
+    aadd_scorers,
+    add_scorers,
+    aplan,
+    aresume,
     arun,
     attempt,
     audit,
     check_gates,
     compare,
     near,
+    plan,
     read,
     read_labels,
     report,
+    resume,
     run,
     scorer,
     write,
@@ -126,6 +132,13 @@ async def uses() -> None:
     assert_type(await arun([sample], scorers), Run)
     assert_type(await arun("x.csv", scorers, progress=True), Run)
     assert_type(run(Path("x.csv"), scorers), Run)
+    assert_type(run("x.csv", ["tool_call_f1", plain], config="judgekit.toml", workers=2, store="runs.sqlite"), Run)
+    assert_type(resume("last", store="runs.sqlite", retry_failed=True), Run)
+    assert_type(await aresume(3, data=[sample], scorers=scorers), Run)
+    assert_type(add_scorers(Run.stored(), ["tool_call_f1", *scorers], judge="openai/a"), Run)
+    assert_type(await aadd_scorers("last", scorers, progress=True), Run)
+    assert_type(plan("x.csv", scorers).cost_usd, float | None)
+    assert_type((await aplan([sample], config=Path("judgekit.toml"))).requests, int)
     results = run(read("x.csv", on_error=print, columns={"question": "input"}), scorers, concurrency=2)
     assert_type(results, Run)
     assert_type(Run.stored(1, "runs.sqlite").summary["tool_call_f1"].value, float | None)

@@ -3,6 +3,10 @@
 /** Where the messages of a recording stand in the page: what their ids begin with, and how many there are. */
 const placeOf = (messages, prefix) => (messages ? { prefix, last: messages.length } : null);
 
+/** Why a sample has no conversation. */
+const withoutMessages = ({ damaged }) =>
+  el("p", { class: damaged ? "problem" : "lead" }, damaged ? "This conversation is damaged in the file of the run: it is not what was written." : "The conversation was not kept with the run.");
+
 /** The messages of one recording. `citations` are those of the scores that are looked at. */
 function conversation(messages, place, citations, search) {
   if (!messages.length) return el("p", { class: "lead" }, "The recording has no messages.");

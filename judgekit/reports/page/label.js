@@ -109,15 +109,14 @@ function material(content) {
   const made = el("section", { class: "talk" });
   for (const [name, text] of content.known) made.append(el("section", { class: "known" }, el("h2", {}, name), prose(readable(text))));
   const both = content.rival !== null;
-  made.append(el("h2", {}, both ? "The first" : "Conversation"), recording(content.messages, "message-"));
+  made.append(el("h2", {}, both ? "The first" : "Conversation"), content.messages ? recording(content.messages, "message-") : withoutMessages(content));
   content.children.forEach((messages, at) =>
     made.append(fold(`within it: conversation ${at + 1} of ${content.children.length}, ${plural(messages.length, "message")}`, () => recording(messages, `child-${at}-`), { class: "made-of" })));
   if (both) made.append(el("h2", { class: "second" }, "The second"), recording(content.rival, "rival-"));
   return made;
 }
 
-const recording = (messages, prefix) =>
-  messages ? conversation(messages, placeOf(messages, prefix), [], null) : el("p", { class: "lead" }, "The conversation was not kept with the run.");
+const recording = (messages, prefix) => conversation(messages, placeOf(messages, prefix), [], null);
 
 function panel() {
   const { value, reason } = state.labels[state.at];

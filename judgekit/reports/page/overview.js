@@ -35,7 +35,7 @@ function lines(run) {
   const own = run === report.head.b;
   const asked = run.scorers.some((line) => line.requests + line.cached > 0);
   const judged = run.scorers.some((line) => line.audited);
-  const heads = ["scorer", "score", "interval", ...(judged ? ["audit"] : []), "n", "skipped", "failed", "abstained", "values", ...(asked ? ["requests", "cost"] : []), "signature"];
+  const heads = ["scorer", "score", "interval", ...(judged ? ["audit"] : []), "n", "skipped", "failed", "abstained", ...run.columns.map((column) => column.name), "values", ...(asked ? ["requests", "cost"] : []), "signature"];
   const rows = run.scorers.map((line) => {
     const to = (filters) => (own ? { scorer: line.name, ...filters } : null);
     const best = line.corrected ?? line;
@@ -49,6 +49,7 @@ function lines(run) {
       ["skipped", "failed", "abstained"].map((status) =>
         cell(status, el("span", { class: line.counts[status] ? `badge ${status}` : "none" },
           line.counts[status] ? el("span", { "aria-hidden": "true" }, `${SHAPES[status]} `) : null, leading(line.counts[status], to({ status }))))),
+      run.columns.map((column) => cell(column.name, recorded(column.cells[line.name] ?? "–"))),
       cell("values", histogram(line.name, line.histogram)),
       asked && !(line.requests + line.cached) ? [el("td", { class: "blank" }, "–"), el("td", { class: "blank" }, "–")] : null,
       line.requests + line.cached ? cell("requests", count(line.requests), line.cached ? el("small", {}, `${count(line.cached)} cached`) : null) : null,

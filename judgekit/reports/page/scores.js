@@ -145,5 +145,7 @@ function judgeCall(call, exchange) {
           fold("the prompt as it was sent", () => exchange.messages.map(([role, text]) => [el("h4", {}, role), prose(text, [], "pre")]).flat()),
           exchange.reply === null ? el("p", { class: "nothing" }, "no reply came") : fold("the reply as it came", () => prose(readable(exchange.reply), [], "pre")),
         ]
-      : el("p", { class: "nothing" }, "prompt and reply were not kept"));
+      : exchange === null
+        ? el("p", { class: "problem" }, "Prompt and reply are damaged in the file of the run.")
+        : el("p", { class: "nothing" }, "prompt and reply were not kept"));
 }

@@ -9,21 +9,23 @@ from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, listed, shortened
+from judgekit.formats.known import as_text
 from judgekit.score import Score
 from judgekit.scorers.classification.content import NEGATED, content_words, published_words, words_listed
 from judgekit.scorers.text.given import Given, given
 from judgekit.scorers.text.normal import normalized
 from judgekit.scorers.text.words import Tokenize, splitter
-from judgekit.scoring import Blocking
-from judgekit.traces.known import as_text
+from judgekit.scoring import Blocking, computed
 from judgekit.traces.rendering import encodable
 from judgekit.traces.sample import Sample
 
 AnswerMeasure: TypeAlias = Literal["accuracy", "precision", "recall", "f1"]
-"""What the labels of many answers come to: see `judgekit.aggregates.classification.answer_match`."""
+"""Measures of many answers: see `judgekit.aggregates.classification.answer_match`."""
 Recipe: TypeAlias = Literal["content", "published"]
 """Which words of an answer count: its content words, or those of the published recipe."""
 
+_FEW = 4_000
+"""Characters that are compared within 5 ms."""
 _PUBLISHED_STOP_WORDS = frozenset("的是在了和有就不人都")
 _NO_WORDS = "the response or the expected text has no content words: only an equal text matches"
 _ONE_NEGATED = "matched, although a word is negated in the response or the expected text, and none in the other"
@@ -103,6 +105,10 @@ class AnswerMatch(Blocking):
         if isinstance(found, str):
             lacks = "" if response is None else ", and there is no label and no expected_output"
             return Score.skipped(self.name, found + lacks)
+        characters = len(found.response) + sum(map(len, found.references))
+        return await computed(lambda: self._compared(found), large=characters > _FEW)
+
+    def _compared(self, found: Given) -> Score:
         words = self._words(found.response)
         best = max((self._match(found.response, words, text) for text in found.references), key=itemgetter(0, 1))
         matched = self._matches(best)

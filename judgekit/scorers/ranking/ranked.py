@@ -1,4 +1,4 @@
-"""What all scorers of rankings share: where the ranking is from, and a ranking by its grades."""
+"""The base of all scorers of rankings: where the ranking is from, and a ranking by its grades."""
 
 import math
 from abc import ABC, abstractmethod
@@ -13,9 +13,12 @@ from judgekit.errors import ConfigError, listed, shortened
 from judgekit.score import Score
 from judgekit.scorers.ranking.retrieval import must_be_path, ranking_of
 from judgekit.scorers.text.normal import normalized
-from judgekit.scoring import Blocking
+from judgekit.scoring import Blocking, computed
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Ranking, Sample
+
+_FEW_DOCUMENTS = 500
+"""Retrieved and judged, that are measured within 5 ms."""
 
 
 class Graded(NamedTuple):
@@ -55,7 +58,7 @@ class Graded(NamedTuple):
 
     @property
     def normalized(self) -> str:
-        """What a reason adds about ids that are one only when they are normalized."""
+        """A note about ids that are equal only when they are normalized."""
         pairs = [f"{shortened(one)} is {shortened(judged)}" for one, judged in self.judged_as.items()]
         return f"; normalized, {listed(pairs, most=10)}" if pairs else ""
 
@@ -110,7 +113,8 @@ class RankingScorer(Blocking, ABC):
         ranking = ranking_of(sample, self.tool, self.path)
         if isinstance(ranking, str):
             return Score.skipped(self.name, ranking)
-        return self._measured(Graded.of(ranking, normalize=self.normalize))
+        large = len(ranking.retrieved) + len(ranking.relevance) > _FEW_DOCUMENTS
+        return await computed(lambda: self._measured(Graded.of(ranking, normalize=self.normalize)), large=large)
 
     @property
     @abstractmethod

@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from judgekit.errors import ConfigError, listed, shortened
 from judgekit.score import Score
-from judgekit.scorers.text.given import NO_RESPONSE, TextScorer, given
+from judgekit.scorers.text.given import NO_RESPONSE, TextScorer, free, given
 from judgekit.scorers.text.normal import normalized
 from judgekit.scoring import Blocking
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
-    from regex import Pattern
+    from regex import Match, Pattern
 
 Measure: TypeAlias = Literal["levenshtein", "jaro_winkler", "indel", "token_sort"]
 """How alike two texts are, in [0, 1].
@@ -28,8 +28,8 @@ another order); where it is above 0.7, each of up to four first characters that 
 it lacks.
 """
 
-_SECONDS = 1.0
-"""How long a pattern may be searched for in one response."""
+_SECONDS, _SECONDS_INLINE = 1.0, 0.005
+"""How long a pattern may be searched for in one response, and how long of it on the event loop, before a thread begins anew."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ExactMatch(TextScorer):
     normalize: bool = False
     name: str = "exact_match"
 
-    async def ascore(self, sample: Sample, /) -> Score:
+    def compute(self, sample: Sample, /) -> Score:
         """Looks for the response among the references."""
         texts = given(sample)
         if isinstance(texts, str):
@@ -81,7 +81,7 @@ class StringPresence(TextScorer):
     ignore_case: bool = False
     name: str = "string_presence"
 
-    async def ascore(self, sample: Sample, /) -> Score:
+    def compute(self, sample: Sample, /) -> Score:
         """Looks for the references in the response."""
         texts = given(sample)
         if isinstance(texts, str):
@@ -136,9 +136,8 @@ class Regex(Blocking):
         """Searches."""
         if (response := sample.trace.response) is None:
             return Score.skipped(self.name, NO_RESPONSE)
-        search = self._compiled.fullmatch if self.full else self._compiled.search
         try:
-            found = search(response, timeout=_SECONDS)
+            found = await self._found(response)
         except TimeoutError as error:
             raise TimeoutError(
                 f"the search for {self.pattern!r} was given up after {_SECONDS:g} s, in a response of "
@@ -151,6 +150,15 @@ class Regex(Blocking):
         start, end = found.span()
         reason = f"{pattern} fits {place}" if self.full else f"{pattern} is in {place}: {shortened(found[0])}"
         return Score.scored(self.name, 1, reason=reason, details={"start": start, "end": end})
+
+    async def _found(self, response: str) -> "Match[str] | None":
+        search = self._compiled.fullmatch if self.full else self._compiled.search
+        try:
+            return search(response, timeout=_SECONDS_INLINE)
+        except TimeoutError:
+            from judgekit.threads import in_thread  # noqa: PLC0415 - imports asyncio, which most scorers do without
+
+            return await in_thread(lambda: search(response, timeout=_SECONDS, concurrent=True))
 
 
 @dataclass(frozen=True)
@@ -182,7 +190,7 @@ class Similarity(TextScorer):
         if not self.name:
             object.__setattr__(self, "name", f"{self.measure}_similarity")
 
-    async def ascore(self, sample: Sample, /) -> Score:
+    def compute(self, sample: Sample, /) -> Score:
         """Compares the response with each reference."""
         texts = given(sample)
         if isinstance(texts, str):
@@ -208,10 +216,10 @@ def _similarities() -> Mapping[Measure, Callable[[str, str], float]]:
     from rapidfuzz.fuzz import token_sort_ratio  # noqa: PLC0415 - as above
 
     return {
-        "levenshtein": Levenshtein.normalized_similarity,
-        "jaro_winkler": JaroWinkler.normalized_similarity,
-        "indel": Indel.normalized_similarity,
-        "token_sort": lambda one, other: token_sort_ratio(one, other) / 100,
+        "levenshtein": partial(free, Levenshtein.normalized_similarity),
+        "jaro_winkler": partial(free, JaroWinkler.normalized_similarity),
+        "indel": partial(free, Indel.normalized_similarity),
+        "token_sort": lambda one, other: free(token_sort_ratio, one, other) / 100,
     }
 
 

@@ -66,7 +66,7 @@ class NgramPrecision(TextScorer):
     def _words(self, text: str) -> list[str]:
         return self._split(text.lower() if self.lowercase else text)
 
-    async def ascore(self, sample: Sample, /) -> Score:
+    def compute(self, sample: Sample, /) -> Score:
         """Counts what the response and each reference have in common."""
         texts = given(sample)
         if isinstance(texts, str):

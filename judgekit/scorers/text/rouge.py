@@ -3,7 +3,6 @@
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from importlib import import_module
 from itertools import chain
 from math import inf
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -12,8 +11,9 @@ from pydantic import JsonValue
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scorers.text.given import TextScorer, given
+from judgekit.scorers.text.given import TextScorer, free, given
 from judgekit.scorers.text.ngrams import NO_WORD, in_common, ngrams
+from judgekit.scorers.text.porter import stem
 from judgekit.scorers.text.words import Split, Tokenize, splitter
 from judgekit.traces.sample import Sample
 
@@ -27,18 +27,18 @@ _MOST = {"rougeL": 10**10, "rougeLsum": 10**9}
 """Words of a response times words of a reference: more would take more than seconds, or memory than there may be."""
 
 _MOST_LINES = 10**7
-"""The same, for lines of a response times lines of a reference."""
+"""The limit for lines of a response times lines of a reference."""
 
 
 class Overlap(NamedTuple):
-    """What two texts have in common: how many words or n-grams, of how many in each."""
+    """The overlap of two texts: how many words or n-grams, of how many in each."""
 
     matches: int
     in_response: int
     in_reference: int
 
     def share(self, mode: Mode) -> float:
-        """What is in common as a share of the response (precision) or of the reference (recall), or their harmonic mean.
+        """Return the overlap as a share of the response (precision) or of the reference (recall), or their harmonic mean.
 
         0 of 0 is 0.
         """
@@ -51,7 +51,7 @@ class Overlap(NamedTuple):
 
 
 def rouge(type: str, response: Sentences, reference: Sentences) -> Overlap:
-    """What a response and a reference have in common.
+    """Return the overlap of a response and a reference.
 
     Args:
         type: ``rouge1`` to ``rouge9``, ``rougeL`` or ``rougeLsum``; only the last minds where sentences end.
@@ -116,14 +116,7 @@ def _union_of_lcs(reference: Sequence[str], response: Iterable[Sequence[str]]) -
 def _lcs() -> Callable[[Sequence[Hashable], Sequence[Hashable]], int]:
     from rapidfuzz.distance import LCSseq  # noqa: PLC0415 - most scorers do without
 
-    return LCSseq.similarity
-
-
-@cache
-def _stem() -> Callable[[str], str]:
-    # by name, since it has no types; here, since it takes a second
-    stem: Callable[[str], str] = import_module("nltk.stem.porter").PorterStemmer().stem
-    return stem
+    return lambda one, other: int(free(LCSseq.similarity, one, other))
 
 
 @dataclass(frozen=True)
@@ -182,11 +175,10 @@ class ROUGE(TextScorer):
         sentences = [self._split(line) for line in (whole.split("\n") if self.type == "rougeLsum" else [whole])]
         if not self.stemmer:
             return sentences
-        stem = _stem()
         stems = {word: stem(word) if len(word) > 3 else word for word in set(chain.from_iterable(sentences))}
         return [[stems[word] for word in sentence] for sentence in sentences]
 
-    async def ascore(self, sample: Sample, /) -> Score:
+    def compute(self, sample: Sample, /) -> Score:
         """Compares the response with each reference."""
         texts = given(sample)
         if isinstance(texts, str):

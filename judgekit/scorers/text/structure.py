@@ -53,7 +53,7 @@ class JSONMatch(TextScorer):
 
     name: str = "json_match"
 
-    async def ascore(self, sample: Sample, /) -> Score:
+    def compute(self, sample: Sample, /) -> Score:
         """Parses the texts and compares."""
         parsed = _parsed(self.name, sample)
         if isinstance(parsed, Score):
@@ -81,7 +81,7 @@ class JSONDiff(TextScorer):
 
     name: str = "json_diff"
 
-    async def ascore(self, sample: Sample, /) -> Score:
+    def compute(self, sample: Sample, /) -> Score:
         """Parses the texts and counts."""
         parsed = _parsed(self.name, sample)
         if isinstance(parsed, Score):
@@ -91,7 +91,7 @@ class JSONDiff(TextScorer):
 
 
 def _parsed(name: str, sample: Sample) -> Score | _Parsed:
-    """What is to be compared, or the score of a sample that is skipped or whose response is no JSON."""
+    """Return the values to be compared, or the score of a sample that is skipped or whose response is no JSON."""
     texts = given(sample)
     if isinstance(texts, str):
         return Score.skipped(name, texts)
@@ -168,7 +168,7 @@ def _walks(parsed: _Parsed) -> list[_Walk]:
 
 
 def _parts(side: Side) -> dict[str | int, JsonValue]:
-    """What stands within a value, by key or place: nothing within a leaf."""
+    """Return the values within a value, by key or place: none within a leaf."""
     if isinstance(side, dict):
         return cast("dict[str | int, JsonValue]", side)
     return dict(enumerate(side)) if isinstance(side, list) else {}

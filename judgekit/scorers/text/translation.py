@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import unwrap
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import JsonValue
 
@@ -26,7 +26,7 @@ Smooth: TypeAlias = Literal["exp", "floor", "add-k", "none"]
 Split: TypeAlias = Callable[[str], list[str]]
 
 MOST_WORDS = 1000
-"""The longest text, in words, that TER is computed of: such a pair takes up to a minute, in which nothing else is done."""
+"""The longest text, in words, that TER is computed of: such a pair takes up to a minute of a worker thread."""
 
 _NO_WORDS = "no words are left of the reference"
 _EMPTY = "the response has no words"
@@ -112,7 +112,7 @@ class BLEU(TextScorer):
 
     @cached_property
     def _made(self) -> tuple[Split, str, str]:
-        """What splits a text into words, and the signatures of a sample and of a corpus, without numbers of references."""
+        """The tokenizer, and the signatures of a sample and of a corpus, without numbers of references."""
         import sacrebleu  # noqa: PLC0415 - it takes a while
 
         if self.tokenize not in sacrebleu.BLEU.TOKENIZERS:
@@ -145,7 +145,7 @@ class BLEU(TextScorer):
         """Sentence BLEU, which sacrebleu gives in percent."""
         return bleu(*counts, self.smooth, effective_order=True)
 
-    async def ascore(self, sample: Sample, /) -> Score:
+    def compute(self, sample: Sample, /) -> Score:
         """Counts n-grams."""
         found = given(sample)
         if isinstance(found, str):
@@ -243,7 +243,7 @@ class CHRF(TextScorer):
         )
         return ChrfCounts(flat[2::3], flat[0::3], flat[1::3])
 
-    async def ascore(self, sample: Sample, /) -> Score:
+    def compute(self, sample: Sample, /) -> Score:
         """Counts n-grams."""
         found = given(sample)
         if isinstance(found, str):
@@ -307,6 +307,7 @@ class TER(TextScorer):
     asian_support: bool = False
     case_sensitive: bool = False
     name: str = "ter"
+    _few: ClassVar[int] = 100
 
     @cached_property
     def _made(self) -> tuple[Split, str]:
@@ -333,7 +334,7 @@ class TER(TextScorer):
         edits = min(translation_edit_rate(words, reference)[0] for reference in known)
         return EditCounts(edits, len(words), sum(map(len, known)) / len(known))
 
-    async def ascore(self, sample: Sample, /) -> Score:
+    def compute(self, sample: Sample, /) -> Score:
         """Counts edits."""
         found = given(sample)
         if isinstance(found, str):

@@ -8,7 +8,7 @@ from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, arg_compare
 from judgekit.scorers.tool_calls.explanation import explain
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch, known_requestor
-from judgekit.scoring import Blocking
+from judgekit.scoring import Blocking, computed
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.sample import Sample
 
@@ -60,8 +60,12 @@ class ToolCallAccuracy(Blocking):
         if not self.strict_order:
             expected, made = sorted(expected), sorted(made)
         aligned = expected == made
-        value = match.value if aligned else 0.0
-        return Score.scored(self.name, value, warnings=match.warnings, explain=partial(_explain, match, aligned))
+
+        def score() -> Score:
+            value = match.value if aligned else 0.0
+            return Score.scored(self.name, value, warnings=match.warnings, explain=partial(_explain, match, aligned))
+
+        return await computed(score, large=match.is_large)
 
 
 def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FBT001 - a function of two words

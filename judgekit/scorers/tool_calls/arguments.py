@@ -30,7 +30,7 @@ _SPELLED: dict[str, JsonValue] = {"True": True, "False": False, "None": None}
 
 
 class Absent(Enum):
-    """What stands where one side has nothing."""
+    """A placeholder where one side has nothing."""
 
     ABSENT = "nothing"
 
@@ -119,7 +119,7 @@ _FIELDS = tuple(ArgMatch.model_fields.items())
 ArgRules: TypeAlias = ArgMatch | Callable[[JsonObject, JsonObject], bool | float]
 """How arguments are compared, or a function of those expected and those made that says so: a bool, or a score in [0, 1]."""
 ArgCompare: TypeAlias = ArgRules | Scorer
-"""The same; or a scorer of texts, which stands for ``ArgMatch(text=scorer)``."""
+"""An `ArgMatch`, or a scorer of texts, which stands for ``ArgMatch(text=scorer)``."""
 
 
 def arg_rules(option: object) -> ArgRules:

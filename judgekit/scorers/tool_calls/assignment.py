@@ -100,10 +100,11 @@ def _best_runs(before: "Weights", block: "Weights") -> "tuple[Weights, NDArray[i
     that the best start never falls as the end grows, and the search divides (Aggarwal et al. 1987, on Monge arrays).
     """
     import numpy as np  # noqa: PLC0415 - slow to import, and seldom needed
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - as slow
 
     if block.shape[1] == 1:
         return before + block[:, 0], np.arange(len(block))
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - as slow
+
     totals, starts = np.zeros(len(block)), np.zeros(len(block), dtype=np.intp)
     most = float(block.max(axis=0, initial=0).sum())
 

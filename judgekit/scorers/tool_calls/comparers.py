@@ -1,12 +1,12 @@
-"""What compares two texts within arguments: a rule, a function, or a scorer that compares a response with a reference."""
+"""Comparers of two texts within arguments: a rule, a function, or a scorer that compares a response with a reference."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Literal, TypeAlias, cast, get_args
 
 from judgekit.errors import shortened
-from judgekit.score import Score
 from judgekit.scorers.text.given import TextScorer
 from judgekit.scoring import FunctionScorer, Scorer, all_done, must_be_scorer
+from judgekit.threads import in_thread
 from judgekit.traces.message import AIMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -15,7 +15,9 @@ TextRule: TypeAlias = Literal["exact", "casefold", "normalized"]
 TextFunction: TypeAlias = Callable[[str, str], float]
 TextComparer: TypeAlias = TextRule | TextFunction | Scorer
 Asked: TypeAlias = tuple[int, str, str]
-"""What a scorer is asked: the scorer by its `id`, the expected text and the one that was found."""
+"""A question to a scorer: the scorer by its `id`, the expected text and the one that was found."""
+_FEW = 50
+"""Pairs of texts that scorers compare on the event loop, where each pair is short."""
 
 
 def text_comparer(option: object) -> TextComparer:
@@ -48,7 +50,16 @@ async def compared(asked: Mapping[Asked, Scorer]) -> tuple[Mapping[Asked, float]
     Raises:
         ValueError: A scorer gave a failed score.
     """
-    scores = await all_done(_compared(scorer, expected, made) for (_, expected, made), scorer in asked.items())
+    pairs = [(scorer, expected, made) for (_, expected, made), scorer in asked.items()]
+    ours = [(scorer, expected, made) for scorer, expected, made in pairs if isinstance(scorer, TextScorer)]
+    if len(ours) == len(pairs) > _FEW:
+        scores = await in_thread(lambda: [scorer.compute(_texts(*texts)) for scorer, *texts in ours])
+    else:
+        scores = await all_done(scorer.ascore(_texts(*texts)) for scorer, *texts in pairs)
+    for score, (scorer, expected, made) in zip(scores, pairs, strict=True):
+        if score.status == "failed":
+            found = f"{shortened(expected)} with {shortened(made)}"
+            raise ValueError(f"{scorer.name} cannot compare {found}: {score.reason}")
     warnings = dict.fromkeys(f"{score.scorer}: {warning}" for score in scores for warning in score.warnings)
     for score in scores:
         if score.value is None:
@@ -56,10 +67,5 @@ async def compared(asked: Mapping[Asked, Scorer]) -> tuple[Mapping[Asked, float]
     return {one: score.value or 0.0 for one, score in zip(asked, scores, strict=True)}, warnings
 
 
-async def _compared(scorer: Scorer, expected: str, made: str) -> Score:
-    sample = Sample(id="arguments", trace=Trace(messages=[AIMessage(made)]), reference=expected)
-    score = await scorer.ascore(sample)
-    if score.status == "failed":
-        texts = f"{shortened(expected)} with {shortened(made)}"
-        raise ValueError(f"{scorer.name} cannot compare {texts}: {score.reason}")
-    return score
+def _texts(expected: str, made: str) -> Sample:
+    return Sample(id="arguments", trace=Trace(messages=[AIMessage(made)]), reference=expected)

@@ -1,4 +1,4 @@
-"""What tool calls must be like, whichever ones were expected."""
+"""Constraints on tool calls, whichever ones were expected."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -15,7 +15,7 @@ from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_ar
 from judgekit.scorers.tool_calls.matchers import with_sound_matchers
 from judgekit.scorers.tool_calls.modes import known_requestor
 from judgekit.scorers.tool_calls.schemas import schema_problems
-from judgekit.scoring import NO_CONVERSATION, Blocking
+from judgekit.scoring import NO_CONVERSATION, Blocking, computed
 from judgekit.traces.conduct import call_key
 from judgekit.traces.message import CALLERS, JsonObject, Record, Requestor, ToolCall
 from judgekit.traces.pairing import call_errors
@@ -23,6 +23,8 @@ from judgekit.traces.rendering import compact_json, plain_name
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import MadeCall, Trace
 
+_FEW = 500
+"""Messages, times constraints, that are checked within 5 ms."""
 _AT_LEAST = ArgMatch(mode="at_least")
 
 
@@ -35,7 +37,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Conduct:
-    """What one side did in a trace."""
+    """The actions of one side in a trace."""
 
     trace: Trace
     requestor: Requestor
@@ -316,7 +318,11 @@ class ToolConstraints(Blocking):
         """Checks the constraints one by one."""
         if not sample.trace.messages:
             return Score.skipped(self.name, NO_CONVERSATION)
-        conduct = Conduct(sample.trace, self.requestor)
+        large = len(sample.trace.messages) * len(self.constraints) > _FEW
+        return await computed(lambda: self._checked(sample.trace), large=large)
+
+    def _checked(self, trace: Trace) -> Score:
+        conduct = Conduct(trace, self.requestor)
         verdicts = [(str(constraint), constraint.check(conduct)) for constraint in self.constraints]
         held, broken, undecided = (sum(one.holds is what for _, one in verdicts) for what in (True, False, None))
         told = [

@@ -1,4 +1,4 @@
-"""What a match of tool calls says for itself: the gist of it in one line, and all of it as JSON."""
+"""The explanation of a match of tool calls: the gist of it in one line, and all of it as JSON."""
 
 from bisect import bisect
 from collections import defaultdict
@@ -62,11 +62,15 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         _Aligned(one, other, AGREED if credit == 1 and not numbered else match.compare(one, other))
         for one, other, credit in match.pairs
     ]
-    places = [(one, match.block(other)) for one, other, _ in match.pairs]
+    by_turn = match.how.scope == "turn"
+    ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls of different turns have no order
+    for one, other, _ in match.pairs:
+        ordered[match.expected[one].turn if by_turn else None].append((one, match.block(other)))
     displaced: list[_Aligned] = []
     wanted = set(range(len(match.expected))).difference(pair.expected for pair in pairs)
     found = set(range(len(match.made))).difference(pair.made for pair in pairs)
     for one, other in sorted(match.free_pairs(sorted(wanted), sorted(found), match.score)):
+        places = ordered[match.expected[one].turn if by_turn else None]
         at, block = bisect(places, (one, 0)), match.block(other)
         in_order = match.how.order == "any" or (
             all(before <= block for _, before in places[at - 1 : at])

@@ -7,7 +7,7 @@ from judgekit.score import Score
 from judgekit.scorers.tool_calls.explanation import explain
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch, known_requestor, tool_match
-from judgekit.scoring import Blocking
+from judgekit.scoring import Blocking, computed
 from judgekit.traces.message import Requestor
 from judgekit.traces.sample import Sample
 
@@ -50,4 +50,8 @@ async def score_calls(
     match = await Match.of(how, sample, requestor, include_failed=include_failed)
     if isinstance(match, str):
         return Score.skipped(name, match)
-    return Score.scored(name, match.value, warnings=match.warnings, explain=partial(explain, match))
+
+    def score() -> Score:
+        return Score.scored(name, match.value, warnings=match.warnings, explain=partial(explain, match))
+
+    return await computed(score, large=match.is_large)

@@ -15,12 +15,16 @@ from judgekit.scorers.tool_calls.comparers import Asked, TextFunction, compared
 from judgekit.scorers.tool_calls.matchers import holds_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scoring import NO_CONVERSATION, Scorer
+from judgekit.threads import in_thread
 from judgekit.traces.equality import canonical_json, same_json
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.pairing import call_errors
 from judgekit.traces.rendering import plain_name
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import MadeCall, ToolDefinition
+
+_FEW_PAIRS = 500
+"""Of an expected call and one that was made, that are compared within 5 ms."""
 
 
 class Pair(NamedTuple):
@@ -58,7 +62,7 @@ class Match:
     made: Sequence[MadeCall]
     tools: Sequence[ToolDefinition] = ()
     warnings: Collection[str] = ()
-    """What the scorers warn of that compare texts."""
+    """The warnings of the scorers that compare texts."""
 
     @classmethod
     async def of(cls, how: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> "Match | str":
@@ -93,10 +97,14 @@ class Match:
             return note
 
         trial = self._with_texts(noting)
-        if not trial.agrees:
-            for wanted, found in self._by_tool(range(len(self.expected)), range(len(self.made))):
-                for one, other in product(wanted, found):
-                    trial.compare(one, other)
+
+        def compare() -> None:
+            if not trial.agrees:
+                for wanted, found in self._by_tool(range(len(self.expected)), range(len(self.made))):
+                    for one, other in product(wanted, found):
+                        trial.compare(one, other)
+
+        await in_thread(compare)
         similarity, warnings = await compared(asked)
         known = self._with_texts(lambda scorer: lambda expected, made: similarity[id(scorer), expected, made])
         return replace(known, warnings=warnings)
@@ -110,9 +118,15 @@ class Match:
         }
         return replace(self, how=self.how.model_copy(update={"tools": {**self.how.tools, **rules}}))
 
+    @property
+    def is_large(self) -> bool:
+        """Whether pairing may take more than 5 ms: there are many pairs, or functions compare arguments."""
+        calls_functions = self.how.compares_texts or any(map(callable, (self.how.args, *self.how.tools.values())))
+        return calls_functions or len(self.expected) * len(self.made) > _FEW_PAIRS
+
     @cached_property
     def tp(self) -> float:
-        """What the pairs are worth together."""
+        """The value of all pairs together."""
         return fsum(pair.credit for pair in self.pairs)
 
     @property
@@ -143,7 +157,7 @@ class Match:
 
     @property
     def value(self) -> float:
-        """What ``how.credit`` makes of it, in [0, 1]."""
+        """The credit by ``how.credit``, in [0, 1]."""
         if self.agrees:
             return 1.0
         credit = self.how.credit
@@ -191,7 +205,7 @@ class Match:
         return 1.0 if wanted == found else len(wanted.values & found.values) / len(wanted.names | found.names)
 
     def credit(self, expected: int, made: int) -> float:
-        """What a pair of calls of one tool is worth."""
+        """Return the value of a pair of calls of one tool."""
         score = self.score(expected, made)
         return score if self.how.args_credit == "fraction" else float(score == 1)
 

@@ -1,4 +1,4 @@
-"""What is asked of tool calls: may there be more of them, or fewer, in which order, and how do their arguments compare?"""
+"""Rules for matching tool calls: more or fewer of them, their order, and how their arguments compare."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -77,7 +77,7 @@ PRESETS: Mapping[str, ToolMatch] = {
 
 
 def tool_match(option: ToolMatch | str | Mapping[str, JsonValue]) -> ToolMatch:
-    """What is asked of tool calls, also by the name of a preset, or from a table of a config file.
+    """Return the rules for matching tool calls, also by the name of a preset, or from a table of a config file.
 
     Raises:
         ConfigError: There is no such preset or rule.

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError
+from judgekit.formats.reading import read
 from judgekit.score import Score
 from judgekit.scorers.classification.answers import AnswerMatch
 from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 
 TEXTS = st.text(alphabet=st.sampled_from("ab 不支持退款no5,.")) | st.text()

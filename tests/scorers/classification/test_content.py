@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nltk.sentiment.util import mark_negation
 
@@ -97,7 +97,6 @@ def test_what_follows_a_negation_in_its_clause_carries_a_mark(text, words):
     assert content(text) == {word.replace("no_", "no ") for word in words.split()}
 
 
-@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from(["like", "movie", "acting", "not", "no", "never", "none", "nowhere", ".", ";", ":", "!", "?"])

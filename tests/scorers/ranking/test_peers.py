@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import pytrec_eval
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score, roc_auc_score
 
-from judgekit.runs.runner import run
+from judgekit.jobs.api import run
 from judgekit.scorers.ranking.binary import AUC, AveragePrecision, HitRate, PrecisionAtK, RecallAtK, ReciprocalRank
 from judgekit.scorers.ranking.graded import ERR, NDCG
 from judgekit.scorers.ranking.ranked import RankingScorer
@@ -69,7 +69,6 @@ def test_numbers_are_those_of_trec_eval_with_equal_scores_unjudged_and_negative_
 queries = st.dictionaries(st.sampled_from("abcdef"), st.tuples(retrieved, relevance), min_size=1)
 
 
-@settings(max_examples=50)
 @given(queries)
 def test_means_over_queries_are_those_of_trec_eval_over_the_queries_with_a_relevant_document(queries):
     known = {query: pair for query, pair in queries.items() if max(pair[1].values()) > 0}

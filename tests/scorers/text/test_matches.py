@@ -56,7 +56,7 @@ class TestEachThatNeedsReferences:
             assert Score.model_validate_json(found.model_dump_json()) == found
 
     @given(response=texts, references=blank_or_not)
-    @settings(max_examples=30)
+    @settings(max_examples=settings.default.max_examples // 2)
     def test_the_best_reference_counts(self, scorer, response, references):
         alone = [value(scorer, response, one) for one in references if one.strip()]
         found = scorer.score(sample(response, *references))

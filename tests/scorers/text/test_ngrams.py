@@ -5,7 +5,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError
@@ -42,7 +42,6 @@ def test_small_letters_between_spaces_give_the_published_numbers(response, refer
     assert found.value == pytest.approx(published(references, response, n), abs=1e-12)
 
 
-@settings(max_examples=60)
 @given(words=st.lists(st.sampled_from("abc"), max_size=20), others=st.lists(st.sampled_from("abc"), max_size=20))
 def test_orders_have_the_clipped_counts_of_nltk(words, others):
     nltk = pytest.importorskip("nltk.translate.bleu_score")
@@ -93,14 +92,12 @@ def has_letter_or_digit(text: str) -> bool:
     return any(unicodedata.category(one)[0] in "LN" for one in text)
 
 
-@settings(max_examples=60)
 @given(text=known_text, n=st.integers(1, 5))
 def test_a_text_and_itself_have_everything_in_common_in_any_script(text, n):
     found = score(text, text, n=n)
     assert (found.value == 1) if has_letter_or_digit(text) else (found.status == "skipped")
 
 
-@settings(max_examples=60)
 @given(response=texts, references=st.lists(texts, min_size=2, max_size=4))
 def test_one_more_reference_never_lowers_the_value(response, references):
     assume(any(map(str.isalnum, references[0])))

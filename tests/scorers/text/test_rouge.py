@@ -8,17 +8,17 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from judgekit.errors import ConfigError
+from judgekit.formats.reading import read
 from judgekit.score import Score
 from judgekit.scorers.text.rouge import ROUGE
 from judgekit.scorers.text.words import splitter
 from judgekit.scoring import attempt, signature
 from judgekit.traces.message import AIMessage, HumanMessage
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 
 TYPES = ["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]
@@ -55,19 +55,16 @@ few_words = st.lists(st.sampled_from(["a", "was", "wa", "running", "Runs", "cats
 lines = st.lists(few_words.map(" ".join), max_size=5).map("\n".join)
 
 
-@settings(max_examples=60)
 @given(response=lines, reference=lines, stemmer=st.booleans())
 def test_texts_of_few_words_have_the_numbers_of_rouge_score(response, reference, stemmer):
     agrees_with_rouge_score(response, reference, stemmer=stemmer, tokenize="auto")
 
 
-@settings(max_examples=40)
 @given(response=st.text(st.characters(max_codepoint=127)), reference=st.text(st.characters(max_codepoint=127)))
 def test_texts_in_ascii_have_the_numbers_of_rouge_score(response, reference):
     agrees_with_rouge_score(response, reference, stemmer=False, tokenize="auto")
 
 
-@settings(max_examples=40)
 @given(response=st.text(), reference=st.text(), shared=st.sampled_from(["", "\u212a \u0130 A", "é b\nc 中"]))
 def test_texts_in_unicode_have_the_numbers_of_rouge_score_with_its_words(response, reference, shared):
     agrees_with_rouge_score(response + shared, shared + reference, stemmer=False, tokenize="rouge-score")
@@ -128,7 +125,6 @@ def published_rouge_l(references: list[str], candidate: str) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-@settings(max_examples=60)
 @given(response=lines, references=st.lists(lines, min_size=1, max_size=4))
 def test_the_choice_by_recall_over_words_between_spaces_is_the_published_recipe(response, references):
     assume(any(text.strip() for text in references))
@@ -156,7 +152,6 @@ def test_the_choice_by_recall_takes_the_first_of_the_highest_recall_whatever_the
         )
 
 
-@settings(max_examples=40)
 @given(
     response=lines,
     references=st.lists(lines, min_size=2, max_size=4),
@@ -177,7 +172,6 @@ def has_letter_or_digit(text: str) -> bool:
     return any(unicodedata.category(one)[0] in "LN" for one in text)
 
 
-@settings(max_examples=60)
 @given(text=known_text, type=st.sampled_from(["rouge1", "rougeL", "rougeLsum"]), mode=st.sampled_from(list(MODES)))
 def test_a_text_and_itself_have_everything_in_common_in_any_script(text, type, mode):
     found = score(text, text, type=type, mode=mode)

@@ -18,10 +18,10 @@ from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from judgekit.errors import ConfigError
+from judgekit.formats.reading import read
 from judgekit.scorers.text.translation import BLEU, CHRF, MOST_WORDS, TER
 from judgekit.scoring import attempt, wait_for
 from judgekit.traces.message import AIMessage, HumanMessage
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 
 words = st.sampled_from(["a", "b", "the", "cat,", "cat", "3.5", "-4", "don't", "...", "&amp;", "A", "é", "東京", "都は", "?!", "x-\ny", "😀", "\n"])  # fmt: skip
@@ -106,7 +106,7 @@ every = pytest.mark.parametrize("scorer", SCORERS, ids=repr)
 
 
 @every
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(texts, several)
 @example("x-\ny &amp; don't 3.5, . , .5.", ["x-y & don't 3.5,.,  .5.", "3.5"])
 @example("", ["a", "a b c d"])
@@ -124,7 +124,6 @@ def test_messages_of_real_agents_score_what_sacrebleu_says(scorer, shared_data):
         is_theirs(scorer, response, [reference])
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from("私は東京都に住む。 a1,\n"), max_size=20).map("".join), several)
 def test_japanese_is_split_by_mecab_as_sacrebleu_does(response, references):
     pytest.importorskip("MeCab")
@@ -140,7 +139,7 @@ def test_mecab_is_not_fooled_by_what_stands_behind_a_nul_character():
     assert score.reason == "ValueError: the text has a NUL character, at which MeCab stops reading"
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.text(st.sampled_from("a1 .,-&'!{~`[\n\u3000é中"), max_size=25))
 def test_the_quickened_tokenizers_split_as_sacrebleus_do(text):
     for tokenize, theirs in (("13a", Tokenizer13a()), ("zh", TokenizerZh())):

@@ -50,7 +50,7 @@ def test_words_of_rouge_score_are_its_own_in_any_text(text):
     assert splitter("rouge-score")(text.lower()) == rouge_score_words(text, None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.text())
 def test_no_letter_and_no_digit_is_lost(text):
     kept = {"L", "N"}

@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit.formats.reading import read
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
 from judgekit.scorers.tool_calls.arguments import ArgMatch
@@ -13,7 +14,6 @@ from judgekit.scorers.tool_calls.match import ToolCallMatch
 from judgekit.scorers.tool_calls.matchers import near
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
-from judgekit.traces.reading import read
 from judgekit.traces.sample import ExpectedCall, Sample
 
 
@@ -206,7 +206,6 @@ def test_the_value_is_the_mean_over_the_calls_where_names_align_and_else_0(expec
         assert found.value == pytest.approx(sum(shares) / len(shares), abs=1e-12)
 
 
-@settings(max_examples=50)
 @given(calls)
 def test_doing_just_what_was_expected_is_a_1(made):
     assert score(made, made).value == 1

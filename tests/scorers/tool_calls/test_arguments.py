@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import isclose
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError
@@ -515,7 +515,7 @@ def test_one_of_several_patterns_is_enough_and_none_fits_nothing():
 short = st.text(alphabet="ab*", max_size=6)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(short, st.text(alphabet="ab", max_size=8))
 def test_a_pattern_fits_what_it_can_be_laid_upon(pattern, text):
     def laid(pattern, text):
@@ -641,13 +641,13 @@ rules = st.fixed_dictionaries(
 names = st.none() | st.lists(keys, max_size=3)
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(objects, rules, names)
 def test_what_is_expected_matches_itself_by_all_rules(args, options, compare_args):
     assert compare(args, args, compare_args=compare_args, **options) == Comparison(1, ())
 
 
-@settings(max_examples=500)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(pairs(), rules, names)
 def test_the_score_is_a_share_and_is_1_just_if_nothing_differs(both, options, compare_args):
     found = compare(*both, compare_args=compare_args, **options)
@@ -674,7 +674,7 @@ def at(args, path):
     return value
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples, suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     pairs(), rules.filter(lambda one: one["lists"] == "ordered" and one["types"] == "strict" and "defaults" not in one)
 )
@@ -694,7 +694,7 @@ def canonical(value):
     return "number", Fraction(value)
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(pairs(), names)
 def test_by_plain_rules_the_score_is_the_matched_names_over_the_union_of_names(both, compare_args):
     left, right = (
@@ -727,14 +727,14 @@ def test_a_looser_rule_never_scores_below_a_stricter_one(stricter, looser, both,
     assert more.score >= less.score - 1e-12
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(pairs(), rules.filter(lambda one: "only" not in one))
 def test_lists_in_any_order_never_score_below_ordered_ones_however_texts_are_compared(both, options):
     less, more = (compare(*both, **{**options, "text": share, **one}).score for one in (ORDERED, UNORDERED))
     assert more >= less - 1e-12
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(pairs(), rules.filter(lambda one: "only" not in one), st.sampled_from(PATTERNS))
 def test_what_matches_still_does_when_less_of_it_is_compared(both, options, pattern):
     if compare(*both, **options).score == 1:
@@ -747,7 +747,7 @@ texts = st.text(max_size=4) | st.text(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(texts, texts)
 @example("\u03b1\u0345\u0301", "\u03b1\u03b9\u0301")
 def test_texts_that_differ_in_case_alone_are_one_when_normalized(left, right):

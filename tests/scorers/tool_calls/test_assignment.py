@@ -66,7 +66,7 @@ def is_one_to_one(weights, pairs):
     )  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(problems())
 def test_in_any_order_as_many_are_paired_as_there_can_be_for_the_greatest_total(problem):
     weights, _ = problem
@@ -76,7 +76,7 @@ def test_in_any_order_as_many_are_paired_as_there_can_be_for_the_greatest_total(
     assert total(weights, pairs) == pytest.approx(greatest(weights, anywhere))
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(problems())
 def test_the_lowest_weight_of_the_evenest_pairs_is_the_greatest_there_can_be(problem):
     weights, _ = problem
@@ -88,7 +88,7 @@ def test_the_lowest_weight_of_the_evenest_pairs_is_the_greatest_there_can_be(pro
     assert min((weights[pair] for pair in pairs), default=1) == max(lowest)
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(problems())
 def test_in_place_no_pairs_within_the_own_blocks_weigh_more(problem):
     weights, blocks = problem
@@ -98,7 +98,7 @@ def test_in_place_no_pairs_within_the_own_blocks_weigh_more(problem):
     assert total(weights, pairs) == pytest.approx(greatest(weights, fits))
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(problems())
 def test_in_order_no_pairs_that_do_not_cross_weigh_more(problem):
     weights, blocks = problem
@@ -149,7 +149,6 @@ def split(weights, blocks):
     return best[-1]
 
 
-@settings(max_examples=50)
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 5), min_size=1, max_size=4), st.sampled_from([0.3, 1.0]))
 def test_in_order_longer_runs_are_split_where_it_is_best(seed, widths, share):
     ends = [0, *accumulate(widths)]

@@ -92,7 +92,7 @@ modes = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(calls, calls, modes, st.sampled_from(["ordered", "unordered", "contains"]))
 def test_calls_are_paired_as_by_a_function_that_gives_the_same_numbers(expected, made, how, lists):
     by_scorer, by_function = (

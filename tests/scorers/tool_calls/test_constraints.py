@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from judgekit.errors import ConfigError
+from judgekit.formats.reading import read
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.constraints import (
     Before,
@@ -27,7 +28,6 @@ from judgekit.scorers.tool_calls.constraints import (
 from judgekit.scorers.tool_calls.matchers import between, contains
 from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
-from judgekit.traces.reading import read
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, Trace
 
@@ -218,7 +218,7 @@ def same(one: ToolCall, other: ToolCall) -> bool:
     ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(conversations, flags)
 def test_no_call_repeats_where_all_earlier_equal_ones_failed_in_earlier_messages(messages, failed):
     made = [
@@ -235,7 +235,7 @@ def test_no_call_repeats_where_all_earlier_equal_ones_failed_in_earlier_messages
     assert check(NoRepeat(), *messages, failed=failed)[0] is not repeats
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(conversations, st.sampled_from(["a", "b", "pay", "*"]), st.sampled_from(["a", "b", "pay", "*"]))
 def test_each_call_comes_after_one_that_must_come_before(messages, first, then):
     expected = all(
@@ -247,7 +247,7 @@ def test_each_call_comes_after_one_that_must_come_before(messages, first, then):
     assert check(Before(first, then), *messages)[0] is expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(conversations, st.sampled_from(["a", "pay", "p*", "*"]), st.sampled_from([None, {}, {"amount": 5}]))
 def test_what_is_required_and_made_would_break_being_forbidden(messages, tool, args):
     required, forbidden = check(Require(tool, args), *messages)[0], check(Forbid(tool, args), *messages)[0]
@@ -255,7 +255,7 @@ def test_what_is_required_and_made_would_break_being_forbidden(messages, tool, a
     assert (forbidden is None) <= any(call is UNREAD for message in messages for call in message)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=5),
     st.sampled_from(["ok", "error", "recovered"]),

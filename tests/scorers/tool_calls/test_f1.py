@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit.formats.reading import read
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
 from judgekit.scorers.tool_calls.arguments import ArgMatch
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.tool_calls.matchers import one_of
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
-from judgekit.traces.reading import read
 from judgekit.traces.sample import ExpectedCall, Sample
 
 TAU2 = [("airline", 20, 148), ("retail", 40, 299), ("telecom", 40, 207)]

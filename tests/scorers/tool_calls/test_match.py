@@ -1,5 +1,6 @@
 """Tool-call match."""
 
+import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -7,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from judgekit.errors import ConfigError
+from judgekit.formats.reading import read
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
 from judgekit.scorers.tool_calls.arguments import ArgMatch
@@ -14,7 +16,6 @@ from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.tool_calls.match import ToolCallMatch
 from judgekit.scorers.tool_calls.modes import PRESETS, ToolMatch
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage
-from judgekit.traces.reading import read
 from judgekit.traces.sample import ExpectedCall, Sample
 
 SEARCH = ToolCall("search", {"q": "python"})
@@ -151,9 +152,12 @@ def test_each_preset_moves_as_its_definition_says(conversations, change, scope):
     changed = [one for sample in conversations for one in change(sample)]
     assert len(conversations) == 78
     assert len(changed) > 50
-    for sample in changed:
-        found = {name: scorer.score(sample).value for name, scorer in scorers.items()}
-        assert found == {name: float(name in content) for name in PRESETS}
+    expected = {name: float(name in content) for name in PRESETS}
+
+    async def values() -> list[dict[str, float | None]]:  # one event loop for all of them
+        return [{name: (await scorer.ascore(one)).value for name, scorer in scorers.items()} for one in changed]
+
+    assert asyncio.run(values()) == [expected] * len(changed)
 
 
 def test_where_parallel_calls_are_in_order_a_swap_within_a_message_is_one(conversations):
@@ -278,6 +282,14 @@ def test_a_function_may_compare_arguments():
     assert score(ToolMatch(args=half), [PAY], [PAY]).value == 0
     assert score(ToolMatch(args=half, credit="recall", args_credit="fraction"), [PAY], [PAY]).value == 0.5
     assert score(ToolMatch(tools={"pay": half}, credit="f1", args_credit="fraction"), [PAY, SEARCH], [PAY, SEARCH]).value == 0.75  # fmt: skip
+
+
+def test_the_names_of_both_sides_count_in_a_fraction():
+    """One of three arguments agrees."""
+    how = ToolMatch(credit="recall", args_credit="fraction")
+    assert score(how, [ToolCall("f", {"a": 1, "b": 2})], [ToolCall("f", {"a": 1, "c": 3})]).value == pytest.approx(
+        1 / 3
+    )
 
 
 @pytest.mark.parametrize("wrong", [1.5, -0.1, float("nan")])

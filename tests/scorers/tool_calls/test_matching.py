@@ -143,14 +143,14 @@ def value_of(how: ToolMatch, tp: float, made: int, expected: int) -> float:
     return above / below if below > 1e-9 else float(fp + fn < 1e-9)
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_no_other_pairing_that_the_order_allows_is_worth_more(sides, mode, comparison):
     match = Match(mode.model_copy(update={"args": comparison}), *sides)
     assert match.value == pytest.approx(value_of(match.how, best_by_trying_all(match), len(sides[1]), len(sides[0])))
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_pairs_are_one_to_one_worth_what_they_say_and_as_much_as_can_be(sides, mode, comparison):
     match = Match(mode.model_copy(update={"args": comparison}), *sides)
@@ -166,7 +166,7 @@ def test_pairs_are_one_to_one_worth_what_they_say_and_as_much_as_can_be(sides, m
     assert match.tp == pytest.approx(best_by_trying_all(replace(match, how=how)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_a_looser_mode_never_scores_below_a_stricter_one(sides, mode, comparison):
     strict = mode.model_copy(update={"args": comparison})
@@ -180,7 +180,7 @@ def test_a_looser_mode_never_scores_below_a_stricter_one(sides, mode, comparison
         assert Match(loose, *sides).value >= value - 1e-12
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from([mode for mode in MODES if mode.order == "any"]), comparisons, st.data())
 def test_where_the_order_is_free_it_changes_nothing(sides, mode, comparison, data):
     how = mode.model_copy(update={"args": comparison})
@@ -190,7 +190,7 @@ def test_where_the_order_is_free_it_changes_nothing(sides, mode, comparison, dat
     assert Match(how, *others).value == pytest.approx(value, abs=1e-12)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(made_calls(), st.sampled_from(MODES))
 def test_making_just_what_was_expected_is_a_1(made, mode):
     sound = [one for one in made if one.call.args_error is None]
@@ -215,7 +215,7 @@ def test_where_none_was_made_and_none_may_be_missing_it_is_1_if_and_only_if_none
     assert Match(mode, expected, []).value == (not expected)
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 @example(([ExpectedCall("f")], [MadeCall(1, 0, BROKEN)]), PRESETS["exact"], ArgMatch())
 def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, comparison):
@@ -242,7 +242,7 @@ def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, com
     assert left[0].isdisjoint(left[1])
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_pairs_that_are_told_are_in_order_and_what_is_out_of_order_could_not_be_one_of_them(sides, mode, comparison):
     match = Match(mode.model_copy(update={"args": comparison}), *sides)
@@ -255,6 +255,19 @@ def test_pairs_that_are_told_are_in_order_and_what_is_out_of_order_could_not_be_
     for one, other in displaced if mode.scope == "conversation" else ():
         worth = credit(match.how, match.expected[one], match.made[other].call)
         assert not allows([*pairs, (one, other)]) or (mode.order == "sequence" and worth)
+
+
+def test_calls_of_a_turn_are_out_of_order_also_where_calls_of_another_turn_stand_between_them():
+    expected = [
+        ExpectedCall("f", {}, turn=0),
+        ExpectedCall("f", {"a": 0}, turn=2),
+        ExpectedCall("f", {"b": 0}, turn=0),
+    ]
+    calls = [(1, 0, ToolCall("f", {"b": 0})), (1, 0, ToolCall("f", {"c": 1})), (3, 2, ToolCall("f", {"a": 0}))]
+    how = ToolMatch(order="in_order", scope="turn", parallel="ordered")
+    _, details = explain(Match(how, expected, [MadeCall(*call) for call in calls]))
+    assert [(pair["expected"], pair["made"]) for pair in details["pairs"]] == [(1, 2), (2, 0)]
+    assert [(pair["expected"], pair["made"]) for pair in details["out_of_order"]] == [(0, 1)]
 
 
 def in_messages(*calls: ToolCall) -> list[MadeCall]:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgekit.formats.reading import read
 from judgekit.scorers.tool_calls import schemas
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.traces.message import ToolCall
-from judgekit.traces.reading import read
 from judgekit.traces.trace import ToolDefinition
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -159,7 +159,7 @@ def test_nothing_is_fetched():
             self.wfile.write(b"{}")
 
     with HTTPServer(("127.0.0.1", 0), Page) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             address = f"http://127.0.0.1:{server.server_port}/schema.json"
             with pytest.raises(ValueError, match="Unresolvable"):
@@ -231,7 +231,7 @@ patterns = st.recursive(
 texts = st.text("ab1", max_size=5)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(patterns, texts)
 def test_a_pattern_is_found_where_re_finds_it(pattern, text):
     fits = problems({"properties": {"a": {"pattern": pattern}}}, {"a": text}) == ()
@@ -253,7 +253,7 @@ objects = st.fixed_dictionaries(
 nested = objects | st.builds(lambda outer, inner: {**outer, "allOf": [inner]}, objects, objects)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(nested, st.dictionaries(names, st.sampled_from([1, 2.0, True, "x", None]), max_size=4))
 def test_a_call_has_problems_where_jsonschema_has_errors(schema, args):
     assert (problems(schema, args) == ()) == jsonschema.Draft202012Validator(schema).is_valid(args)

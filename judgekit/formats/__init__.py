@@ -1,0 +1,1 @@
+"""How recordings are read from files of any format, and samples written."""

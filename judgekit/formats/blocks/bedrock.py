@@ -1,0 +1,252 @@
+"""Messages of Amazon Bedrock's Converse API, whose blocks have no ``type`` but one key that says what they are.
+
+[{"role": "user", "content": [{"text": "Hi"}]},
+ {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {"a": 1}}}]},
+ {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "status": "error", "content": [{"json": {}}]}}]}]
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import JsonValue
+
+from judgekit.formats.blocks.reply import Item, asked, content_of, is_blank, reply, unread_part
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.traces.message import (
+    JsonObject,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    parse_arguments,
+)
+from judgekit.traces.trace import ToolDefinition
+
+_ROLES = ("system", "user", "assistant")
+_OBJECTS = (
+    "toolUse",
+    "toolResult",
+    "reasoningContent",
+    "image",
+    "document",
+    "video",
+    "audio",
+    "cachePoint",
+    "guardContent",
+    "citationsContent",
+    "searchResult",
+)
+_MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
+    "image": "image",
+    "audio": "audio",
+    "video": "video",
+    "document": "file",
+}
+_INPUTS = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
+_LOOKED_AT = 50
+
+
+def is_bedrock(messages: Sequence[JsonValue]) -> bool:
+    """Whether messages have this API's blocks, and all of them a role that it knows."""
+    seen = messages[:_LOOKED_AT]
+    blocks = [
+        block
+        for message in seen
+        if isinstance(message, dict) and isinstance(content := message.get("content"), list)
+        for block in content[:_LOOKED_AT]
+    ]
+    typed = any(isinstance(block, dict) and "type" in block for block in blocks)
+    return not typed and all(map(_has_role, seen)) and any(map(_is_block, blocks))
+
+
+def read_messages(found: Iterable[Found]) -> list[Message]:
+    """The messages; one of the source gives several where it holds results of tools.
+
+    Raises:
+        TraceError: One has no known role, a content that is no list, or a tool call without a name.
+    """
+    return [message for one in found for message in read_message(one)]
+
+
+def read_message(found: Found, model: str | None = None, whole: Mapping[str, object] | None = None) -> list[Message]:
+    """One message, which gives several where it holds results of tools.
+
+    Args:
+        found: The message.
+        model: Who gave it, if it is a reply.
+        whole: What is known of a reply beside it, as fields of the `AIMessage`.
+
+    Raises:
+        TraceError: It has no known role, a content that is no list, or a tool call without a name.
+    """
+    role = found.peek("role")
+    if role not in _ROLES:
+        raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+    found.take("role")
+    items = found.items("content")
+    if role == "system":
+        return [SystemMessage(content_of([_part(block) for block in items]), extra=found.leftover())]
+    made = [_item(block) for block in items]
+    if role == "user":
+        return asked(made, found.leftover())
+    return reply(made, {"model": model}, {**(whole or {}), "extra": found.leftover()})
+
+
+def read_system(found: Found) -> list[Message]:
+    """The instructions that stand beside the messages.
+
+    Raises:
+        TraceError: They are no list.
+    """
+    parts = [_part(block) for block in found.items("system")]
+    return [SystemMessage(content_of(parts))] if parts else []
+
+
+def read_usage(found: Found | None) -> Usage | None:
+    """Token counts. What was written to and read from a cache is counted apart, so the input is their sum."""
+    if found is None:
+        return None
+    raw: JsonObject = {name: found.peek(name) for name in _INPUTS if name in found}
+    fresh, cached, written = (found.count(name) for name in _INPUTS)
+    return Usage(
+        input_tokens=None if fresh is None else fresh + (written or 0) + (cached or 0),
+        output_tokens=found.count("outputTokens"),
+        cached_tokens=cached,
+        extra={**raw, **found.leftover()},
+    )
+
+
+def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
+    """Definitions of tools; what is none, as a point up to which to cache, is kept under its kind."""
+    return [_definition(tool) for tool in found]
+
+
+def _definition(found: Found) -> ToolDefinition:
+    tool = found.object("toolSpec") or found.object("systemTool") or found
+    name, description = tool.text("name"), tool.text("description")
+    schema = tool.object("inputSchema")
+    parameters = schema.take("json") if schema else None
+    kind = next(iter(found), "tool")
+    return ToolDefinition(name or kind, description=description, parameters=parameters, extra=found.leftover())
+
+
+def _has_role(message: JsonValue) -> bool:
+    return isinstance(message, dict) and message.get("role") in _ROLES and not message.get("tool_calls")
+
+
+def _is_block(block: JsonValue) -> bool:
+    return isinstance(block, dict) and (
+        isinstance(block.get("text"), str) or any(isinstance(block.get(kind), dict) for kind in _OBJECTS)
+    )
+
+
+def _item(block: Found | JsonValue) -> Item:
+    """What a block is."""
+    if (
+        isinstance(block, Found)
+        and not is_blank(block.peek("toolUse"))
+        and (call := block.object("toolUse")) is not None
+    ):
+        return _call(block, call)
+    if isinstance(block, Found) and (result := block.object("toolResult")) is not None:
+        return _result(block, result)
+    return _part(block)
+
+
+def _call(block: Found, found: Found) -> ToolCall:
+    name = found.text("name")
+    if name is None:
+        raise found.unfit("name", "the name of a tool")
+    return ToolCall.model_validate(
+        {
+            "name": name,
+            "id": found.identity("toolUseId"),
+            "metadata": {"executor": "provider"} if found.peek("type") == "server_tool_use" else {},
+            **parse_arguments(found.take("input")),
+            "extra": block.leftover(),
+        }
+    )
+
+
+def _result(block: Found, found: Found) -> ToolMessage:
+    status = found.peek("status")
+    if status in ("success", "error"):
+        found.take("status")
+    identity = found.identity("toolUseId")
+    parts = [_result_part(part) for part in found.items("content")]
+    is_error = status == "error" if status in ("success", "error") else None
+    return ToolMessage(content_of(parts), tool_call_id=identity, is_error=is_error, extra=block.leftover())
+
+
+def _result_part(found: Found | JsonValue) -> Part:
+    if isinstance(found, Found) and "json" in found:
+        return TextPart(as_text(found.take("json")), extra=found.leftover())
+    return _part(found)
+
+
+def _part(found: Found | JsonValue) -> Part:
+    if not isinstance(found, Found):
+        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+    kind = next((kind for kind in ("text", *_OBJECTS) if kind in found), "")
+    value = found.peek(kind)
+    if kind == "text" and isinstance(value, str):
+        found.take("text")
+        return TextPart(value, extra=found.leftover())
+    if not isinstance(value, dict):
+        return unread_part(found)
+    if kind in _MEDIA:
+        return _media(found, kind)
+    if kind == "reasoningContent":
+        return _nested_text(found, ReasoningPart, kind, "reasoningText")
+    if kind == "guardContent" and isinstance(value.get("text"), dict):
+        return _nested_text(found, TextPart, kind, "text")
+    if kind in ("citationsContent", "searchResult") and isinstance(value.get("content"), list):
+        inner = found.object(kind) or found
+        text = ("" if kind == "citationsContent" else "\n").join(
+            (one.text("text") or "") if isinstance(one, Found) else as_text(one) for one in inner.items("content")
+        )
+        return TextPart(text, extra=found.leftover())
+    return OtherPart(found.leftover())
+
+
+def _nested_text(
+    found: Found, part: type[TextPart | ReasoningPart], outer: str, inner: str
+) -> TextPart | ReasoningPart:
+    """A part whose text stands two levels down; without one (reasoning that was encrypted) it is empty."""
+    around = found.object(outer)
+    holder = around.object(inner) if around is not None else None
+    text = holder.text("text") if holder is not None else None
+    return part(text or "", extra=found.leftover())
+
+
+def _media(found: Found, key: str) -> Part:
+    """Data that is no base64 text but a list of bytes, as some loggers write it, stays in ``extra``."""
+    media = found.object(key) or found
+    source = media.object("source") or Found({})
+    kind = _MEDIA[key]
+    if (text := source.peek("text")) is not None and isinstance(text, str):
+        source.take("text")
+        return TextPart(text, extra=found.leftover())
+    data = None
+    if isinstance(source.peek("bytes"), str):
+        data = source.text("bytes")
+    elif (encoded := source.object("bytes")) is not None and encoded.peek("__bytes_encoded__") is True:  # Strands
+        encoded.take("__bytes_encoded__")
+        data = encoded.text("data")
+    location = source.object("s3Location")
+    form = media.peek("format")
+    return MediaPart(
+        kind=kind,
+        url=location.text("uri") if location else None,
+        data=data,
+        mime_type=f"{kind}/{form}" if kind != "file" and isinstance(form, str) else None,
+        name=media.text("name"),
+        extra=found.leftover(),
+    )

@@ -1,0 +1,524 @@
+"""Contents of Google's Gemini API, in the camelCase of its REST API and in the snake_case of its SDK and of ADK.
+
+[{"role": "user", "parts": [{"text": "Weather?"}]},
+ {"role": "model", "parts": [{"functionCall": {"name": "get_weather", "args": {"city": "Rome"}}}]},
+ {"role": "user", "parts": [{"functionResponse": {"name": "get_weather", "response": {"result": "21C"}}}]}]
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby, islice
+from typing import Literal, TypeAlias
+
+from pydantic import JsonValue
+
+from judgekit.formats.blocks.reply import content_of, is_blank, unread_part
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    JsonObject,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    parse_arguments,
+)
+from judgekit.traces.trace import ToolDefinition
+
+Speaker: TypeAlias = type[SystemMessage] | type[HumanMessage] | type[AIMessage] | type[ToolMessage]
+
+_SPEAKERS: dict[str, Speaker] = {
+    "user": HumanMessage,
+    "model": AIMessage,
+    "system": SystemMessage,
+    "function": ToolMessage,
+    "tool": ToolMessage,
+}
+_CODE = "code_execution"
+_FAILED = {"OUTCOME_OK": False, "OUTCOME_FAILED": True, "OUTCOME_DEADLINE_EXCEEDED": True}
+_BY_PROVIDER: JsonObject = {"executor": "provider"}
+_CALLS = ("functionCall", "function_call", "toolCall", "tool_call", "executableCode", "executable_code")
+_RESULTS = (
+    "functionResponse",
+    "function_response",
+    "toolResponse",
+    "tool_response",
+    "codeExecutionResult",
+    "code_execution_result",
+)
+_MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
+_SIGNATURES = ("thought", "thoughtSignature", "thought_signature")
+_PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
+_PARAMETERS = frozenset(("config", "generationConfig", "generation_config", "systemInstruction", "system_instruction"))
+_FEEDBACK = ("promptFeedback", "prompt_feedback")
+_USAGE = ("usageMetadata", "usage_metadata")
+_VERSION = frozenset(("modelVersion", "model_version"))
+_OF_EVENTS = frozenset(("author", "content"))
+"""Fields of ADK's events, which have much of a response."""
+ANSWERS = ("candidates", *_FEEDBACK, *_USAGE)
+"""The fields of a response that say what became of the request."""
+_LOOKED_AT = 50
+
+
+def read_contents(found: Iterable[Found]) -> list[Message]:
+    """The messages of contents.
+
+    Raises:
+        TraceError: A content has an unknown role, or a text, a call or a result is not what it must be.
+    """
+    return [message for content in found for message in read_content(content)]
+
+
+def read_content(found: Found, speaker: Speaker | None = None) -> list[Message]:
+    """One content: a message, and more of them where results of tools stand among what is said.
+
+    Args:
+        found: The content.
+        speaker: Whose message it is, where its role does not say. A content without a role is the user's.
+
+    Raises:
+        TraceError: As of `read_contents`.
+    """
+    role = found.peek("role") or "user"
+    if not isinstance(role, str) or role not in _SPEAKERS:
+        raise found.unfit("role", f"one of {', '.join(_SPEAKERS)}")
+    found.take("role")
+    messages = _messages(_listed(found, "parts"), speaker or _SPEAKERS[role])
+    return completed(messages, extra=found.leftover())
+
+
+def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
+    """The messages of a request, its system instruction first, and its tools: functions, and the provider's own.
+
+    The SDK has instruction and tools in ``config``, and takes contents in many shapes.
+
+    Raises:
+        TraceError: As of `read_contents`.
+    """
+    messages: list[Message] = []
+    tools: list[ToolDefinition] = []
+    for holder in (found, found.object("config")):
+        if holder is None:
+            continue
+        for name in ("systemInstruction", "system_instruction"):
+            if isinstance(holder.peek(name), dict) and (content := holder.object(name)):
+                messages += read_content(content, SystemMessage)
+            elif name in holder:
+                messages += _messages(_listed(holder, name), SystemMessage)
+        for tool in holder.details("tools"):
+            tools += _definitions(tool)
+    return [*messages, *_contents(found)], tools
+
+
+def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
+    """What a candidate said. A response without candidates, as to a prompt that was blocked, is an empty message.
+
+    Args:
+        found: The response, or the chunks of a streamed one. What earlier chunks said of the response, such as their
+            token counts, is left in them where the last one says something else. One that says nothing of an answer
+            gives no message.
+        candidate: The number of the candidate, which is the only one in the response.
+
+    Raises:
+        TraceError: As of `read_contents`.
+    """
+    streamed = len(found) > 1
+    chosen = [one for chunk in found for one in chunk.objects("candidates")]
+    if not chosen and not any(name in one for one in found for name in ANSWERS):
+        return []
+    parts: list[Found | JsonValue] = []
+    for one in chosen:
+        if one.peek("index") == candidate:
+            one.take("index")
+        if isinstance(one.peek("content"), dict) and (content := one.object("content")):
+            if content.peek("role") in ("model", ""):
+                content.take("role")
+            parts += _listed(content, "parts")
+    messages = _messages(parts, AIMessage, joined=streamed)
+    if not any(isinstance(message, AIMessage) for message in messages):
+        messages.append(AIMessage())
+    return completed(
+        messages,
+        every={
+            "model": _last(found, "modelVersion", "model_version").text("modelVersion", "model_version"),
+            "timestamp": _last(found, "createTime", "create_time").moment("createTime", "create_time"),
+        },
+        once={
+            "id": _last(found, "responseId", "response_id").text("responseId", "response_id"),
+            "finish_reason": _last(chosen, "finishReason", "finish_reason").text("finishReason", "finish_reason")
+            if chosen
+            else _blocked(found),
+            "usage": read_usage(_last(found, *_USAGE).object(*_USAGE)),
+        },
+        extra=chosen[-1].leftover() if chosen else {},
+    )
+
+
+def _blocked(found: Sequence[Found]) -> str | None:
+    """Why a response has no candidates."""
+    feedback = _last(found, *_FEEDBACK).object(*_FEEDBACK)
+    reason = feedback.text("blockReason", "block_reason") if feedback else None
+    found[-1].warn(f"the prompt was blocked: {reason}" if reason else "the response has no candidates")
+    return reason
+
+
+def read_function_call(found: Found) -> ToolCall:
+    """A call of a function.
+
+    Raises:
+        TraceError: It names none.
+    """
+    arguments = parse_arguments(found.take("args"))
+    fields = {"name": _name(found, "name"), "id": found.identity("id") or None, **arguments}
+    return ToolCall.model_validate({**fields, "extra": found.leftover()})
+
+
+def read_function_response(found: Found) -> ToolMessage:
+    """What a function returned. The API documents the key ``error``, and ``output`` or ``result`` for the rest."""
+    text, is_error = _outcome(found.take("response"))
+    content: list[Part] = [
+        (_media(part) or OtherPart(part.leftover())) if isinstance(part, Found) else OtherPart(part)
+        for part in found.items("parts")
+    ]
+    return ToolMessage(
+        [TextPart(text), *content] if content else text,
+        tool_call_id=found.identity("id") or None,
+        name=found.text("name"),
+        is_error=is_error,
+        extra=found.leftover(),
+    )
+
+
+def read_usage(found: Found | None) -> Usage | None:
+    """Token counts. Input is the prompt and what tools of the provider added to it; output includes the thoughts."""
+    if found is None:
+        return None
+    prompt = found.count("promptTokenCount", "prompt_token_count")
+    tools = found.count("toolUsePromptTokenCount", "tool_use_prompt_token_count")
+    said = found.count("candidatesTokenCount", "candidates_token_count", "responseTokenCount", "response_token_count")
+    thoughts = found.count("thoughtsTokenCount", "thoughts_token_count")
+    summed: JsonObject = {}
+    if tools is not None:
+        summed |= {"promptTokenCount": prompt, "toolUsePromptTokenCount": tools}
+    if thoughts is not None:
+        summed |= {"candidatesTokenCount": said}
+    return Usage(
+        input_tokens=_sum(prompt, tools),
+        output_tokens=_sum(said, thoughts),
+        cached_tokens=found.count("cachedContentTokenCount", "cached_content_token_count"),
+        reasoning_tokens=thoughts,
+        extra={**{name: count for name, count in summed.items() if count is not None}, **found.leftover()},
+    )
+
+
+def completed(
+    messages: Sequence[Message],
+    *,
+    every: Mapping[str, object] | None = None,
+    once: Mapping[str, object] | None = None,
+    extra: JsonObject | None = None,
+) -> list[Message]:
+    """Messages of one content with what is known of it.
+
+    Args:
+        messages: At least one.
+        every: Fields of all messages that have them.
+        once: Fields of the agent's last message, or of the last one if none is the agent's.
+        extra: What is left over, which goes there too.
+    """
+    last = max((n for n, one in enumerate(messages) if isinstance(one, AIMessage)), default=len(messages) - 1)
+    done: list[Message] = []
+    for number, message in enumerate(messages):
+        fields: dict[str, object] = {**(every or {}), **((once or {}) if number == last else {})}
+        fields = {name: value for name, value in fields.items() if name in type(message).model_fields}
+        if extra and number == last:
+            fields["extra"] = {**message.extra, **extra}
+        done.append(message.model_copy(update=fields) if fields else message)
+    return done
+
+
+def is_contents(value: JsonValue) -> bool:
+    """Whether a list holds contents: roles beside parts, and parts that do not say of what type they are."""
+    if not isinstance(value, list) or not value:
+        return False
+    first = list(islice(value, _LOOKED_AT))
+    return all(map(_may_be_content, first)) and any(map(_is_content, first))
+
+
+def is_request(value: JsonValue) -> bool:
+    """Whether an object is a request, with its contents; of bare texts and parts, other fields must say so."""
+    if not isinstance(value, dict):
+        return False
+    contents, model = value.get("contents"), value.get("model")
+    listed: list[JsonValue] = contents if isinstance(contents, list) else [contents]
+    if is_contents(listed):
+        return True
+    of_gemini = isinstance(model, str) and model.startswith(("gemini", "models/"))
+    if not of_gemini and _PARAMETERS.isdisjoint(value):
+        return False
+    return bool(listed) and all(isinstance(one, str) or _may_be_content(one) for one in listed[:_LOOKED_AT])
+
+
+def is_response(value: JsonValue) -> bool:
+    """Whether an object is a response, or a chunk of a streamed one."""
+    if not isinstance(value, dict):
+        return False
+    found = value.get("candidates")
+    first = found[0] if isinstance(found, list) and found else None
+    if isinstance(first, dict):
+        content = first.get("content")
+        said = isinstance(content, dict) and _may_be_content(content) and not {"parts", "role"}.isdisjoint(content)
+        return said or "finishReason" in first or "finish_reason" in first
+    if found:
+        return False
+    if any(isinstance(value.get(name), dict) for name in _FEEDBACK):
+        return True
+    is_whole = "candidates" in value or (_OF_EVENTS.isdisjoint(value) and not _VERSION.isdisjoint(value))
+    return is_whole and any(isinstance(value.get(name), dict) for name in _USAGE)
+
+
+def _may_be_content(value: JsonValue) -> bool:
+    if not isinstance(value, dict) or "content" in value:
+        return False
+    role, parts = value.get("role"), value.get("parts")
+    if not (role is None or (isinstance(role, str) and role in _SPEAKERS)):
+        return False
+    return all(
+        isinstance(part, str) or (isinstance(part, dict) and {"type", "part_kind"}.isdisjoint(part))
+        for part in (parts if isinstance(parts, list) else () if parts is None else [parts])
+    )
+
+
+def _is_content(value: JsonValue) -> bool:
+    parts = value.get("parts") if isinstance(value, dict) else None
+    return any(
+        isinstance(part, str) or (isinstance(part, dict) and not _PARTS.isdisjoint(part))
+        for part in (parts if isinstance(parts, list) else [parts])
+    )
+
+
+def _contents(found: Found) -> list[Message]:
+    """Contents, between which the SDK takes parts: those in a row are one content, the model's if they are calls."""
+    messages: list[Message] = []
+    for speaker, group in groupby(_listed(found, "contents"), _speaker):
+        if speaker is None:
+            messages += read_contents(item for item in group if isinstance(item, Found))
+        else:
+            messages += _messages(group, speaker)
+    return messages
+
+
+def _speaker(item: Found | JsonValue) -> Speaker | None:
+    """Whose a bare part is; ``None`` of a content, which says it itself."""
+    if not isinstance(item, Found):
+        return HumanMessage
+    if not {"role", "parts"}.isdisjoint(item):
+        return None
+    return HumanMessage if {"functionCall", "function_call"}.isdisjoint(item) else AIMessage
+
+
+def _listed(found: Found, name: str) -> list[Found | JsonValue]:
+    """A list, or what may stand there instead of a list of one."""
+    value = found.peek(name)
+    if isinstance(value, dict):
+        return [found.object(name) or value]
+    return [found.take(name)] if isinstance(value, str) else found.items(name)
+
+
+def _messages(parts: Iterable[Found | JsonValue], speaker: Speaker, *, joined: bool = False) -> list[Message]:
+    """What is said in a row, and the results of tools between it. Texts that were streamed are joined again."""
+    messages: list[Message] = []
+    said: list[Part] = []
+    calls: list[ToolCall] = []
+    pieces: list[list[JsonValue]] = []
+    for part in parts:
+        if isinstance(part, Found) and (name := _one_of(part, _RESULTS)) is not None:
+            if said or calls:
+                messages.append(_message(speaker, said, calls, pieces))
+                said, calls, pieces = [], [], []
+            messages.append(_result(part, name))
+        elif isinstance(part, Found) and (name := _one_of(part, _CALLS)) is not None:
+            if speaker not in (AIMessage, HumanMessage):
+                raise part.unfit(name, "no call in a message of this role")
+            if joined and calls and name in ("functionCall", "function_call") and not _is_named(part.peek(name)):
+                pieces[-1].append(part.leftover())
+            elif is_blank(part.peek(name)):
+                said.append(_part(part))
+            else:
+                calls.append(_call(part, name))
+                pieces.append([])
+        else:
+            one = _part(part)
+            if joined and said and (longer := _joined(said[-1], one)):
+                said[-1] = longer
+            else:
+                said.append(one)
+    if said or calls or not messages:
+        messages.append(_message(speaker, said, calls, pieces))
+    return messages
+
+
+def _message(speaker: Speaker, said: list[Part], calls: list[ToolCall], pieces: Sequence[list[JsonValue]]) -> Message:
+    fields: dict[str, object] = {"content": content_of(said)}
+    if calls:
+        fields["tool_calls"] = [
+            _streamed(call, more) if more else call for call, more in zip(calls, pieces, strict=True)
+        ]
+    return speaker.model_validate(fields)
+
+
+def _streamed(call: ToolCall, pieces: list[JsonValue]) -> ToolCall:
+    """A call whose arguments were streamed by their paths: they are kept, but not put together."""
+    error = "streamed in pieces, which are not put together"
+    return call.model_copy(update={"args": {}, "args_raw": as_text([call.args, *pieces]), "args_error": error})
+
+
+def _joined(one: Part, other: Part) -> Part | None:
+    """Two pieces of one text."""
+    for kind in (TextPart, ReasoningPart):
+        if isinstance(one, kind) and isinstance(other, kind) and one.extra.keys().isdisjoint(other.extra):
+            return kind(one.text + other.text, extra={**one.extra, **other.extra})
+    return None
+
+
+def _part(found: Found | JsonValue) -> Part:
+    if not isinstance(found, Found):
+        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+    if "text" in found:
+        text = _words(found, "text")
+        part = ReasoningPart if found.flag("thought") else TextPart
+        return part(text, extra=found.leftover())
+    if all(name in _SIGNATURES for name in found):
+        return OtherPart(found.leftover())
+    return _media(found) or unread_part(found)
+
+
+def _media(found: Found) -> MediaPart | None:
+    inner = found.object(*_MEDIA)
+    if inner is None:
+        return None
+    mime_type = inner.text("mimeType", "mime_type")
+    return MediaPart(
+        kind=_kind(mime_type or ""),
+        url=inner.text("fileUri", "file_uri"),
+        data=inner.text("data"),
+        mime_type=mime_type,
+        name=inner.text("displayName", "display_name"),
+        extra=found.leftover(),
+    )
+
+
+def _kind(mime_type: str) -> Literal["image", "audio", "video", "file"]:
+    for kind in ("image", "audio", "video"):
+        if mime_type.startswith(f"{kind}/"):
+            return kind
+    return "file"
+
+
+def _call(part: Found, name: str) -> ToolCall:
+    inner = _inner(part, name)
+    if name in ("functionCall", "function_call"):
+        call = read_function_call(inner)
+    else:
+        code: JsonObject = {key: inner.take(key) for key in ("language", "code") if key in inner}
+        coded = name in ("executableCode", "executable_code")
+        tool = _CODE if coded else _name(inner, "toolType", "tool_type")
+        arguments = parse_arguments(code if coded else inner.take("args"))
+        call = ToolCall.model_validate(
+            {"name": tool, "id": inner.identity("id") or None, "metadata": _BY_PROVIDER, **arguments}
+        )
+    return call.model_copy(update={"extra": {**call.extra, **part.leftover()}})
+
+
+def _is_named(call: JsonValue) -> bool:
+    return isinstance(call, dict) and call.get("name") is not None
+
+
+def _result(part: Found, name: str) -> ToolMessage:
+    inner = _inner(part, name)
+    if name in ("functionResponse", "function_response"):
+        result = read_function_response(inner)
+    elif name in ("toolResponse", "tool_response"):
+        text, is_error = _outcome(inner.take("response"))
+        tool = inner.text("toolType", "tool_type")
+        result = ToolMessage(text, tool_call_id=inner.identity("id") or None, name=tool, is_error=is_error)
+    else:
+        is_error = _FAILED.get(str(inner.peek("outcome")))
+        output = _words(inner, "output")
+        result = ToolMessage(output, tool_call_id=inner.identity("id") or None, name=_CODE, is_error=is_error)
+    return result.model_copy(update={"extra": {**result.extra, **part.leftover()}})
+
+
+def _outcome(response: JsonValue) -> tuple[str, bool | None]:
+    """A result as text, and whether it is an error, as far as the format can say."""
+    if not isinstance(response, dict):
+        return "" if response is None else as_text(response), None
+    said = {name: value for name, value in response.items() if value is not None}
+    failed = True if said.get("error") else None
+    if len(said) == 1 and (failed or not said.keys().isdisjoint(("output", "result"))):
+        return as_text(next(iter(said.values()))), failed
+    return as_text(response), failed
+
+
+def _one_of(found: Found, names: Iterable[str]) -> str | None:
+    return next((name for name in names if name in found), None)
+
+
+def _inner(part: Found, name: str) -> Found:
+    inner = part.object(name) if isinstance(part.peek(name), dict) else None
+    if inner is None:
+        raise part.unfit(name, "an object")
+    return inner
+
+
+def _name(found: Found, *names: str) -> str:
+    name = found.text(*names)
+    if name is None:
+        raise found.unfit(names[0], "the name of a tool")
+    return name
+
+
+def _words(found: Found, name: str) -> str:
+    value = found.peek(name)
+    if value is not None and not isinstance(value, str):
+        raise found.unfit(name, "a text")
+    return found.text(name) or ""
+
+
+def _last(found: Sequence[Found], *names: str) -> Found:
+    """The last of the chunks that has a field; where others say the same, it is taken from them."""
+    having = [(one, name) for one in found for name in names if name in one]
+    if not having:
+        return Found({})
+    last, name = having[-1]
+    for one, other in having:
+        if one is not last and one.peek(other) == last.peek(name):
+            one.take(other)
+    return last
+
+
+def _definitions(found: Found) -> list[ToolDefinition]:
+    tools = [_definition(one) for one in found.details("functionDeclarations", "function_declarations")]
+    if "name" in found:
+        tools.append(_definition(found))
+    return [*tools, *(ToolDefinition(name, extra={name: own}) for name, own in found.leftover().items())]
+
+
+def _definition(found: Found) -> ToolDefinition:
+    return ToolDefinition(
+        found.text("name") or "function",
+        description=found.text("description"),
+        parameters=found.take("parameters", "parametersJsonSchema", "parameters_json_schema"),
+        extra=found.leftover(),
+    )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None and other is None else (one or 0) + (other or 0)

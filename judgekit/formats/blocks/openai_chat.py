@@ -1,0 +1,261 @@
+r"""Messages of OpenAI Chat Completions, as most servers and tools write them.
+
+[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "tool_calls": [
+    {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}]
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import JsonValue
+
+from judgekit.formats.blocks.reply import content_of, is_blank, listed_calls, unread_part
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    RefusalPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+)
+from judgekit.traces.trace import ToolDefinition
+
+_KINDS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
+    "system": SystemMessage,
+    "developer": SystemMessage,
+    "user": HumanMessage,
+    "assistant": AIMessage,
+    "tool": ToolMessage,
+    "function": ToolMessage,
+}
+_MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
+    "image_url": "image",
+    "audio_url": "audio",
+    "video_url": "video",
+    "input_audio": "audio",
+    "file": "file",
+    "document_url": "file",  # Mistral
+}
+_BESIDE = frozenset(("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details", "audio", "refusal"))
+"""Fields of a message that hold parts of its content."""
+_CALLED = frozenset(("tool_calls", "function_call"))
+_TEXTS: dict[str, type[TextPart | RefusalPart]] = {"text": TextPart, "refusal": RefusalPart}
+_OTHERS = ("tool_result", "tool-call", "tool-result")
+"""Parts of other APIs that are messages or calls here."""
+
+
+def read_messages(found: Iterable[Found]) -> list[Message]:
+    """The messages, one for one.
+
+    Raises:
+        TraceError: One has no known role, a content of no known kind, or a tool call without a name.
+    """
+    return [read_message(message) for message in found]
+
+
+def read_message(found: Found) -> Message:
+    """One message."""
+    role = found.peek("role")
+    kind = _KINDS.get(role) if isinstance(role, str) else None
+    if kind is None:
+        raise found.unfit("role", f"one of {', '.join(_KINDS)}")
+    found.take("role")
+    fields: dict[str, object]
+    if kind is ToolMessage:
+        content = _content(found) if _holds_parts(found.peek("content")) else as_text(found.take("content"))
+        fields = {"content": content, "tool_call_id": found.identity("tool_call_id"), "name": found.text("name")}
+        if isinstance(found.peek("is_error"), bool):  # which some recorders add
+            fields["is_error"] = found.take("is_error")
+    elif kind is SystemMessage:
+        fields = {"content": _content(found), "role": role}
+    else:
+        calls = _calls(found)
+        fields = {"content": _content(found, calls), "tool_calls": calls}
+        fields["name" if kind is HumanMessage else "agent"] = found.text("name")
+    fields["id"] = found.identity("id")
+    fields["extra"] = found.leftover()
+    return kind.model_validate(fields)
+
+
+def read_usage(found: Found | None) -> Usage | None:
+    """Token counts as this API and its followers report them; unknown counts are kept."""
+    if found is None or not list(found):
+        return None
+    asked = found.object("prompt_tokens_details") or Found({})
+    answered = found.object("completion_tokens_details") or Found({})
+    return Usage(
+        input_tokens=found.count("prompt_tokens"),
+        output_tokens=found.count("completion_tokens"),
+        cached_tokens=asked.count("cached_tokens"),
+        reasoning_tokens=answered.count("reasoning_tokens"),
+        extra=found.leftover(),
+    )
+
+
+def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
+    """Definitions of tools; one without a name is kept under that of its type."""
+    return [_definition(tool) for tool in found]
+
+
+def _holds_parts(content: JsonValue) -> bool:
+    """Whether a tool's result is a text, parts or nothing; some recordings have the bare value that a tool returned."""
+    if isinstance(content, list):
+        return all(isinstance(part, str) or (isinstance(part, dict) and "type" in part) for part in content)
+    return content is None or isinstance(content, str)
+
+
+def _content(found: Found, calls: list[ToolCall] | None = None) -> str | Sequence[Part]:
+    """The content, and what stands beside it: reasoning, refusal, sound. Calls among the parts go to ``calls``."""
+    content = found.peek("content")
+    parts: list[Part] = []
+    if isinstance(content, list):
+        beside = {call.id: call for call in reversed(calls or ()) if call.id is not None}
+        parts += [made for part in found.items("content") if (made := _part(part, calls, beside)) is not None]
+    elif content is None or isinstance(content, str):
+        found.take("content")
+        if calls is None or not found.has_any(_BESIDE):
+            return content or ""
+        if content:
+            parts.append(TextPart(content))
+    else:
+        raise found.unfit("content", "a text or a list of parts")
+    if calls is not None:
+        parts = [*_thoughts(found), *parts, *_spoken(found, silent=not parts)]
+        if refusal := found.text("refusal"):
+            parts.append(RefusalPart(refusal))
+    return content_of(parts)
+
+
+def _thoughts(found: Found) -> list[Part]:
+    """Reasoning, from each of the fields where servers put it. Some put the same into several."""
+    blocks = [_thought(block) for name in ("thinking_blocks", "reasoning_details") for block in found.details(name)]
+    said = {"".join(block.text for block in blocks), *(block.text for block in blocks)}
+    plain = {text: None for name in ("reasoning_content", "reasoning") if (text := found.text(name))}
+    return [*(ReasoningPart(text) for text in plain if text not in said), *blocks]
+
+
+def _thought(found: Found) -> ReasoningPart:
+    if isinstance(found.peek("thinking"), list):  # Mistral's are text parts
+        text = "".join(part.text("text") or "" for part in found.details("thinking"))
+    else:
+        text = found.text("thinking", "text", "summary") or ""
+    return ReasoningPart(text, extra=found.leftover())
+
+
+def _spoken(found: Found, *, silent: bool) -> list[Part]:
+    """The sound of a reply, with the words said in it where there are no others."""
+    if (audio := found.object("audio")) is None:
+        return []
+    words = audio.text("transcript") if silent else None
+    sound = MediaPart(kind="audio", data=audio.text("data"), extra=audio.leftover())
+    return [TextPart(words), sound] if words else [sound]
+
+
+def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mapping[str, ToolCall]) -> Part | None:
+    if not isinstance(found, Found):
+        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+    kind = found.peek("type")
+    if not isinstance(kind, str):
+        return unread_part(found)
+    held = found.peek(kind)
+    if kind in _TEXTS and isinstance(held, str):
+        found.take("type")
+        found.take(kind)
+        return _TEXTS[kind](held, extra=found.leftover())
+    if kind in _MEDIA and isinstance(held, str | dict):
+        found.take("type")
+        return _media(found, kind)
+    if kind == "thinking":
+        return _thought(found)
+    if kind == "tool_use" and calls is not None and isinstance(found.peek("name"), str) and not is_blank(found):
+        return _called(found, calls, beside)
+    if kind in _OTHERS:
+        raise found.unfit("type", "a part of Chat Completions; try format=anthropic or vercel")
+    return unread_part(found)
+
+
+def _media(found: Found, kind: str) -> MediaPart:
+    inner = found.object(kind) if isinstance(found.peek(kind), dict) else None
+    source = found.text(kind) if inner is None else inner.text("url", "data", "file_data")
+    is_url = source is not None and ":" in source  # which base64 has not
+    return MediaPart(
+        kind=_MEDIA[kind],
+        url=source if is_url else None,
+        data=None if is_url else source,
+        name=None if inner is None else inner.text("filename"),
+        extra=found.leftover(),
+    )
+
+
+def _called(found: Found, calls: list[ToolCall], beside: Mapping[str, ToolCall]) -> OtherPart | None:
+    """A call among the parts, as Anthropic writes them; some tools record it beside the content too."""
+    identity = found.peek("id")
+    same = beside.get(identity) if isinstance(identity, str) else None
+    if same is None:
+        calls.append(_call(found))
+        return None
+    if (same.name, same.args) != (found.peek("name"), found.peek("input")):
+        found.warn("differs from the call beside the content that has its id; kept as it stands")
+        return OtherPart(found.leftover())
+    for name in ("type", "id", "name", "input"):
+        found.take(name)
+    return None
+
+
+def _calls(found: Found) -> list[ToolCall]:
+    if not found.has_any(_CALLED):
+        return []
+    calls = [_call(call) for call in listed_calls(found, "tool_calls")]
+    if is_blank(found.peek("function_call")):
+        return calls
+    function = found.object("function_call")  # from before there were several
+    return calls if function is None else [*calls, _function_call(function, None)]
+
+
+def _call(found: Found) -> ToolCall:
+    if found.peek("type") in ("function", "tool_use"):
+        found.take("type")
+    identity = found.identity("id")
+    if (function := found.object("function")) is not None:
+        call = _function_call(function, identity)
+    elif (custom := found.object("custom")) is not None:  # its input is free text
+        call = ToolCall(_name(custom), {"input": custom.take("input")}, id=identity)
+    else:  # data sets and hand-written files often leave out the layer of ``function``
+        call = _function_call(found, identity)
+    extra = found.leftover()
+    return call.model_copy(update={"extra": extra}) if extra else call
+
+
+def _function_call(found: Found, identity: str | None) -> ToolCall:
+    given = found.take("arguments", "args", "input", "parameters")
+    return ToolCall.model_validate({"name": _name(found), "id": identity, "args": given})  # which parses a text
+
+
+def _name(found: Found) -> str:
+    name = found.peek("name")
+    if not isinstance(name, str):
+        raise found.unfit("name", "the name of a tool")
+    found.take("name")
+    return name
+
+
+def _definition(found: Found) -> ToolDefinition:
+    if found.peek("type") == "function":
+        found.take("type")
+    inner = found.object("function") or found.object("custom") or found
+    name = inner.text("name")
+    return ToolDefinition(
+        str(found.peek("type")) if name is None else name,
+        description=inner.text("description"),
+        parameters=inner.take("parameters"),
+        extra=found.leftover(),
+    )

@@ -1,0 +1,544 @@
+r"""Items of OpenAI's Responses API, which the Agents SDK and the Codex CLI record too.
+
+[{"role": "user", "content": "Hi"}, {"type": "reasoning", "summary": []},
+ {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{\"a\": 1}"},
+ {"type": "function_call_output", "call_id": "call_1", "output": "2"},
+ {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done"}]}]
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, cast
+
+from pydantic import JsonValue
+
+from judgekit.formats.blocks.openai_chat import read_tools
+from judgekit.formats.blocks.reply import content_of, is_blank, unread_part
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    JsonObject,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    RefusalPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    parse_arguments,
+)
+from judgekit.traces.trace import ToolDefinition
+
+_ROLES = ("system", "developer", "user", "assistant")
+_CALLS = {
+    "function_call": ("arguments",),
+    "custom_tool_call": ("input",),
+    "mcp_call": ("arguments",),
+    "hosted_tool_call": ("arguments",),  # the name that the JavaScript SDK has for all that the provider runs
+    "tool_search_call": ("arguments",),
+    "web_search_call": ("action",),
+    "file_search_call": ("queries",),
+    "code_interpreter_call": ("code",),
+    "image_generation_call": ("revised_prompt",),
+    "computer_call": ("action", "actions"),
+    "local_shell_call": ("action",),
+    "shell_call": ("action",),
+    "apply_patch_call": ("operation",),
+    "program": ("code",),
+}
+"""Kinds of items that are calls, and where their arguments stand."""
+_NAMED = ("function_call", "custom_tool_call", "mcp_call", "hosted_tool_call")
+_PROVIDED = {
+    "web_search_call": "sources",
+    "file_search_call": "results",
+    "code_interpreter_call": "outputs",
+    "image_generation_call": "result",
+    "mcp_call": "output",
+    "hosted_tool_call": "output",
+}
+"""Calls that the provider runs, and where their result stands, which is in the same item."""
+_RESULTS = {
+    "function_call_output": None,
+    "function_call_result": None,  # JavaScript
+    "custom_tool_call_output": None,
+    "computer_call_output": "computer",
+    "computer_call_result": "computer",  # JavaScript
+    "local_shell_call_output": "local_shell",
+    "shell_call_output": "shell",
+    "apply_patch_call_output": "apply_patch",
+    "tool_search_output": "tool_search",
+    "program_output": "program",
+}
+"""Kinds of items that are results, and the name of the tool where the kind says it."""
+_ELSEWHERE = ("item_reference", "compaction", "compaction_summary")
+_KEPT = (*_ELSEWHERE, "compaction_trigger", "mcp_list_tools", "mcp_approval_request", "configuration_update")
+_DECISIVE = {*_CALLS, *_RESULTS, "reasoning", "item_reference", "mcp_list_tools", "additional_tools"} - {"program"}
+_TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal", "logs": "logs"}
+_MEDIA: dict[str, Literal["image", "audio", "file"]] = {
+    "input_image": "image",
+    "image": "image",
+    "computer_screenshot": "image",
+    "input_file": "file",
+    "file": "file",
+    "input_audio": "audio",
+    "output_audio": "audio",
+    "audio": "audio",
+}
+
+
+@dataclass
+class _Turn:
+    """Items of the assistant that follow each other."""
+
+    agent: str | None
+    model: str | None
+    timestamp: datetime | None
+    id: str | None = None
+    parts: list[Part] = field(default_factory=list[Part])
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    extra: JsonObject = field(default_factory=dict[str, JsonValue])
+
+    def message(self) -> AIMessage:
+        return AIMessage(
+            content_of(self.parts),
+            tool_calls=self.calls,
+            id=self.id,
+            agent=self.agent,
+            model=self.model,
+            timestamp=self.timestamp,
+            extra=self.extra,
+        )
+
+
+class Items:
+    """Messages that are made of one item after another.
+
+    Items of the assistant that follow each other are one message. An item may have a ``timestamp``, which is not the
+    API's: it is that of the message which the item begins.
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._turn: _Turn | None = None
+        self._reported: Usage | None = None
+
+    def add(
+        self, found: Found, *, agent: str | None = None, model: str | None = None, is_error: bool | None = None
+    ) -> None:
+        """Adds an item.
+
+        Args:
+            found: The item.
+            agent: Which agent it is of, if it is the assistant's.
+            model: Which model it is of, likewise.
+            is_error: Whether a result is an error, where something else than the item says so.
+
+        Raises:
+            TraceError: It has no known role, a content of no known kind, or is a call that names no tool.
+        """
+        kind = "message" if found.peek("type") is None else found.peek("type")
+        if not isinstance(kind, str):
+            raise found.unfit("type", "the kind of an item")
+        if kind == "message":
+            self._message(found, agent, model)
+        elif kind in _RESULTS:
+            self._append(_result(found, kind, is_error=is_error))
+        elif kind == "mcp_approval_response":
+            self._append(HumanMessage([OtherPart(found.leftover())]))
+        elif kind == "additional_tools":
+            self._append(SystemMessage([OtherPart(found.leftover())], role="developer"))
+        else:
+            self._assistant(found, kind, self._turn_of(found, agent, model))
+
+    def report(self, usage: Usage) -> None:
+        """Ends the assistant's message, and says what it cost; if that is known, what the next one cost."""
+        messages = self.messages()
+        place = len(messages) - 1
+        while place >= 0 and isinstance(messages[place], ToolMessage):
+            place -= 1
+        if place >= 0 and isinstance(last := messages[place], AIMessage) and last.usage is None:
+            messages[place] = last.model_copy(update={"usage": usage})
+        else:
+            self._reported = usage
+
+    def messages(self) -> list[Message]:
+        """The messages so far, the last of which is ended by this."""
+        if self._turn is not None:
+            self._messages.append(self._turn.message().model_copy(update={"usage": self._reported}))
+            self._turn = self._reported = None
+        return self._messages
+
+    def _append(self, message: Message) -> None:
+        self.messages().append(message)
+
+    def _turn_of(self, found: Found, agent: str | None, model: str | None) -> _Turn:
+        if self._turn is not None and (self._turn.agent, self._turn.model) != (agent, model):
+            self.messages()
+        if self._turn is None:
+            self._turn = _Turn(agent, model, found.moment("timestamp"))
+        return self._turn
+
+    def _message(self, found: Found, agent: str | None, model: str | None) -> None:
+        role = found.peek("role")
+        if role not in _ROLES:
+            raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+        for calls in ("tool_calls", "function_call"):
+            if not is_blank(found.peek(calls)):
+                found.warn("calls of Chat Completions, which have no place in an item; kept as they stand", calls)
+        if role == "assistant":
+            turn = self._turn_of(found, agent, model)
+            turn.parts += _message_parts(found)
+            found.take("type")
+            found.take("role")
+            if turn.id is None and not turn.extra:
+                turn.id = found.identity("id")
+                turn.extra = found.leftover()
+            elif rest := found.leftover():
+                turn.extra["messages"] = [*cast("list[JsonValue]", turn.extra.get("messages", [])), rest]
+            return
+        found.take("type")
+        content = content_of(_message_parts(found))
+        identity, moment = found.identity("id"), found.moment("timestamp")
+        if role == "user":
+            found.take("role")
+            name = found.text("name")
+            self._append(HumanMessage(content, id=identity, timestamp=moment, name=name, extra=found.leftover()))
+        else:
+            told = cast("Literal['system', 'developer']", found.take("role"))
+            self._append(SystemMessage(content, id=identity, timestamp=moment, role=told, extra=found.leftover()))
+
+    def _assistant(self, found: Found, kind: str, turn: _Turn) -> None:
+        if kind == "reasoning":
+            turn.parts.append(_reasoning(found))
+        elif kind in _CALLS and not (kind in _NAMED and is_blank(found)):
+            call, result = _call(found, kind)
+            turn.calls.append(call)
+            if result is not None:
+                self._append(result)
+        else:
+            if kind in _ELSEWHERE:
+                found.warn(f"part of the history is not in the file, but behind this {kind.replace('_', ' ')}")
+            elif kind not in (*_KEPT, *_CALLS):
+                found.warn(f"an item of the unknown kind {kind!r:.80}, kept as it stands")
+            turn.parts.append(OtherPart(found.leftover()))
+
+
+def read_items(found: Iterable[Found]) -> list[Message]:
+    """The messages that items make up.
+
+    Raises:
+        TraceError: An item cannot be read; see `Items.add`.
+    """
+    items = Items()
+    for item in found:
+        items.add(item)
+    return items.messages()
+
+
+def read_request(found: Found) -> list[Message]:
+    """What a request says: its instructions, then its input. A warning says so if more stands with the provider."""
+    for name in ("previous_response_id", "conversation", "prompt"):
+        if name in found:
+            found.warn(f"part of the history is not in the file, but behind this {name}", name)
+    messages: list[Message] = []
+    for name, role in (("instructions", SystemMessage), ("input", HumanMessage)):
+        value = found.peek(name)
+        if isinstance(value, str):
+            found.take(name)
+            messages += [role(value)] if value or role is HumanMessage else []
+        else:
+            messages += read_items(found.objects(name))
+    return messages
+
+
+def read_response(found: Found) -> list[Message]:
+    """What a response says. Its last message of the assistant carries model, usage and why it ended."""
+    messages = read_items(found.objects("output"))
+    places = [index for index, message in enumerate(messages) if isinstance(message, AIMessage)]
+    if not places:
+        places = [len(messages)]
+        messages.append(AIMessage())
+    usage = found.object("usage")
+    details = found.object("incomplete_details") or Found({})
+    model = found.text("model")
+    ended = details.text("reason") or found.text("status")
+    for index in places:
+        messages[index] = messages[index].model_copy(update={"model": model})
+    messages[places[-1]] = messages[places[-1]].model_copy(
+        update={
+            "usage": None if usage is None else read_usage(usage),
+            "finish_reason": ended,
+            "timestamp": found.moment("created_at"),
+        }
+    )
+    return messages
+
+
+def read_usage(found: Found) -> Usage:
+    """Token counts as this API reports them; unknown counts are kept."""
+    asked = _object(found, "input_tokens_details")
+    answered = _object(found, "output_tokens_details")
+    return Usage(
+        input_tokens=found.count("input_tokens"),
+        output_tokens=found.count("output_tokens"),
+        cached_tokens=asked.count("cached_tokens"),
+        reasoning_tokens=answered.count("reasoning_tokens"),
+        extra=found.leftover(),
+    )
+
+
+def found_tools(items: JsonValue) -> list[ToolDefinition]:
+    """Definitions of tools that stand between the other items, where they also stay."""
+    return [
+        tool
+        for item in (items if isinstance(items, list) else [])
+        if isinstance(item, dict) and item.get("type") in ("additional_tools", "mcp_list_tools", "tool_search_output")
+        for tool in _tools(item.get("tools"))
+    ]
+
+
+def is_items(value: JsonValue) -> bool:
+    """Whether a list holds items, and not messages of another API."""
+    if not isinstance(value, list):
+        return False
+    seen = value[:50]
+    return all(map(may_be_item, seen)) and any(map(is_item, seen))
+
+
+def may_be_item(value: JsonValue) -> bool:
+    """Whether something may be an item: most APIs have messages of text that look the same."""
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    if kind is None or kind == "message":
+        return value.get("role") in _ROLES and isinstance(value.get("content"), str | list)
+    return isinstance(kind, str)
+
+
+def is_item(value: JsonValue) -> bool:
+    """Whether something is an item, and nothing else."""
+    if not isinstance(value, dict):
+        return False
+    kind, content = value.get("type"), value.get("content")
+    if isinstance(kind, str) and kind != "message":
+        return kind in _DECISIVE
+    blocks = content[:50] if isinstance(content, list) else []
+    if any(isinstance(block, dict) and block.get("type") in ("input_text", "output_text") for block in blocks):
+        return True
+    return kind == "message" and value.get("role") in _ROLES and isinstance(content, str)
+
+
+def _tools(value: JsonValue) -> list[ToolDefinition]:
+    # An MCP server's definitions have another name for the parameters.
+    spelled: list[JsonValue] = [
+        {"parameters" if name == "input_schema" else name: item for name, item in tool.items()}
+        for tool in (value if isinstance(value, list) else [])
+        if isinstance(tool, dict)
+    ]
+    return read_tools(Found({"tools": spelled}).objects("tools"))
+
+
+def _object(found: Found, name: str) -> Found:
+    return (found.object(name) if isinstance(found.peek(name), dict) else None) or Found({})
+
+
+def _message_parts(found: Found) -> list[Part]:
+    content = found.peek("content")
+    if content is None:
+        return []
+    if isinstance(content, str):
+        found.take("content")
+        return [TextPart(content)]
+    if not isinstance(content, list):
+        raise found.unfit("content", "a text or a list of parts")
+    return [_part(part) for part in found.items("content")]
+
+
+def _rest(found: Found) -> JsonObject:
+    """What is left over; empty lists and objects, of which these parts have many, are nothing."""
+    return {name: value for name, value in found.leftover().items() if value not in ([], {})}
+
+
+def _part(found: Found | JsonValue) -> Part:
+    if not isinstance(found, Found):
+        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+    kind = str(found.peek("type"))
+    if kind in _TEXTS and isinstance(text := found.peek(_TEXTS[kind]), str):
+        found.take(_TEXTS[kind])
+        found.take("type")
+        return (RefusalPart if kind == "refusal" else TextPart)(text, extra=_rest(found))
+    if kind in _MEDIA:
+        return _media(found, kind)
+    return unread_part(found)
+
+
+def _media(found: Found, kind: str) -> MediaPart:
+    inner = _object(found, kind) if kind == "input_audio" else found
+    url = _text_of(inner, "image_url", "file_url", "url")
+    data = _text_of(inner, "data", "file_data", "image", "audio", "file")
+    if data is not None and url is None and data.startswith(("data:", "http:", "https:")):
+        url, data = data, None
+    name = found.text("filename")
+    if kind.startswith("input_"):
+        found.take("type")
+    return MediaPart(kind=_MEDIA[kind], url=url, data=data, name=name, extra=found.leftover())
+
+
+def _text_of(found: Found, *names: str) -> str | None:
+    """The first of the fields that is a text; the others may be objects, which are left."""
+    return next((found.text(name) for name in names if isinstance(found.peek(name), str)), None)
+
+
+def _reasoning(found: Found) -> ReasoningPart:
+    found.take("type")
+    texts = _texts(found, "content") or _texts(found, "rawContent") or _texts(found, "summary")
+    return ReasoningPart("\n\n".join(texts), extra=_rest(found))
+
+
+def _texts(found: Found, name: str) -> list[str]:
+    """The texts of parts, if they are all texts."""
+    value = found.peek(name)
+    if isinstance(value, str):
+        found.take(name)
+        return [value]
+    if not isinstance(value, list):
+        return []
+    texts = [text for part in value if isinstance(part, dict) and isinstance(text := part.get("text"), str)]
+    if len(texts) < len(value):
+        return []
+    for part in found.objects(name):
+        if part.peek("type") in ("summary_text", "reasoning_text", "input_text"):
+            part.take("type")
+        part.take("text")
+    return texts
+
+
+def _call(found: Found, kind: str) -> tuple[ToolCall, ToolMessage | None]:
+    """A call, and its result if that stands in the same item."""
+    provided = kind in _PROVIDED or kind == "program" or found.peek("execution") == "server"
+    identity = found.identity("call_id", "callId") or (found.identity("id") if kind in _PROVIDED else None)
+    name = found.text("name") if kind in _NAMED else kind.removesuffix("_call")
+    if name is None:
+        raise found.unfit("name", "the name of a tool")
+    arguments = _arguments(found, kind)
+    result = _provided(found, kind, arguments, identity, name) if kind in _PROVIDED else None
+    if kind == "function_call":
+        found.take("type")
+    call = ToolCall.model_validate(
+        {
+            "name": name,
+            "id": identity,
+            "metadata": {"executor": "provider"} if provided else {},
+            "extra": found.leftover(),
+            **parse_arguments(arguments),
+        }
+    )
+    return call, result
+
+
+def _arguments(found: Found, kind: str) -> JsonValue:
+    names = _CALLS[kind]
+    if names == ("arguments",):
+        return found.take("arguments")
+    if isinstance(found.peek(names[0]), dict):
+        whole = found.object(names[0])
+        return None if whole is None else whole.leftover()
+    return {name: value for name in names if (value := found.take(name)) is not None}
+
+
+def _provided(found: Found, kind: str, arguments: JsonValue, identity: str | None, name: str) -> ToolMessage | None:
+    """The result of a call that the provider ran."""
+    content: str | Sequence[Part] = ""
+    if kind == "web_search_call":
+        sources = arguments.pop("sources", None) if isinstance(arguments, dict) else None
+        content = "" if sources is None else as_text(sources)
+    elif kind == "image_generation_call" and isinstance(found.peek("result"), str):
+        written = found.peek("output_format")
+        mime = f"image/{written}" if isinstance(written, str) else None
+        content = [MediaPart(kind="image", data=found.text("result"), mime_type=mime)]
+    else:
+        content = _content(found, _PROVIDED[kind])
+    failed = {"completed": False, "failed": True}.get(str(found.peek("status")))
+    extra: JsonObject = {}
+    if "error" in found:
+        failed = True
+        content, extra = _error(found, content)
+    if not content and not failed:
+        return None  # most of these calls do not say what they found
+    return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=extra)
+
+
+def _error(found: Found, content: str | Sequence[Part]) -> tuple[str | Sequence[Part], JsonObject]:
+    """The content of a result that is an error, and what else the error says."""
+    error = found.peek("error")
+    if content:
+        return content, {"error": found.take("error")}
+    if not isinstance(error, dict):
+        return as_text(found.take("error")), {}
+    inner = _object(found, "error")
+    text = _content(inner, "message" if "message" in inner else "content")
+    rest = inner.leftover()
+    return text, {"error": rest} if rest else {}
+
+
+def _result(found: Found, kind: str, *, is_error: bool | None) -> ToolMessage:
+    told = found.peek("output")
+    if isinstance(told, dict) and isinstance(told.get("success"), bool) and "content" in told:
+        inner = _object(found, "output")  # as older versions of Codex wrote it
+        is_error = inner.flag("success") is False
+        content = _content(inner, "content")
+    else:
+        content = _content(found, {"tool_search_output": "tools", "program_output": "result"}.get(kind, "output"))
+        if kind == "program_output" and not content:
+            content = _content(found, "output")  # JavaScript
+    if kind in ("apply_patch_call_output", "computer_call_output"):
+        is_error = {"completed": False, "failed": True}.get(str(found.peek("status")), is_error)
+    elif kind == "shell_call_output":
+        is_error = _outcome(told)
+    identity = found.identity("call_id", "callId")
+    if identity is None and kind == "local_shell_call_output":
+        identity = found.identity("id")
+    if kind == "function_call_output":
+        found.take("type")
+    return ToolMessage(
+        content,
+        tool_call_id=identity,
+        name=found.text("name") or _RESULTS[kind],
+        is_error=is_error,
+        timestamp=found.moment("timestamp"),
+        extra=found.leftover(),
+    )
+
+
+def _outcome(outputs: JsonValue) -> bool | None:
+    """Whether one of the commands of a shell call failed; ``None`` if it does not say."""
+    outcomes = [
+        outcome
+        for output in (outputs if isinstance(outputs, list) else [])
+        if isinstance(output, dict) and isinstance(outcome := output.get("outcome"), dict)
+    ]
+    if not outcomes:
+        return None
+    return any(outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None) for outcome in outcomes)
+
+
+def _content(found: Found, name: str) -> str | Sequence[Part]:
+    """The content of a result: text, parts, or any other value as JSON."""
+    value = found.peek(name)
+    if isinstance(value, list) and value and all(map(_is_part, value)):
+        return content_of([_part(part) for part in found.items(name)])
+    if isinstance(value, dict) and _is_part(value):
+        return content_of([_part(_object(found, name))])
+    return "" if found.take(name) is None else as_text(value)
+
+
+def _is_part(value: JsonValue) -> bool:
+    kind = value.get("type") if isinstance(value, dict) else None
+    return isinstance(kind, str) and (kind in _TEXTS or kind in _MEDIA)

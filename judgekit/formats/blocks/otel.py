@@ -1,0 +1,174 @@
+"""Messages of OpenTelemetry's conventions for generative AI, as they stand in attributes of spans and events.
+
+[{"role": "user", "parts": [{"type": "text", "content": "Weather in Paris?"}]},
+ {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": {"city": "Paris"}}]},
+ {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "rainy"}]}]
+"""
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from judgekit.formats.blocks import openai_chat
+from judgekit.formats.blocks.reply import Item, asked, content_of, reply
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.traces.message import (
+    JsonObject,
+    MediaPart,
+    Message,
+    OtherPart,
+    ReasoningPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    parse_arguments,
+)
+
+_LOOKED_AT = 50
+_CALLS = ("tool_call", "server_tool_call")
+_RESPONSES = ("tool_call_response", "server_tool_call_response")
+_SOURCES = {"blob": "content", "binary": "content", "uri": "uri", "file": "file_id"}
+"""Kinds of parts for media, with the names of the fields that hold them."""
+
+_USAGES = ("gen_ai.usage.", "gen_ai.aggregated_usage.", "ai.usage.")
+"""Prefixes of token counts: also of Pydantic AI, for a whole run, and of the AI SDK."""
+_COUNTS = {
+    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens", "promptTokens"),
+    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens", "completionTokens"),
+    "cached_tokens": ("cache_read.input_tokens", "cache_read_input_tokens", "cachedInputTokens"),
+    "reasoning_tokens": ("reasoning.output_tokens", "reasoning_tokens", "reasoningTokens"),
+}
+"""What token counts are called below the prefix of their attributes."""
+
+
+def is_otel(messages: JsonValue) -> bool:
+    """Whether a list holds messages in the words of these conventions: ``parts`` with text in ``content``, or calls."""
+    return isinstance(messages, list) and any(
+        isinstance(message, dict)
+        and isinstance(message.get("role"), str)
+        and isinstance(parts := message.get("parts"), list)
+        and any(map(_is_part, parts))
+        for message in messages[:_LOOKED_AT]
+    )
+
+
+def read_messages(found: Iterable[Found]) -> list[Message]:
+    """The messages; results of tools stand apart, whatever the role in which they came.
+
+    Raises:
+        TraceError: One has no known role, or a text, a call or a result that is none.
+    """
+    return [message for one in found for message in read_message(one)]
+
+
+def read_message(found: Found) -> list[Message]:
+    """One message. One without ``parts`` is read as one of OpenAI's, which some tracers write in its place."""
+    if found.peek("parts") is None:
+        if found.peek("role") == "model":
+            raise found.unfit("parts", "a list of parts")
+        return [openai_chat.read_message(found)]
+    role = found.peek("role")
+    if role not in ("system", "developer", "user", "assistant", "model", "tool"):
+        raise found.unfit("role", "system, developer, user, assistant or tool")
+    found.take("role")
+    items = [_item(part) for part in found.items("parts")]
+    if role in ("system", "developer"):
+        return [_system(items, role, found.leftover())]
+    name = found.text("name")
+    if role in ("assistant", "model"):
+        return reply(items, {"agent": name}, {"finish_reason": found.text("finish_reason"), "extra": found.leftover()})
+    if role == "tool" and not any(isinstance(item, ToolMessage | ToolCall) for item in items):
+        said = [item for item in items if not isinstance(item, ToolMessage | ToolCall)]
+        return [ToolMessage.model_validate({"content": content_of(said), "name": name, "extra": found.leftover()})]
+    messages = asked(items, found.leftover())
+    return [one.model_copy(update={"name": name}) if name and one.role == "user" else one for one in messages]
+
+
+def read_instructions(found: Iterable[Found | JsonValue]) -> list[Message]:
+    """The parts of instructions that stand apart from the messages."""
+    parts = list(found)
+    return [_system([_item(part) for part in parts], "system", {})] if parts else []
+
+
+def read_usage(attributes: Found) -> Usage | None:
+    """The token counts of one span: all attributes below ``gen_ai.usage``, or what tracers have in its place."""
+    prefix = next((one for one in _USAGES if any(name.startswith(one) for name in attributes)), None)
+    if prefix is None:
+        return None
+    counts = {name: attributes.count(*(prefix + one for one in names)) for name, names in _COUNTS.items()}
+    extra = {name.removeprefix(prefix): attributes.take(name) for name in attributes if name.startswith(prefix)}
+    return Usage.model_validate(
+        {**counts, "extra": {name: value for name, value in extra.items() if value is not None}}
+    )
+
+
+def _system(items: Sequence[Item], role: str, extra: JsonObject) -> SystemMessage:
+    odd = (ToolCall, ToolMessage)
+    parts = [
+        OtherPart(item.model_dump(mode="json", exclude_defaults=True)) if isinstance(item, odd) else item
+        for item in items
+    ]
+    return SystemMessage.model_validate({"content": content_of(parts), "role": role, "extra": extra})
+
+
+def _is_part(part: JsonValue) -> bool:
+    if not isinstance(part, dict):
+        return False
+    kind = part.get("type")
+    return kind in (*_CALLS, *_RESPONSES) or (kind in ("text", "reasoning") and isinstance(part.get("content"), str))
+
+
+def _item(found: Found | JsonValue) -> Item:
+    if not isinstance(found, Found):
+        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+    kind = found.peek("type")
+    if kind in ("text", "reasoning", "thinking"):
+        text = found.text("content", "text")
+        if text is None:
+            raise found.unfit("content", "a text (is the capture of content switched on?)")
+        found.take("type")
+        return (TextPart if kind == "text" else ReasoningPart)(text, extra=found.leftover())
+    if kind in _CALLS:
+        return _call(found, server=kind == "server_tool_call")
+    if kind in _RESPONSES:
+        return _response(found)
+    return _media(found) or OtherPart(found.leftover())
+
+
+def _call(found: Found, *, server: bool) -> ToolCall:
+    found.take("type")
+    name = found.text("name")
+    if name is None:
+        raise found.unfit("name", "the name of a tool")
+    arguments = found.take("arguments", "server_tool_call")
+    known: JsonObject = {"executor": "provider"} if server or found.peek("builtin") is True else {}
+    call = {"name": name, "id": found.identity("id"), "metadata": known, **parse_arguments(arguments)}
+    return ToolCall.model_validate({**call, "extra": found.leftover()})
+
+
+def _response(found: Found) -> ToolMessage:
+    found.take("type")
+    response = found.take("response", "result", "server_tool_call_response")
+    message = {"tool_call_id": found.identity("id"), "name": found.text("name"), "extra": found.leftover()}
+    return ToolMessage.model_validate({**message, "content": "" if response is None else as_text(response)})
+
+
+def _media(found: Found) -> MediaPart | None:
+    kind = str(found.peek("type"))
+    source = "url" if kind.endswith("-url") else _SOURCES.get(kind)
+    if source is None or not isinstance(found.peek(source), str):
+        return None
+    mime_type = found.text("mime_type", "media_type")
+    described = str(found.peek("modality") or (mime_type if kind in _SOURCES else kind))
+    known = next((one for one in ("image", "audio", "video") if described.startswith(one)), "file")
+    if found.peek("modality") == known:
+        found.take("modality")
+    if kind in ("blob", "uri"):
+        found.take("type")
+    held: JsonObject = {}
+    if source != "file_id":
+        held = {"data" if source == "content" else "url": found.text(source)}
+    return MediaPart.model_validate({"kind": known, "mime_type": mime_type, **held, "extra": found.leftover()})

@@ -1,0 +1,159 @@
+"""Which format a recording has."""
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.readers import FALLBACKS, READERS, readers_added
+from judgekit.formats.readers.foreign import Reader, first_of
+from judgekit.formats.unread import renaming
+from judgekit.traces.message import JsonObject
+from judgekit.traces.sample import References
+
+_PLAIN_CHAT = frozenset(
+    (
+        *("id", "messages", "tools", "model", "temperature", "top_p", "n", "stop", "seed", "stream", "tool_choice"),
+        *("response_format", "parallel_tool_calls", *References.__annotations__),
+    )
+)
+_PLAIN_MESSAGE = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
+_PLAIN_CALL = frozenset(("id", "type", "function"))
+_ROLES = ("system", "user", "assistant", "tool")
+_MARKS = frozenset(
+    (
+        *("assessments", "contents", "eval", "evalId", "eval_id", "eventName", "event_name"),
+        *("expected_tool_use", "invocation_id"),
+        *("messages", "object", "request", "schema_version", "spans", "trace", "type", "user_input"),
+    )
+)
+"""The columns of a flat record by which other readers recognise it."""
+
+
+def detect(value: JsonValue) -> Reader:
+    """The reader that recognises a parsed file, or one line of a JSONL file.
+
+    Raises:
+        TraceError: None does, or more than one; says what was seen, and which formats it may be.
+    """
+    if (reader := _only(_fitting(value), value)) is not None:
+        return reader
+    keys, flat = _keys(value), _is_flat(value)
+    near = [
+        reader.shape
+        for reader in (*READERS.values(), *readers_added())
+        if (flat and reader.name == "rows") or keys & set(re.findall(r'"(\w+)"', reader.shape))
+    ]
+    hint = (
+        "".join(f"\n  {shape}" for shape in near)
+        or f" {', '.join(READERS)} (judgekit formats shows what they look like); a reader of your own is named by --format"
+    )
+    raise TraceError(
+        f"no known format: found {_seen(value)}{_way_out(value)}. {'Nearest' if near else 'Known'} are:{hint}"
+    )
+
+
+def _way_out(value: JsonValue) -> str:
+    """A hint for a record of no known format: the field that holds its messages, or the records, to be read instead."""
+    record = value if isinstance(value, dict) else {}
+    for name, held in record.items():
+        first = first_of(held) if isinstance(held, list) else None
+        if isinstance(first, dict) and "role" in first and name != "messages":
+            return f"; if {name!r} holds the conversation: {renaming(name, 'messages')}"
+        if isinstance(first, dict) and len(record) == 1:
+            records = f".{name}[]" if name.isidentifier() else f".{json.dumps(name)}[]"
+            return f"; if {name!r} holds the records: jq -c {shlex.quote(records)} FILE > records.jsonl"
+    return ""
+
+
+def reader_of(record: JsonValue, known: Reader) -> Reader:
+    """The reader of one record of a file whose format is ``known``; another one's if the record has only its marks.
+
+    Raises:
+        TraceError: Several others recognise the record, or one whose records belong together.
+    """
+    if known.name not in FALLBACKS and known.recognises(record):
+        return known
+    reader = _only(_fitting(record), record)
+    if reader is not None and reader.gathers:
+        raise TraceError(
+            f"is a record of {reader.name}, whose records belong together; put them into a file of their own"
+        )
+    return reader or known
+
+
+def _fitting(value: JsonValue) -> list[Reader]:
+    added = [reader for reader in readers_added() if reader.recognises(value)]
+    if not added and (plain := _plain(value)) is not None:
+        return [plain]
+    fitting = [*added, *(reader for reader in READERS.values() if reader.recognises(value))]
+    return [reader for reader in fitting if reader.name not in FALLBACKS] or fitting[:1]
+
+
+def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:
+    if len(fitting) > 1:
+        names = " or ".join(reader.name for reader in fitting)
+        raise TraceError(f"may be {names}: found {_seen(value)}; say which (format=, --format)")
+    return next(iter(fitting), None)
+
+
+def _plain(value: JsonValue) -> Reader | None:
+    """The reader of a record that is so plainly of one of the fallbacks that no other has to be asked, to save time."""
+    if not isinstance(value, dict):
+        return None
+    model = value.get("model")
+    of_others = isinstance(model, str) and model.startswith(("claude", "gemini"))
+    if value.keys() <= _PLAIN_CHAT and not of_others and _are_plain(value.get("messages")):
+        return READERS["openai-chat"]
+    rows = READERS["rows"]
+    return rows if _is_plain_row(value) and rows.recognises(value) else None
+
+
+def _are_plain(messages: JsonValue) -> bool:
+    """Whether all messages up to the first call are OpenAI's; a call in its words is enough."""
+    if not isinstance(messages, list):
+        return False
+    for message in messages:
+        if not isinstance(message, dict) or not message.keys() <= _PLAIN_MESSAGE or message.get("role") not in _ROLES:
+            return False
+        if not isinstance(message.get("content"), str | None):
+            return False
+        if calls := message.get("tool_calls"):
+            return isinstance(calls, list) and all(map(_is_plain_call, calls))
+    return bool(messages)
+
+
+def _is_plain_row(value: JsonObject) -> bool:
+    """Whether a record is flat, and has none of the few columns by which other readers recognise flat records."""
+    return _MARKS.isdisjoint(value) and not any(
+        isinstance(item, dict | list) or "." in name for name, item in value.items()
+    )
+
+
+def _is_plain_call(call: JsonValue) -> bool:
+    return isinstance(call, dict) and call.keys() <= _PLAIN_CALL and isinstance(call.get("function"), dict)
+
+
+def _keys(value: JsonValue) -> set[str]:
+    """The keys of an object, or of the first in a list."""
+    if isinstance(value, list):
+        return _keys(value[0]) if value else set()
+    return set(value) if isinstance(value, dict) else set()
+
+
+def _is_flat(value: JsonValue) -> bool:
+    """Whether it may be a row of a dataset: an object, or the first in a list, without any structure in it."""
+    row = first_of(value)
+    return isinstance(row, dict) and bool(row) and not any(isinstance(item, dict | list) for item in row.values())
+
+
+def _seen(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        keys = ", ".join(repr(key) for key in list(value)[:8])
+        return f"an object with the keys {keys}" if keys else "an empty object"
+    if isinstance(value, list):
+        return f"a list whose first item is {_seen(value[0])}" if value else "an empty list"
+    return f"{value!r:.80}"

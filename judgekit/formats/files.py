@@ -1,0 +1,423 @@
+"""Files of records: how they are opened, in which encoding, and how JSON is read from them."""
+
+import codecs
+import glob
+import json
+import re
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Literal, NamedTuple, TypeAlias, cast
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from judgekit.errors import ConfigError, TraceError
+from judgekit.formats.packing import Archive, Packing, bounded, bounded_lines, packing_of, unpacked
+
+Container: TypeAlias = Literal["lines", "document", "objects", "archive", "csv", "parquet"]
+
+NAME_ENCODING = "name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
+STREAM = Path("-")
+"""Standard input, or output."""
+
+_LOOKED_AT = 1 << 20
+_SUFFIXES: dict[str, Container] = {
+    "": "document",
+    ".json": "document",
+    ".jsonl": "lines",
+    ".ndjson": "lines",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".arrow": "parquet",  # of Arrow, whose tables are read in the same way
+    ".eval": "archive",
+    ".traj": "document",  # of SWE-agent
+    ".txt": "document",
+    ".log": "document",
+}
+_OF_RECORDS = _SUFFIXES.keys() - {"", ".txt", ".log"}
+"""Endings by which a file in a folder is known; files of all kinds have the others, and are read where they are named."""
+_KNOWN = f"{', '.join(filter(None, _SUFFIXES))}, all also with .gz or .zst"
+_OF_DATASETS = ("dataset_info.json", "dataset_dict.json", "state.json")
+"""Descriptions, not records, that Hugging Face's `save_to_disk` writes beside a dataset's tables."""
+_HEADERS = ("header.json", "_journal/start.json")
+"""Of the archive of an Inspect log; one that is still being written has only the second."""
+_OBJECT = re.compile(rb"^\{", re.MULTILINE)
+_ABOVE_ASCII = re.compile(r"[^\x00-\x7f]+")
+_WORDS = re.compile(r"[^\x00-\x7f]{2,}|(?<![A-Za-z])[^\x00-\x7f](?![A-Za-z])")
+
+
+class Line(NamedTuple):
+    """A line that is not blank, with its number from 1."""
+
+    number: int
+    text: bytes
+
+
+class Record(NamedTuple):
+    """One record of a file with the line where it starts, if it has one; its value, or why that cannot be read.
+
+    ``clean`` says that it is known to hold no lone surrogates.
+    """
+
+    line: int | None
+    value: JsonValue | TraceError
+    clean: bool = False
+
+
+class _Kept:
+    """A stream that can be read only once, in a temporary file that goes when nobody needs it any more."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        with tempfile.NamedTemporaryFile(prefix="judgekit-", delete=False) as file:
+            self.path = Path(file.name)
+            weakref.finalize(self, self.path.unlink, missing_ok=True)
+            shutil.copyfileobj(stream, file)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that is there and is not empty.
+
+    Attributes:
+        path: Where it is, for messages.
+        container: What holds the records, as the file's name says, or the file itself where that does not say it:
+            ``objects`` are JSON objects one behind another, of many lines each.
+        packing: How it is packed, whatever its name.
+        encoding: That of the bytes which `opened` gives, by Python's name for it.
+        guessed: The file is not UTF-8, and nobody said what it is.
+    """
+
+    path: Path
+    container: Container
+    packing: Packing | None = None
+    encoding: str = "utf-8"
+    guessed: bool = False
+    _recoded: str | None = None
+    _kept: _Kept | None = None
+
+    @classmethod
+    def at(cls, path: Path | str, encoding: str | None = None) -> "File":
+        """The file; its encoding is found out where it is not given: UTF-8, GB18030, or UTF-16 with a mark.
+
+        Standard input is called ``-``. It is kept in a temporary file, and what it is shows in what it holds.
+
+        Raises:
+            TraceError: There is no such file, or nothing in it, or its name ends as that of no known container.
+            ConfigError: There is no such encoding.
+        """
+        path = Path(path)
+        kept = None
+        if path == STREAM:
+            kept = _Kept(sys.stdin.buffer)
+        elif path.is_dir():
+            raise TraceError("is a folder; give one file", path=path)
+        elif not path.exists():
+            raise TraceError("does not exist", path=path)
+        elif not path.is_file():  # a pipe
+            with path.open("rb") as stream:
+                kept = _Kept(stream)
+        place = path if kept is None else kept.path
+        if place.stat().st_size == 0:
+            raise TraceError("is empty", path=path)
+        try:
+            packing = packing_of(place)
+        except OSError as error:
+            raise TraceError(f"cannot be read: {error}", path=path) from error
+        container = "document" if kept else _container_of(path)
+        return cls(path, "archive" if packing == "zip" else container, packing, _kept=kept).looked_into(encoding)
+
+    def looked_into(self, encoding: str | None) -> "File":
+        """The file with its encoding, and with its container where its name does not say that."""
+        if self._kept and self._starts_with(b"PAR1"):
+            return replace(self, container="parquet")
+        if self.container in ("parquet", "archive"):
+            return self
+        name = self._found_encoding() if encoding is None else _known(encoding)
+        if "\n".encode(name) != b"\n":  # such as UTF-16, whose lines cannot be split as bytes
+            file = replace(self, _recoded=name)
+        else:
+            file = replace(self, encoding=name, guessed=encoding is None and name != "utf-8")
+        return file.resolved() if file.container == "document" else file
+
+    def resolved(self) -> "File":
+        """A file whose name does not say what it holds: its first two lines do."""
+        with suppress(TraceError), closing(self.lines()) as lines:  # a damaged file is an error when it is read
+            first, second = next(lines).text, next(lines, None)
+            if self._kept and not first.startswith((b"{", b"[")):
+                return replace(self, container="csv")
+            if second is not None and self._is_json(first):
+                return replace(self, container="lines")
+        return self
+
+    @property
+    def notice(self) -> TraceError | None:
+        """What the reader of a file must know whose encoding was guessed."""
+        if not self.guessed:
+            return None
+        found = "is not UTF-8 and was read as GB18030; if that is right, say so: encoding='gb18030', --encoding gb18030"
+        return TraceError(found, path=self.path)
+
+    @contextmanager
+    def opened(self) -> Generator[IO[bytes]]:
+        """The file, unpacked; what goes wrong while it is read is about this file."""
+        try:
+            with unpacked(self._place, self.packing) as stream:
+                yield stream if self._recoded is None else BytesIO(self._all(stream).decode(self._recoded).encode())
+        except OSError as error:
+            raise TraceError(f"cannot be read: {error}", path=self.path) from error
+        except TraceError as error:
+            raise TraceError(error.found, path=self.path, line=error.line) from error
+        except UnicodeDecodeError as error:
+            raise TraceError(undecodable(error), path=self.path) from error
+
+    def lines(self) -> Generator[Line]:
+        """The lines that are not blank; a file has at least one. Files that were joined have a mark at each beginning."""
+        blank = True
+        with self.opened() as file:
+            for number, line in enumerate(bounded_lines(file), 1):
+                if text := line.removeprefix(codecs.BOM_UTF8).strip():
+                    blank = False
+                    yield Line(number, text)
+        if blank:
+            raise TraceError("has only blank lines", path=self.path)
+
+    def records(self) -> Iterator[Record]:
+        """The records of JSON lines, of objects one behind another, or of an archive."""
+        if self.container == "archive":
+            return self._archived()
+        return map(self.parsed, self.lines() if self.container == "lines" else _objects(self._content()))
+
+    def parsed(self, line: Line) -> Record:
+        """A line of JSON, or the lines that one object takes, as a record."""
+        try:
+            value, clean = _parsed(line.text, self.encoding)
+            return Record(line.number, value, clean)
+        except ValueError as error:
+            found = _not_json(error)
+            if self.container == "lines":  # to the parser it is line 1, whatever its number in the file
+                found = found.replace(" at line 1 column ", " at column ")
+            return Record(line.number, TraceError(found))
+
+    def document(self) -> Record | None:
+        """The one JSON value that the file holds; ``None`` where it holds objects one behind another.
+
+        Raises:
+            TraceError: It holds neither.
+        """
+        content = self._content()
+        try:
+            return Record(None, *_parsed(content, self.encoding))
+        except ValueError as error:
+            objects = _objects(content)
+            first, second = next(objects, None), next(objects, None)
+            if first is not None and second is not None and self._is_json(first.text):
+                return None
+            raise TraceError(_not_json(error), path=self.path) from error
+
+    def _content(self) -> bytes:
+        with self.opened() as stream:
+            return self._all(stream).removeprefix(codecs.BOM_UTF8)
+
+    def _all(self, stream: IO[bytes]) -> bytes:
+        return stream.read() if self.packing is None else bounded(stream)
+
+    def _archived(self) -> Iterator[Record]:
+        """The samples of an Inspect log, one at a time, each with the log's header."""
+        try:
+            with Archive(self._place) as archive:
+                names = [name for name in archive if name.startswith("samples/") and name.endswith(".json")]
+                if not names:
+                    raise TraceError("holds no samples, as the archive of an Inspect log does")
+                header: JsonValue = None
+                for name in _HEADERS:
+                    if header is None and name in archive:
+                        head = _member(archive, name)
+                        if isinstance(head.value, TraceError):
+                            yield head
+                        else:
+                            header = head.value
+                for name in names:
+                    sample = _member(archive, name)
+                    if header is not None and not isinstance(sample.value, TraceError):
+                        sample = sample._replace(value={"header": header, "sample": sample.value}, clean=False)
+                    yield sample
+        except TraceError as error:
+            raise TraceError(error.found, path=self.path) from error
+
+    @property
+    def _place(self) -> Path:
+        return self.path if self._kept is None else self._kept.path
+
+    def _starts_with(self, mark: bytes) -> bool:
+        with suppress(TraceError), self.opened() as stream:
+            return stream.read(len(mark)) == mark
+        return False
+
+    def _is_json(self, text: bytes) -> bool:
+        try:
+            _parsed(text, self.encoding)
+        except ValueError:
+            return False
+        return True
+
+    def _found_encoding(self) -> str:
+        """By the first megabyte: GB18030 if it is Chinese, and most of the lines that are not ASCII are not UTF-8."""
+        foreign = looked_at = 0
+        broken: list[bytes] = []
+        chinese = True
+        with suppress(TraceError), self.opened() as file:  # a damaged file is an error when it is read
+            while looked_at < _LOOKED_AT and (line := file.readline(_LOOKED_AT - looked_at)):
+                if not looked_at and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                    return "utf-16"
+                looked_at += len(line)
+                if not line.isascii():
+                    foreign += 1
+                    chinese = chinese and _is_text(line, "gb18030")
+                    if not _is_text(line, "utf-8"):
+                        broken.append(line)
+        return "gb18030" if chinese and len(broken) * 2 > foreign and _is_chinese(b"".join(broken)) else "utf-8"
+
+
+def files_at(path: Path | str) -> list[Path]:
+    """The files in a folder whose names say that they can be read, or those that fit a pattern; else the path itself.
+
+    Hidden ones are left out, and what Hugging Face's datasets write beside their tables. They stand in the order of their
+    names.
+
+    Raises:
+        TraceError: There are none in a folder.
+    """
+    path = Path(path)
+    if path.is_dir():
+        inside = (one.relative_to(path) for one in path.rglob("*"))
+        shown = [one for one in inside if not any(name.startswith(".") for name in one.parts)]
+        datasets = {folder for one in shown if _suffix(one) == ".arrow" for folder in (one.parent, one.parent.parent)}
+        found = sorted(
+            path / one
+            for one in shown
+            if _suffix(one) in _OF_RECORDS
+            and (path / one).is_file()
+            and not (one.name in _OF_DATASETS and one.parent in datasets)
+        )
+        if not found:
+            raise TraceError(f"holds no files that can be read; known are {_KNOWN}", path=path)
+        return found
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    fitting = glob.glob(str(path), recursive=True)  # noqa: PTH207 - Path.glob shows hidden files
+    return sorted(one for one in map(Path, fitting) if one.is_file()) or [path]
+
+
+def must_not_be_read(output: Path, *read: Path | None) -> None:
+    """Checks that a file to be written is none of those that are read, which may stand in folders.
+
+    Raises:
+        ConfigError: It is one.
+        TraceError: There are no files in a folder.
+    """
+    files = (file for path in read if path is not None for file in files_at(path))
+    if output != STREAM and output.resolve() in {file.resolve() for file in files}:
+        raise ConfigError(f"--output {output}: is a file that is read; name another")
+
+
+def _container_of(path: Path) -> Container:
+    """What a file's name says of it."""
+    suffix = _suffix(path)
+    if suffix not in _SUFFIXES:
+        raise TraceError(f"no file that ends in {suffix!r} can be read; known are {_KNOWN}", path=path)
+    return _SUFFIXES[suffix]
+
+
+def _suffix(path: Path) -> str:
+    """The ending of a name, without that of a packed file."""
+    return Path(path.name.lower().removesuffix(".gz").removesuffix(".zst")).suffix
+
+
+def _objects(content: bytes) -> Iterator[Line]:
+    """Objects one behind another, each of which starts a line with its brace."""
+    starts = [match.start() for match in _OBJECT.finditer(content)]
+    number = 1
+    for before, (start, end) in zip([0, *starts], pairwise([*starts, len(content)]), strict=False):
+        number += content.count(b"\n", before, start)
+        yield Line(number, content[start:end])
+
+
+def _member(archive: Archive, name: str) -> Record:
+    try:
+        return Record(None, *_parsed(archive.member(name), "utf-8"))
+    except TraceError as error:
+        return Record(None, error)
+    except ValueError as error:
+        return Record(None, TraceError(f"{name}: {_not_json(error)}"))
+
+
+def _known(encoding: str) -> str:
+    try:
+        "".encode(encoding)
+        return codecs.lookup(encoding).name
+    except LookupError:
+        found = f"no text encoding is called {encoding!r}; give one that Python knows, such as 'utf-8' or 'gb18030'"
+        raise ConfigError(found) from None
+
+
+def _is_text(line: bytes, encoding: str) -> bool:
+    """Whether a line is, which may be cut in the middle of its last character."""
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(line)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_chinese(text: bytes) -> bool:
+    """Whether more than a fifth of the characters of GBK are common ones, and none of these alone within a Latin word.
+
+    An accented letter of one byte is GB18030 too, together with the letter behind it, but not as a common character.
+    Traditional Chinese shares a third of these or more.
+    """
+    said = text.decode("gb18030", "ignore")
+    common = "".join(_WORDS.findall(said)).encode("gb2312", "ignore")[::2]  # of two bytes, the first in order of use
+    every = "".join(_ABOVE_ASCII.findall(said)).encode("gbk", "ignore")[::2]
+    return sum(first < 0xD8 for first in common) * 5 > len(every)
+
+
+def undecodable(error: UnicodeDecodeError) -> str:
+    """What is no text in its encoding, and what to do about it."""
+    where = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
+    return f"not {error.encoding.upper()}: {where}; {NAME_ENCODING}"
+
+
+def parse_json(text: bytes, encoding: str = "utf-8") -> JsonValue:
+    """JSON as real recordings have it: NaN and lone surrogates are let through, for the schema to deal with.
+
+    Raises:
+        ValueError: It is no JSON, or (a `UnicodeDecodeError`) no text in this encoding.
+    """
+    return _parsed(text, encoding)[0]
+
+
+def _parsed(text: bytes, encoding: str) -> tuple[JsonValue, bool]:
+    """The value, and whether it is known to hold no lone surrogates."""
+    try:
+        return cast("JsonValue", from_json(text if encoding == "utf-8" else text.decode(encoding))), True
+    except ValueError:
+        said = text.decode(encoding)
+        if "\\u" not in said:  # the fast parser refuses nothing else that the slow one takes
+            raise
+        try:
+            return cast("JsonValue", json.loads(said)), False
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
+def _not_json(error: ValueError) -> str:
+    return undecodable(error) if isinstance(error, UnicodeDecodeError) else f"not JSON: {error}"

@@ -1,0 +1,135 @@
+"""What rows say is known of their conversation, by the names of a `Sample` and of datasets."""
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Annotated, TypeAlias
+
+from pydantic import BeforeValidator, JsonValue, ValidationError
+
+from judgekit.errors import TraceError, explain, shortened
+from judgekit.traces.message import JsonObject
+from judgekit.traces.sample import MEASURED, References, Sample
+from judgekit.traces.trace import TraceWarning
+
+_TEXTS = ("label", "prediction", "reference", "references", "group", "domain")
+KEPT = ("expected_output", "results", *MEASURED)
+"""Columns that go into the fields of a sample under their own names."""
+_NO_TEXTS = ("error", "id", "type", "role", "status")
+"""Names of texts that are not what was said."""
+ONE_TEXT = "an object with one text, read as that text"
+KNOWN = frozenset((*References.__annotations__, *KEPT))
+"""Columns that say what is known."""
+
+
+def known_of(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
+    """What a row knows, as fields of a `Sample`; other columns are left.
+
+    A list of texts in ``reference`` becomes ``references``; ``expected_output`` is the reference, or the references,
+    where the row has no other; numbers where texts belong become text, and so do objects with one text, with a warning.
+
+    Args:
+        row: The row.
+        warnings: Where warnings are added.
+
+    Raises:
+        TraceError: A value that cannot be taken over.
+    """
+    known = {name: row[name] for name in References.__annotations__ if row.get(name) is not None}
+    kept = {name: row[name] for name in KEPT if row.get(name) is not None}
+    if not known and not kept:
+        return known
+    for name, place in (("reference", known), ("expected_output", kept)):
+        if (text := only_text(place.get(name))) is not None:
+            warnings.append(TraceWarning(ONE_TEXT, where=name))
+            place[name] = text
+    for name in MEASURED:
+        if name in kept and not _is_number(kept[name]):
+            raise TraceError(f"{name}: expected a finite number, found {shortened(kept[name])}")
+    for name in _TEXTS:
+        if name in known:
+            known[name] = _text(known[name])
+    expected = known.pop("reference", None)
+    if "expected_output" in kept and not (_says(expected) or _says(known.get("references"))):
+        known.pop("references", None)
+        expected = kept["expected_output"]
+        if isinstance(expected, dict | list) and not _are_texts(expected):
+            warnings.append(
+                TraceWarning("neither a text nor a list of texts, read as its JSON", where="expected_output")
+            )
+        expected = expected if _are_texts(expected) else as_text(expected)
+    if isinstance(expected, list):
+        if known.get("references"):
+            raise TraceError("'reference' is a list, and there are 'references' too; keep one")
+        known["references"] = expected
+    elif expected is not None:
+        known["reference"] = expected
+    if kept:
+        known["fields"] = {**fields_of(known), **kept}
+    return known
+
+
+def fields_of(known: JsonObject) -> JsonObject:
+    """The fields of a sample that is yet to be made.
+
+    Raises:
+        TraceError: They are no object.
+    """
+    fields = known.get("fields", {})
+    if not isinstance(fields, dict):
+        raise TraceError(f"fields: expected an object, found {shortened(fields)}")
+    return fields
+
+
+def sample_of(identity: str, known: Mapping[str, object]) -> Sample:
+    """The sample of a row.
+
+    Raises:
+        TraceError: What is known does not fit; says which field.
+    """
+    try:
+        return Sample.model_validate({"id": identity, **known})
+    except ValidationError as error:
+        raise TraceError(explain(error, known)) from error
+
+
+def only_text(value: JsonValue) -> str | None:
+    """Returns the text of an object that holds nothing else, such as ``{"question": "2+2?"}``."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return None
+    [(name, text)] = value.items()
+    return text if isinstance(text, str) and name.lower() not in _NO_TEXTS else None
+
+
+def as_text(value: JsonValue) -> str:
+    """A text as it is, any other value as JSON; a number is written as a whole one if it is one."""
+    # Tables turn whole numbers into fractions where one is missing; beyond 2**53 these are no longer exact.
+    if isinstance(value, float) and value.is_integer() and abs(value) <= 1 << 53:
+        value = int(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _text(value: JsonValue) -> JsonValue:
+    """Numbers and booleans as text, also in a list; all else as it is."""
+    if isinstance(value, list):
+        return [_text(item) for item in value]
+    return as_text(value) if isinstance(value, bool) or _is_number(value) else value
+
+
+Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
+"""A text which some rows write as a number."""
+
+
+def _are_texts(value: JsonValue) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _says(value: JsonValue) -> bool:
+    """Whether there is a reference that is not blank; what is none of a known kind is left for the schema to refuse."""
+    if isinstance(value, list):
+        return any(map(_says, value))
+    return bool(value.strip()) if isinstance(value, str) else value is not None
+
+
+def _is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

@@ -1,0 +1,7 @@
+"""One conversation out of many spans: model calls repeat their history, tools and agents have spans of their own."""
+
+from judgekit.formats.merging.conversation import merged
+from judgekit.formats.merging.folding import folded
+from judgekit.formats.merging.step import Step
+
+__all__ = ["Step", "folded", "merged"]

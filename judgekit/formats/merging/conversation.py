@@ -1,0 +1,114 @@
+"""The conversation that steps make: a trace, and its children."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from judgekit.formats.adot import TOGETHER
+from judgekit.formats.merging.levels import Level, Levels
+from judgekit.formats.merging.step import Step
+from judgekit.formats.merging.threads import Thread, Threads
+from judgekit.formats.merging.tools import complete
+from judgekit.formats.merging.variants import Variants
+from judgekit.formats.spans import Span
+from judgekit.traces.message import HumanMessage, SystemMessage
+from judgekit.traces.trace import Trace, TraceWarning
+
+
+def merged(steps: Sequence[Step]) -> dict[str, object]:
+    """Fields of a `Trace`: messages, children, times, and in its metadata ``variants``.
+
+    Calls of models are put together as the module ``threads`` says. The longest conversation is the trace. Others are
+    its children, and so is what happens within a call of a tool. Spans of tools add results and errors that the
+    messages lack, and calls that no message makes, where they happened; where there are no model calls, all calls and
+    results are made of them.
+
+    Repeated messages are left out. What holds a value that the messages do not have is kept among the variants. A
+    warning names calls of models that may have been made, but say the same as others.
+
+    Args:
+        steps: One for each span, in the order in which they began.
+    """
+    levels, variants = Levels(steps), Variants()
+    models = [step for step in steps if step.kind == "model" and (step.asked or step.answered)]
+    tools = [step for step in steps if step.kind == "tool" and step.call is not None]
+    threads = Threads(levels, variants, models, tools)
+    spoken = {levels.of(step) for step in models}
+    for step in models:
+        threads.add(step, step.answered)
+    silent: dict[tuple[Level, Span | None], list[Step]] = defaultdict(list)
+    for step in tools:
+        if (level := levels.of(step)) not in spoken:
+            silent[level, agent.span if (agent := levels.agent(step)) else None].append(step)
+    for step in steps:
+        if step.kind == "agent":
+            if (level := levels.of(step)) not in spoken:
+                exchanges = [message for tool in silent.pop((level, step.span), ()) for message in tool.exchange()]
+                threads.add(step, [*exchanges, *step.answered])
+            elif not threads.goes_on(step, step.answered):
+                variants.repeated([*step.asked, *step.answered])
+    for (level, _), alone in silent.items():
+        if level is levels.top:
+            threads.add(alone[0], [message for tool in alone for message in tool.exchange()])
+    call_ids = complete(threads.found, tools, levels, variants)
+    doubtful = {
+        "say the same as one before, left out as if recorded twice, found {}": threads.unsure,
+        "repeat nothing of what was said before, found {}: "
+        "if they are conversations of their own, give each a session.id": threads.apart,
+        "repeat the previous question without its answer; read as if they followed it, found {}: "
+        "record the whole history": threads.joined,
+        "repeat an earlier question without its answer; read as separate attempts, found {}: "
+        "the longest, or the last of the longest, is the conversation, the others are children; "
+        "record the whole history": threads.again,
+    }
+    for found, calls in doubtful.items():
+        if calls:
+            warning = TraceWarning(f"calls of a model that {found.format(len(calls))}")
+            calls[0].span.found.warnings.append(warning)
+    asked = [
+        one for thread in threads.found for one in thread.messages if isinstance(one, HumanMessage | SystemMessage)
+    ]
+    if empty := sum(not one.content and not getattr(one, "tool_calls", ()) for one in asked):
+        found = f"messages of the user and instructions without content, found {empty} of {len(asked)}"
+        steps[0].span.found.warnings.append(TraceWarning(f"{found}: if it was moved into log records, {TOGETHER}"))
+    metadata = {"variants": variants.found} if variants.found else {}
+    return {**_assembled(threads.found, levels, call_ids), "metadata": metadata}
+
+
+def _assembled(threads: Sequence[Thread], levels: Levels, call_ids: Mapping[Step, str]) -> dict[str, object]:
+    by_level: dict[Level, list[Thread]] = defaultdict(list)
+    for thread in threads:
+        by_level[thread.level].append(thread)
+    inner: dict[Level, list[Trace]] = defaultdict(list)
+    for level in levels:
+        children = inner.pop(level, [])
+        if own := by_level[level]:
+            main = max(reversed(own), key=lambda thread: len(thread.messages))
+            children = [*(_child(thread, levels) for thread in own if thread is not main), *children]
+            if level.owner is None:
+                return _fields(main) | {"children": children}
+            children = [_child(main, levels, children, call_ids.get(level.tool) if level.tool else None)]
+        inner[level.owner or level] += children
+    children = inner[levels.top]
+    if not children:
+        return {"messages": []}
+    longest = max(reversed(children), key=lambda trace: len(trace.messages))
+    others = [*longest.children, *(child for child in children if child is not longest)]
+    times = {"started_at": longest.started_at, "ended_at": longest.ended_at}
+    return {"messages": longest.messages, **times, "children": others}
+
+
+def _child(thread: Thread, levels: Levels, children: Sequence[Trace] = (), call_id: str | None = None) -> Trace:
+    first = thread.steps[0]
+    agent = first if first.kind == "agent" else levels.agent(first)
+    metadata = {"call_id": call_id} if call_id else {}
+    known = {"id": (agent or first).span.id, "children": children, "metadata": metadata}
+    return Trace.model_validate(_fields(thread) | known)
+
+
+def _fields(thread: Thread) -> dict[str, object]:
+    spans = [step.span for step in thread.steps]
+    return {
+        "messages": thread.messages,
+        "started_at": min((span.started for span in spans if span.started), default=None),
+        "ended_at": max((span.ended for span in spans if span.ended), default=None),
+    }

@@ -1,0 +1,53 @@
+"""Calls of models that were recorded as if each were a conversation of its own."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias, cast
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.found import Found
+from judgekit.formats.merging.said import ends, parted
+from judgekit.formats.merging.step import Step
+from judgekit.formats.spans import EARLIEST, Span, conversation_of, spans_of
+from judgekit.traces.message import JsonObject
+
+_Call: TypeAlias = tuple[Step, JsonObject]
+
+
+def folded(records: Iterable[JsonValue], steps_of: Callable[[Sequence[Span]], Sequence[Step]]) -> list[JsonValue]:
+    """Records of `conversations`, with those in one that are: all that one says is how a later one's history begins.
+
+    A client that is traced without a span around its calls, and without the id of a session, gives every call a trace
+    of its own, in which the calls before are repeated. Only traces of one span are looked at.
+    """
+    found = list(records)
+    if len(found) < 2:
+        return found
+    calls = [call for record in found if (call := _only_call(record, steps_of)) is not None]
+    calls.sort(key=lambda call: call[0].span.started or EARLIEST)
+    open_ends: dict[int, JsonObject] = {}
+    gone: set[int] = set()
+    for step, record in calls:
+        passed = ends(parted([*step.asked, *step.answered])[1])
+        before = len(passed) - len(step.answered)
+        whole = next((one for end in reversed(passed[:before]) if (one := open_ends.pop(end, None))), None)
+        if whole is not None:
+            cast("list[JsonValue]", whole["spans"]).extend(cast("list[JsonValue]", record["spans"]))
+            gone.add(id(record))
+        if passed:
+            open_ends[passed[-1]] = whole or record
+    return [record for record in found if id(record) not in gone]
+
+
+def _only_call(record: JsonValue, steps_of: Callable[[Sequence[Span]], Sequence[Step]]) -> _Call | None:
+    spans = record.get("spans") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or not isinstance(spans, list) or any(map(conversation_of, spans)):
+        return None
+    try:
+        pieces = spans_of(Found({"spans": spans}))
+        steps = steps_of(pieces) if len(pieces) == 1 else ()
+    except TraceError:
+        return None
+    step = next((step for step in steps if step.kind == "model" and step.asked and step.answered), None)
+    return None if step is None else (step, record)

@@ -1,0 +1,93 @@
+"""Where each step happens: at the top, or within the call of a tool."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from judgekit.formats.merging.step import Step
+from judgekit.formats.spans import Span
+
+_DEEPEST = 20
+_MOST_AT_ONCE = 50
+
+
+@dataclass(eq=False)
+class Level:
+    """The top, or what happens within the call of a tool; ``tool`` is unknown if several ran at that time."""
+
+    owner: "Level | None" = None
+    tool: Step | None = None
+    depth: int = 0
+
+    def within(self, tool: Step | None = None) -> "Level":
+        """The level below this one."""
+        return Level(self, tool, self.depth + 1) if self.depth < _DEEPEST else self
+
+
+class Levels:
+    """The levels of all steps, and the agents that run there.
+
+    An agent that has no other place (some tracers hang all agents up at the root) ran within the call of a tool that
+    lasted all that time.
+
+    Args:
+        steps: In the order in which they began.
+    """
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.top = Level()
+        self._levels: dict[Span, Level] = {}
+        self._agents: dict[Span | None, Step | None] = {}
+        acting = {step.span: step for step in steps if step.kind in ("agent", "tool")}
+        order = {span: number for number, span in enumerate(dict.fromkeys(step.span for step in steps))}
+        outermost: dict[Span | None, Span | None] = {}
+        downwards = sorted(order, key=lambda span: span.depth)
+        for span in downwards:
+            above = acting.get(span.parent) if span.parent is not None else None
+            self._agents[span] = above if above and above.kind == "agent" else self._agents.get(span.parent)
+            outermost[span] = outermost.get(span.parent) or (span if span in acting else None)
+        around = _around([one for one in acting.values() if one.kind == "tool" or outermost[one.span] is one.span])
+        downwards.sort(key=lambda span: -1 if (root := outermost[span]) is None else order[root])
+        inside: dict[Span | None, Level] = {}
+        for span in downwards:
+            level = inside.get(span.parent, self.top)
+            calls = [call for call in around.get(span, ()) if call in inside]
+            if calls:
+                level = inside[calls[0]] if len(calls) == 1 else self._levels[calls[-1]].within()
+            self._levels[span] = level
+            step = acting.get(span)
+            inside[span] = level.within(step) if step is not None and step.kind == "tool" else level
+
+    def __iter__(self) -> Iterator[Level]:
+        """Every level, the deepest first."""
+        return iter(sorted(dict.fromkeys((*self._levels.values(), self.top)), key=lambda level: -level.depth))
+
+    def of(self, step: Step) -> Level:
+        """The level on which a step happens."""
+        return self._levels[step.span]
+
+    def agent(self, step: Step) -> Step | None:
+        """The run of an agent in which a step happens."""
+        return self._agents[step.span]
+
+    def name(self, step: Step) -> str | None:
+        """The name of the agent that does it."""
+        return step.agent or (within.agent if (within := self.agent(step)) else None)
+
+
+def _around(steps: Sequence[Step]) -> dict[Span, list[Span]]:
+    """The calls of tools that lasted while an agent ran."""
+    calls: list[Span] = []
+    around: dict[Span, list[Span]] = {}
+    for step in steps:
+        span = step.span
+        if step.kind == "tool":
+            calls.append(span)
+        else:
+            calls = [call for call in calls[-_MOST_AT_ONCE:] if _lasts(call, span.started)]
+            around[span] = [call for call in calls if _lasts(call, span.ended) and call.trace_id == span.trace_id]
+    return around
+
+
+def _lasts(span: Span, moment: datetime | None) -> bool:
+    return span.ended is not None and moment is not None and span.ended >= moment

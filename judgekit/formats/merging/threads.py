@@ -1,0 +1,248 @@
+"""Threads of messages that follow one another.
+
+What a model call is asked decides where it belongs, of the threads of its level:
+
+    holds all that was said in a thread                     goes on with it
+    holds the last answer of its agent's latest thread      goes on after that
+    repeats what its run was asked last without the         goes on after the answer, if that called tools, or tools
+    answer, and began when that call had ended              ran since then (tracers that record no history)
+    shares nothing with it, and began when it had ended     is appended (models that remember, and sessions)
+    all else                                                begins a thread of its own
+
+Runs that repeat an answer of their own anywhere do record the history: in them, the third rule does not apply.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from judgekit.formats.merging.levels import Level, Levels
+from judgekit.formats.merging.said import Atom, atoms, call_ids, ends, is_again, parted
+from judgekit.formats.merging.step import Step
+from judgekit.formats.merging.variants import Variants
+from judgekit.formats.spans import EARLIEST, Span
+from judgekit.traces.message import AIMessage, Message, SystemMessage, ToolMessage
+
+_Run: TypeAlias = tuple[Level, Step | str | None]
+"""A run of an agent, or else all that one trace does outside of agents."""
+
+
+@dataclass(eq=False)
+class Thread:
+    """Messages that follow one another, and the steps that they come from."""
+
+    level: Level
+    first: list[Atom]
+    messages: list[Message] = field(default_factory=list[Message])
+    steps: list[Step] = field(default_factory=list[Step])
+    systems: set[str] = field(default_factory=set[str])
+    last: list[Atom] = field(default_factory=list[Atom])
+    """The last answer."""
+    end: int = 0
+    """A hash of all that was said."""
+
+
+class Threads:
+    """The threads that steps make, which are added one after the other.
+
+    Attributes:
+        found: The threads, in the order in which they began.
+        unsure: Calls of models that say the same as one before, and may have been made for that: they are left out.
+        apart: Calls of models that share nothing with what their agent said before.
+        joined: Calls of models that were asked the same as the one before, and may not follow it.
+        again: Calls of models that were asked the same as one before, and may follow it.
+
+    Args:
+        levels: The levels of all steps.
+        variants: Keeps what is left out.
+        models: The calls of models, in the order in which they began.
+        tools: The calls of tools.
+    """
+
+    def __init__(self, levels: Levels, variants: Variants, models: Iterable[Step], tools: Iterable[Step]) -> None:
+        self.found: list[Thread] = []
+        self.unsure: list[Step] = []
+        self.apart: list[Step] = []
+        self.joined: list[Step] = []
+        self.again: list[Step] = []
+        self._levels = levels
+        self._variants = variants
+        self._with_history = self._runs_with_history(models)
+        self._tools: dict[_Run, list[datetime]] = defaultdict(list)
+        for tool in sorted(tools, key=lambda tool: tool.span.started or EARLIEST):
+            self._tools[self._run(tool)].append(tool.span.started or EARLIEST)
+        self._parallel: set[_Run] = set()
+        self._runs: dict[tuple[_Run, str], Thread] = {}
+        self._newest: dict[Level, Thread] = {}
+        self._passed: dict[tuple[Level, int], tuple[Thread, Span]] = {}
+        self._latest: dict[tuple[Level, str | None, str], Thread] = {}
+        self._call_ids: set[str] = set()
+
+    def add(self, step: Step, answered: Sequence[Message]) -> None:
+        """Adds what a step says to the thread that it belongs to."""
+        if not (step.asked or answered) or self.goes_on(step, answered):
+            return
+        level, systems, rest = self._levels.of(step), *parted(step.asked)
+        thread = self._latest.get((level, self._levels.name(step), _joined(systems)))
+        if thread is not None:
+            places = range(len(rest) - 1, -1, -1) if thread.last else ()
+            last = next((place for place in places if is_again(atoms([rest[place]]), thread.last)), None)
+            if last is not None:
+                self._variants.repeated([*systems, *rest[: last + 1]])
+                self._append(thread, step, (), rest[last + 1 :], answered)
+                return
+        if self._goes_on_unsaid(step, systems, rest, answered):
+            return
+        if thread is not None:
+            apart = bool(rest) and atoms(rest[:1]) != thread.first
+            if apart and step.kind == "model" and not isinstance(rest[0], ToolMessage):
+                self.apart.append(step)
+            if not rest or (apart and _follows(step.span, thread.steps[-1].span)):
+                self._variants.repeated(systems)
+                self._append(thread, step, (), rest, answered)
+                return
+        self._notice(step, rest, thread)
+        thread = Thread(level, atoms(rest[:1]))
+        self.found.append(thread)
+        self._append(thread, step, systems, rest, answered)
+
+    def goes_on(self, step: Step, answered: Sequence[Message]) -> bool:
+        """Whether the step has been dealt with: it says nothing new, or goes on with all that was said."""
+        level, systems, rest = self._levels.of(step), *parted(step.asked)
+        passed = ends([*rest, *answered])
+        if passed and (before := self._passed.get((level, passed[-1]))) is not None:
+            same = _is_around(before[1], step.span) or _is_around(step.span, before[1])
+            ids = call_ids(answered)
+            if same or ids <= self._call_ids:
+                if step.kind == "model" and answered and not ids and not same:
+                    self.unsure.append(step)
+                self._variants.repeated([*step.asked, *answered])
+                return True
+        for count in range(len(rest), 0, -1):
+            thread, _ = self._passed.get((level, passed[count - 1]), (None, None))
+            if thread is not None and thread.end == passed[count - 1]:
+                new = [message for message in systems if message.text not in thread.systems]
+                self._variants.repeated([*(message for message in systems if message not in new), *rest[:count]])
+                self._append(thread, step, new, rest[count:], answered)
+                return True
+        return False
+
+    def _goes_on_unsaid(
+        self, step: Step, systems: Sequence[SystemMessage], rest: Sequence[Message], answered: Sequence[Message]
+    ) -> bool:
+        """Adds a step that repeats what its run was asked last, but not the answer, if it follows on that answer."""
+        run = self._run(step)
+        thread = self._runs.get((run, _joined(systems)))
+        if thread is None or step.kind != "model" or run in self._with_history:
+            return False
+        before = thread.steps[-1]
+        asked = parted(before.asked)[1]
+        same = 0
+        while same < min(len(rest), len(asked)) and atoms([rest[same]]) == atoms([asked[same]]):
+            same += 1
+        new = rest[same:]
+        repeated = same > 0 and all(isinstance(one, ToolMessage) for one in asked[same:])
+        if not repeated or any(isinstance(one, AIMessage) for one in new) or not _follows(step.span, before.span):
+            return False
+        answers = any(isinstance(one, ToolMessage) for one in new)
+        ran = answers or self._tools_ran(run, before, step)
+        if not (ran or new or _calls(thread)):
+            return False
+        if run in self._parallel or not ran:
+            self.joined.append(step)
+        self._variants.repeated([*systems, *rest[:same]])
+        self._append(thread, step, (), new, answered)
+        return True
+
+    def _notice(self, step: Step, rest: Sequence[Message], thread: Thread | None) -> None:
+        """Notes a step that begins a thread, although its run may just not have recorded what was said before."""
+        run = self._run(step)
+        own = thread or self._runs.get((run, ""))
+        before = own or self._newest.get(self._levels.of(step))
+        if before is None or step.kind != "model" or before.first != atoms(rest[:1]):
+            return
+        if own is not None and run in self._with_history:
+            return
+        if not _follows(step.span, before.steps[-1].span):
+            self._parallel.add(run)
+        elif thread is not None or _calls(before) or self._tools_ran(run, before.steps[-1], step):
+            self.again.append(step)
+
+    def _tools_ran(self, run: _Run, before: Step, step: Step) -> bool:
+        """Whether tools began to run after one step and before another."""
+        began, end = (bisect_left(self._tools[run], one.span.started or EARLIEST) for one in (before, step))
+        return began < end
+
+    def _run(self, step: Step) -> _Run:
+        return self._levels.of(step), self._levels.agent(step) or step.span.trace_id
+
+    def _runs_with_history(self, models: Iterable[Step]) -> set[_Run]:
+        """The runs in which a call of a model repeats the answer of one before it."""
+        said: dict[_Run, set[Atom]] = defaultdict(set)
+        found: set[_Run] = set()
+        for step in models:
+            known = said[run := self._run(step)]
+            if any(isinstance(one, AIMessage) and not known.isdisjoint(atoms([one])) for one in step.asked):
+                found.add(run)
+            known.update(atoms(step.answered))
+        return found
+
+    def _append(
+        self,
+        thread: Thread,
+        step: Step,
+        systems: Sequence[SystemMessage],
+        rest: Sequence[Message],
+        answered: Sequence[Message],
+    ) -> None:
+        moment, name = step.span.ended or step.span.started, self._levels.name(step)
+        results = next((place for place, one in enumerate(rest) if not isinstance(one, ToolMessage)), len(rest))
+        new = [*rest[:results], *systems, *rest[results:]]
+        for message in answered:
+            known: dict[str, object] = {"timestamp": message.timestamp or moment}
+            if isinstance(message, AIMessage):
+                known["agent"] = message.agent or name
+            new.append(message.model_copy(update=known))
+        for end in ends([*rest, *answered], thread.end):
+            self._passed[thread.level, end] = thread, step.span
+            thread.end = end
+        for message in new:
+            self._variants.said(message)
+            if isinstance(message, AIMessage):
+                thread.last = atoms([message])
+        self._call_ids |= call_ids(new)
+        thread.systems.update(message.text for message in systems)
+        thread.messages += new
+        thread.steps.append(step)
+        self._newest[thread.level] = thread
+        for said in {"", _joined(parted(step.asked)[0])}:
+            self._latest[thread.level, name, said] = self._runs[self._run(step), said] = thread
+
+
+def _joined(systems: Sequence[SystemMessage]) -> str:
+    return "\n".join(message.text for message in systems)
+
+
+def _calls(thread: Thread) -> bool:
+    """Whether the last that was said are calls of tools."""
+    last = thread.messages[-1]
+    return isinstance(last, AIMessage) and bool(last.tool_calls)
+
+
+def _follows(span: Span, before: Span) -> bool:
+    return before.ended is None or span.started is None or before.ended <= span.started
+
+
+def _is_around(outer: Span, span: Span) -> bool:
+    """Whether a span is the other, or has it within: several tracers may write down one call, or one twice."""
+    inner: Span | None = span
+    while inner is not None and inner.depth > outer.depth:
+        inner = inner.parent
+    return inner is outer or (inner is not None and inner.id is not None and _identity(inner) == _identity(outer))
+
+
+def _identity(span: Span) -> tuple[str | None, str | None]:
+    return span.trace_id, span.id

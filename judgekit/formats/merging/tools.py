@@ -1,0 +1,126 @@
+"""What only the spans of tools know: results and errors that messages lack, and calls that no message makes."""
+
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judgekit.formats.merging.levels import Level, Levels
+from judgekit.formats.merging.said import signature
+from judgekit.formats.merging.step import Step
+from judgekit.formats.merging.threads import Thread
+from judgekit.formats.merging.variants import Variants
+from judgekit.traces.message import AIMessage, Message, ToolCall, ToolMessage
+from judgekit.traces.pairing import pair_results
+
+
+@dataclass(eq=False)
+class _Place:
+    """Where a call stands; ``answer`` is the place of its result."""
+
+    thread: Thread
+    message: int
+    answer: int | None
+    call: ToolCall
+
+
+def complete(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels, variants: Variants) -> dict[Step, str]:
+    """Adds results and errors to the calls that tools' spans are about, and calls that no message makes.
+
+    A call is found again by its id, else by its name and arguments, else by its name alone (a tracer may write
+    arguments in a way of its own).
+
+    Returns:
+        The ids of the calls, as far as they are known.
+    """
+    found = _matched(threads, tools, levels)
+    changed: dict[tuple[Thread, int], list[Message]] = defaultdict(list)
+    for step, place in found.items():
+        known = place.thread.messages[place.answer] if place.answer is not None else None
+        result = step.result_of(place.call)
+        if isinstance(known, ToolMessage) and place.answer is not None:
+            failed = True if step.span.error is not None else step.result and step.result.is_error
+            if failed is True or (failed is False and known.is_error is None):
+                changed[place.thread, place.answer] = [known.model_copy(update={"is_error": failed})]
+        elif result is not None:
+            variants.said(result)
+            changed[place.thread, place.message].append(result)
+        variants.recorded(step)
+    for thread in threads:
+        thread.messages = [
+            one for index, message in enumerate(thread.messages) for one in _completed(message, changed[thread, index])
+        ]
+    _insert(threads, [step for step in tools if step not in found], levels, variants)
+    return {step: place.call.id for step, place in found.items() if place.call.id is not None}
+
+
+def _matched(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels) -> dict[Step, _Place]:
+    queues: dict[tuple[Level, str, str], deque[_Place]] = defaultdict(deque)
+    for thread in threads:
+        paired = pair_results(thread.messages).calls.items()
+        answers = {(caller.message, caller.position): index for index, caller in paired}
+        for index, message in enumerate(thread.messages):
+            for position, call in enumerate(message.tool_calls if isinstance(message, AIMessage) else ()):
+                place = _Place(thread, index, answers.get((index, position)), call)
+                for name in (*_names(call), (call.name, "")):
+                    queues[thread.level, *name].append(place)
+    taken: set[_Place] = set()
+    found: dict[Step, _Place] = {}
+    for alone in (False, True):
+        for step in tools:
+            if step.call is not None and step not in found:
+                names = [(step.call.name, "")] if alone else _names(step.call)
+                queued = (queues[levels.of(step), *name] for name in names)
+                free = next(filter(None, (_next(queue, taken) for queue in queued)), None)
+                if free is not None:
+                    taken.add(free)
+                    found[step] = free
+    return found
+
+
+def _insert(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels, variants: Variants) -> None:
+    """Puts calls that no message makes where they happened: code that a model wrote calls tools, and so do programs."""
+    answers: dict[Level, list[tuple[float, int, int]]] = defaultdict(list)
+    for number, thread in enumerate(threads):
+        for index, message in enumerate(thread.messages):
+            if isinstance(message, AIMessage) and message.timestamp is not None and message.timestamp.tzinfo:
+                answers[thread.level].append((message.timestamp.timestamp(), number, index))
+    for known in answers.values():
+        known.sort()
+    inserted: dict[tuple[int, int, bool], list[Step]] = defaultdict(list)
+    for step in tools:
+        known, started = answers[levels.of(step)], step.span.started
+        if started is None or not known:
+            variants.recorded(step)
+            continue
+        before = bisect_right(known, (started.timestamp(), len(threads), 0))
+        inserted[*known[max(before, 1) - 1][1:], before > 0].append(step)
+    for (number, index, after), steps in sorted(inserted.items(), key=lambda item: item[0], reverse=True):
+        messages = threads[number].messages
+        calls = [step.call for step in steps if step.call is not None]
+        results = [result for step in steps if step.call and (result := step.result_of(step.call)) is not None]
+        end = index + after
+        while after and end < len(messages) and isinstance(messages[end], ToolMessage):
+            end += 1
+        answer = messages[index]
+        if after and end == index + 1 and isinstance(answer, AIMessage):
+            messages[index] = answer.model_copy(update={"tool_calls": (*answer.tool_calls, *calls)})
+            messages[end:end] = results
+        else:
+            call = AIMessage(tool_calls=calls, agent=levels.name(steps[0]), timestamp=steps[0].span.started)
+            messages[end:end] = [call, *results]
+
+
+def _names(call: ToolCall) -> list[tuple[str, str]]:
+    return ([("", call.id)] if call.id is not None else []) + [signature(call)]
+
+
+def _next(queue: deque[_Place], taken: set[_Place]) -> _Place | None:
+    while queue:
+        if (place := queue.popleft()) not in taken:
+            return place
+    return None
+
+
+def _completed(message: Message, found: Sequence[Message]) -> list[Message]:
+    return [*found[-1:]] if found and isinstance(message, ToolMessage) else [message, *found]

@@ -1,0 +1,60 @@
+"""What is said more than once, where it holds a value that is said once only."""
+
+import json
+from collections.abc import Iterable
+from typing import cast
+
+from pydantic import JsonValue
+
+from judgekit.formats.merging.step import Step
+from judgekit.traces.message import JsonObject, Message, ToolCall
+
+
+class Variants:
+    """Keeps what is left out of a conversation as a repetition, if it holds a value that nothing else has."""
+
+    def __init__(self) -> None:
+        self.found: list[JsonValue] = []
+        self._values: set[tuple[str, str]] = set()
+        self._seen: set[str] = set()
+
+    def said(self, message: Message) -> None:
+        """A message that is part of the conversation."""
+        self._values |= _values(_dumped(message))
+
+    def repeated(self, messages: Iterable[Message]) -> None:
+        """Messages that are left out."""
+        for message in messages:
+            self._keep(_dumped(message))
+
+    def recorded(self, tool: Step) -> None:
+        """What the span of a tool says."""
+        values = {"call": tool.call, "result": tool.result}
+        self._keep({name: _dumped(value) for name, value in values.items() if value is not None})
+
+    def _keep(self, found: JsonObject) -> None:
+        text = json.dumps(found, sort_keys=True)
+        if text not in self._seen:
+            self._seen.add(text)
+            if not (values := _values(found)) <= self._values:
+                self._values |= values
+                self.found.append(found)
+
+
+def _dumped(value: Message | ToolCall) -> JsonObject:
+    return cast("JsonObject", value.model_dump(mode="json", exclude_defaults=True))
+
+
+def _values(value: JsonValue) -> set[tuple[str, str]]:
+    """Every scalar with the name of its field."""
+    found: set[tuple[str, str]] = set()
+    pending = [("", value)]
+    while pending:
+        name, value = pending.pop()
+        if isinstance(value, dict):
+            pending += value.items()
+        elif isinstance(value, list):
+            pending += [(name, item) for item in value]
+        elif value is not None:
+            found.add((name, repr(value)))
+    return found

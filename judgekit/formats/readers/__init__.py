@@ -1,0 +1,102 @@
+"""Readers: one file for each format that people record conversations in."""
+
+import logging
+from collections.abc import Sequence
+from functools import cache
+
+from judgekit.errors import ConfigError
+from judgekit.formats.readers.adk import ADKReader
+from judgekit.formats.readers.adk_eval import ADKEvalReader
+from judgekit.formats.readers.anthropic import AnthropicReader, AnthropicStreamReader
+from judgekit.formats.readers.atif import AtifReader
+from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
+from judgekit.formats.readers.claude_code import ClaudeCodeReader
+from judgekit.formats.readers.codex import CodexReader
+from judgekit.formats.readers.codex_exec import CodexExecReader
+from judgekit.formats.readers.foreign import Reader
+from judgekit.formats.readers.gemini import GeminiReader
+from judgekit.formats.readers.inspect import InspectReader
+from judgekit.formats.readers.judgekit import JudgekitReader
+from judgekit.formats.readers.langchain import LangChainReader
+from judgekit.formats.readers.mlflow import MLflowReader
+from judgekit.formats.readers.openai_agents import OpenAIAgentsReader
+from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
+from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
+from judgekit.formats.readers.openinference import OpenInferenceReader
+from judgekit.formats.readers.otel import OTelReader
+from judgekit.formats.readers.pydantic_ai import PydanticAIReader
+from judgekit.formats.readers.ragas import RagasReader
+from judgekit.formats.readers.rows import RowsReader
+from judgekit.formats.readers.sharegpt import ShareGPTReader
+from judgekit.formats.readers.swe_agent import SWEAgentReader
+from judgekit.formats.readers.tau2 import Tau2Reader
+from judgekit.formats.readers.tau_bench import TauBenchReader
+from judgekit.formats.readers.toolbench import ToolBenchReader
+from judgekit.formats.readers.vercel import VercelReader
+from judgekit.formats.readers.who_when import WhoWhenReader
+from judgekit.registry import installed, named
+
+READERS: dict[str, Reader] = {
+    reader.name: reader
+    for reader in (
+        JudgekitReader(),
+        Tau2Reader(),
+        TauBenchReader(),
+        OpenAIChatChunksReader(),
+        AnthropicReader(),
+        AnthropicStreamReader(),
+        BedrockReader(),
+        StrandsReader(),
+        ClaudeCodeReader(),
+        OpenAIResponsesReader(),
+        OpenAIResponsesStreamReader(),
+        OpenAIAgentsReader(),
+        CodexReader(),
+        CodexExecReader(),
+        VercelReader(),
+        RagasReader(),
+        GeminiReader(),
+        ADKReader(),
+        ADKEvalReader(),
+        SWEAgentReader(),
+        ShareGPTReader(),
+        ToolBenchReader(),
+        WhoWhenReader(),
+        OTelReader(),
+        OpenInferenceReader(),
+        MLflowReader(),
+        AtifReader(),
+        InspectReader(),
+        LangChainReader(),
+        PydanticAIReader(),
+        OpenAIChatReader(),
+        RowsReader(),
+    )
+}
+_log = logging.getLogger("judgekit")
+
+_NEEDS = ("name", "shape", "gathers", "recognises", "records", "sample")
+FALLBACKS = ("openai-chat", "rows")
+"""Formats that only a file has which no other reader recognises; of these the first."""
+
+
+def reader_named(name: str) -> Reader:
+    """Return the reader of a format: one of judgekit, of an installed package, or ``package.module:NAME``.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    return named(name, "readers", READERS, _NEEDS, "format")
+
+
+@cache
+def readers_added() -> Sequence[Reader]:
+    """Return the readers of installed packages. The log names those that cannot be loaded, which read nothing."""
+    found: list[Reader] = []
+    for name in installed("readers"):
+        if name not in READERS:
+            try:
+                found.append(reader_named(name))
+            except ConfigError as error:
+                _log.warning("the format %s of an installed package is not recognized: %s", name, error)
+    return found

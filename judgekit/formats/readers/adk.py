@@ -1,0 +1,184 @@
+"""Sessions of Google's Agent Development Kit, in snake_case or camelCase, and bare lists of their events.
+
+{"id": "s1", "app_name": "shop", "user_id": "u1", "state": {...}, "last_update_time": 1741218714.2, "events": [
+  {"author": "user", "content": {"role": "user", "parts": [{"text": "Hi"}]}, "invocation_id": "i1", "timestamp": 1741218414.9},
+  {"author": "shop_agent", "content": {"role": "model", "parts": [...]}, "invocation_id": "i1", "actions": {...}}]}
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.gemini import completed, read_content, read_request, read_usage
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import ToolDefinition
+
+_INVOCATION = ("invocation_id", "invocationId")
+_REWOUND = ("rewind_before_invocation_id", "rewindBeforeInvocationId")
+
+
+class ADKReader:
+    """An event with content is a message of its author. Events without, such as updates of the state, stay in ``extra``."""
+
+    name = "adk"
+    gathers = True
+    shape = 'adk: {"app_name", "user_id", "events": [{"author", "invocation_id", "content": {"parts": [...]}}, ...]}'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Events have an author and an invocation; a session without any has an application and a user."""
+        return _is_event(first_of(value)) or _is_session(first_of(value))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Events are all of one session; other rows are a session each."""
+        events = [row for row in items(document) if _is_event(row)]
+        sessions = [row for row in items(document) if not _is_event(row)]
+        return [events, *sessions] if events else sessions
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One session. Instructions and tools are known of old ones only, which log the requests."""
+        row = Found.of({"events": record} if isinstance(record, list) else record)
+        system, tools, replies = _logged(row)
+        messages = read_events(row.objects("events"), replies)
+        if not messages:
+            raise TraceError("events: the session holds no messages")
+        trace = {
+            "messages": [*system, *messages],
+            "tools": tools,
+            "ended_at": moment(row, "last_update_time", "lastUpdateTime"),
+        }
+        return sample_from(row, index, trace)
+
+
+def read_events(events: Sequence[Found], replies: Mapping[str, Found] | None = None) -> list[Message]:
+    """The messages of events. A streamed part is left out where the whole message follows.
+
+    Args:
+        events: The events of a session or of an invocation.
+        replies: The model's responses by the ids of their events, where they stand elsewhere.
+
+    Raises:
+        TraceError: A content is not what it must be.
+    """
+    _drop_parts(events)
+    return [message for event in events for message in _read_event(event, replies or {})]
+
+
+def moment(found: Found, *names: str) -> datetime | None:
+    """A time in seconds, of which 0 means that there is none."""
+    return found.moment(*names) if any(found.peek(name) for name in names) else None
+
+
+def _read_event(event: Found, replies: Mapping[str, Found]) -> list[Message]:
+    if error := [as_text(event.peek(name)) for name in ("error_code", "errorCode") if name in event]:
+        event.warn(f"the agent failed here: {error[0]}")
+    actions = event.peek("actions")
+    if isinstance(actions, dict) and any(actions.get(name) is not None for name in _REWOUND):
+        event.warn("the session was rewound here; what was undone still stands in the conversation")
+    by_user = event.peek("author") == "user"
+    messages = _said(event, HumanMessage if by_user else AIMessage)
+    if not messages:
+        return []
+    identity = event.identity("id")
+    reply = replies.get(identity or "", event)
+    every: dict[str, object] = {"timestamp": moment(event, "timestamp")}
+    once: dict[str, object] = {"id": identity}
+    if any(isinstance(message, AIMessage) for message in messages):
+        every |= {"agent": event.text("author"), "model": reply.text("model_version", "modelVersion")}
+        once["finish_reason"] = event.text("finish_reason", "finishReason")
+        once["usage"] = read_usage(reply.object("usage_metadata", "usageMetadata"))
+    elif by_user and any(isinstance(message, HumanMessage) for message in messages):
+        event.take("author")
+    return completed(messages, every=every, once=once, extra=event.leftover())
+
+
+def _said(event: Found, speaker: type[HumanMessage] | type[AIMessage]) -> list[Message]:
+    if isinstance(event.peek("content"), dict) and (content := event.object("content")):
+        return read_content(content, speaker)
+    if "content" in event:
+        raise event.unfit("content", "an object")
+    if _is_partial(event):
+        return []
+    heard = event.object("input_transcription", "inputTranscription")  # of what was spoken; the sound is elsewhere
+    if heard and (text := heard.text("text")):
+        return [HumanMessage(text)]
+    spoken = event.object("output_transcription", "outputTranscription")
+    return [AIMessage(text)] if spoken and (text := spoken.text("text")) else []
+
+
+def _drop_parts(events: Sequence[Found]) -> None:
+    said = [
+        (event, as_text([event.peek("author"), *map(event.peek, _INVOCATION)]))
+        for event in events
+        if "content" in event
+    ]
+    last_whole = {source: number for number, (event, source) in enumerate(said) if not _is_partial(event)}
+    for number, (event, source) in enumerate(said):
+        if not _is_partial(event):
+            continue
+        if number < last_whole.get(source, -1):
+            event.drop("content", "a part of a streamed message, which stands whole further on")
+        else:
+            event.warn("a part of a streamed message, of which the rest is missing", "content")
+
+
+def _is_partial(event: Found) -> bool:
+    options = event.peek("options")
+    return event.peek("partial") is True or (isinstance(options, dict) and options.get("partial") is True)
+
+
+def _logged(row: Found) -> tuple[list[Message], list[ToolDefinition], dict[str, Found]]:
+    """Instructions, tools and responses in the log of requests that old sessions have.
+
+    The instructions are those of the first request. Others, as of sub-agents, stay in the row.
+    """
+    system: list[Message] = []
+    tools: dict[str, ToolDefinition] = {}
+    replies: dict[str, Found] = {}
+    first: str | None = None
+    others = 0
+    for log in row.details("event_logs"):
+        if request := log.object("model_request"):
+            request.drop("contents", "repeats the events")
+            told = _instructions(request)
+            first = told if first is None else first
+            if told == first:
+                messages, offered = read_request(request)
+                system = system or [one for one in messages if isinstance(one, SystemMessage)]
+            else:
+                others += 1
+                config = request.object("config") or request
+                _, offered = read_request(Found({"tools": config.take("tools")}, config.where, config.warnings))
+            for tool in offered:
+                tools.setdefault(as_text(tool.model_dump()), tool)
+        if isinstance(event := log.peek("event_id"), str) and (reply := log.object("model_response")):
+            replies[event] = reply
+    if others:
+        row.warn(f"{others} requests have other instructions than the first, which are kept in extra", "event_logs")
+    return system, [*tools.values()], replies
+
+
+def _instructions(request: Found) -> str:
+    config = request.peek("config")
+    holders = [request, Found(config)] if isinstance(config, dict) else [request]
+    return as_text([holder.peek(name) for holder in holders for name in ("systemInstruction", "system_instruction")])
+
+
+def _is_session(value: JsonValue) -> bool:
+    events = value.get("events") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(events, list):
+        return False
+    return _is_event(events[0]) if events else {"app_name", "user_id"} <= value.keys() or _is_camel(value)
+
+
+def _is_camel(value: JsonObject) -> bool:
+    return {"appName", "userId"} <= value.keys()
+
+
+def _is_event(value: JsonValue) -> bool:
+    return isinstance(value, dict) and "author" in value and not value.keys().isdisjoint(_INVOCATION)

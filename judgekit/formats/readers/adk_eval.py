@@ -1,0 +1,251 @@
+"""Evaluations of Google's Agent Development Kit: sets of cases, tests of its first versions, and results.
+
+{"eval_set_id": "s", "eval_cases": [{"eval_id": "c", "conversation": [{"user_content": {"parts": [...]}, "final_response": {...},
+  "intermediate_data": {"tool_uses": [{"name", "args"}], ...}}]}]}
+[{"query": "Roll a die", "expected_tool_use": [{"tool_name": "roll", "tool_input": {"sides": 6}}], "reference": "A 5"}]
+{"eval_set_result_id": "r", "eval_case_results": [{"eval_id", "session_id", "overall_eval_metric_results": [{"metric_name", "score"}],
+  "eval_metric_result_per_invocation": [{"actual_invocation": {...}, "expected_invocation": {...}}]}]}
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.gemini import completed, read_content, read_function_call, read_function_response
+from judgekit.formats.found import Found
+from judgekit.formats.label_sources import source_of
+from judgekit.formats.readers.adk import moment, read_events
+from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label, LabelSource
+
+_CASES = ("eval_cases", "evalCases")
+_RESULTS = ("eval_case_results", "evalCaseResults")
+_CONVERSATION = ("conversation", "conversation_scenario", "conversationScenario")
+_INVOCATIONS = ("eval_metric_result_per_invocation", "evalMetricResultPerInvocation")
+_STATUS = {1: "passed", 2: "failed", 3: "not evaluated", 4: "informational"}
+"""The numbers by which verdicts are written."""
+_COMPUTED = ("tool_trajectory_avg_score", "response_match_score")
+_JUDGED = (
+    *("final_response_match_v", "hallucinations_v", "multi_turn_", "per_turn_user_simulator_quality_v"),
+    *("response_evaluation_score", "rubric_based_", "safety_v"),
+)
+"""What the names of metrics begin with that a model grades."""
+
+
+class _Expected(NamedTuple):
+    """What is expected of one invocation; ``None`` where nothing is said."""
+
+    calls: list[JsonObject] | None = None
+    answer: str | None = None
+
+
+class ADKEvalReader:
+    """Cases hold what is expected: their samples have the user's messages, expected calls by turns, and the last answer.
+
+    Results hold what an agent did, and what was expected of it. Scores are labels.
+    """
+
+    name = "adk-eval"
+    gathers = False
+    shape = 'adk-eval: {"eval_set_id", "eval_cases": [{"eval_id", "conversation": [...]}]}, or [{"query", "expected_tool_use", "reference"}]'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Cases have an ``eval_id``, and turns of the old kind expected tool uses."""
+        first = first_of(_decoded(value))
+        if not isinstance(first, dict):
+            return False
+        if any(isinstance(first.get(name), list) for name in (*_CASES, *_RESULTS)):
+            return True
+        old = first.get("data")
+        named = "eval_id" in first or "evalId" in first
+        return (
+            _is_turn(first)
+            or (isinstance(old, list) and bool(old) and _is_turn(old[0]))
+            or (named and any(name in first for name in (*_CONVERSATION, *_INVOCATIONS)))
+        )
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Cases and results with what is said of all of them. Turns in a list are one conversation."""
+        document = _decoded(document)
+        if _is_turn(first_of(document)):
+            return [{"data": items(document)}]
+        return [record for one in items(document) for record in _cases(one)]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One case, or the result of one."""
+        row = Found.of(record)
+        if any(name in row for name in _INVOCATIONS):
+            return _result(row, index)
+        expected: list[_Expected] = []
+        messages: list[Message] = []
+        for turn, one in enumerate(row.objects("conversation", "data"), 1):
+            expected.append(_expected(one, turn))
+            messages += _asked(one)
+        if not messages:
+            simulated = " (its user is to be simulated)" if any(name in row for name in _CONVERSATION) else ""
+            raise TraceError(f"the case holds no messages{simulated}")
+        row.warn("holds what is expected and not what an agent did, so that only the user's messages are read")
+        identity = row.identity("eval_id", "evalId", "name")
+        return sample_from(row, index, {"messages": messages}, identity=identity, **_references(expected))
+
+
+def _result(row: Found, index: int) -> Sample:
+    expected: list[_Expected] = []
+    messages: list[Message] = []
+    for turn, one in enumerate(row.objects(*_INVOCATIONS), 1):
+        wanted = one.object("expected_invocation", "expectedInvocation")
+        expected.append(_Expected() if wanted is None else _expected(wanted, turn))
+        if actual := one.object("actual_invocation", "actualInvocation"):
+            messages += _done(actual)
+    if not messages:
+        raise TraceError("the result holds no messages")
+    case = row.identity("eval_id", "evalId")
+    return sample_from(
+        row,
+        index,
+        {"messages": messages, "labels": _labels(row)},
+        identity=row.identity("session_id", "sessionId") or case,
+        group=group_of(case, _eval_set(row)),
+        **_references(expected),
+    )
+
+
+def _eval_set(row: Found) -> str | None:
+    """Return the id of the set that a case is from, which the case or the whole result names."""
+    about = row.peek("eval_set_result")
+    whole = about if isinstance(about, dict) else {}
+    names = ("eval_set_id", "evalSetId")
+    found = [*map(row.peek, names), *map(whole.get, names)]
+    return next((name for name in found if isinstance(name, str) and name), None)
+
+
+def _references(expected: Sequence[_Expected]) -> dict[str, object]:
+    known: dict[str, object] = {}
+    if (last := expected[-1].answer) is not None:
+        known["reference"] = last
+    if any(one.calls is not None for one in expected):
+        known["reference_tool_calls"] = [call for one in expected for call in one.calls or ()]
+    if len(expected) > 1 and any(one.answer for one in expected):
+        known["fields"] = {"final_responses": [one.answer for one in expected]}
+    return known
+
+
+def _asked(invocation: Found) -> list[Message]:
+    """The user's message, with all that is left over of an invocation."""
+    content = invocation.object("user_content", "userContent")
+    query = invocation.text("query")
+    messages: list[Message] = [] if query is None else [HumanMessage(query)]
+    messages += read_content(content, HumanMessage) if content else []
+    if not messages:
+        raise invocation.unfit("user_content", "what the user said")
+    when = moment(invocation, "creation_timestamp", "creationTimestamp")
+    return completed(messages, every={"timestamp": when}, extra=invocation.leftover())
+
+
+def _done(invocation: Found) -> list[Message]:
+    """What was said and done in an invocation."""
+    messages: list[Message] = []
+    if data := _between(invocation):
+        calls = [read_function_call(one) for one in data.objects("tool_uses", "toolUses")]
+        results = [read_function_response(one) for one in data.objects("tool_responses", "toolResponses")]
+        messages += [AIMessage(tool_calls=calls)] if calls else []
+        messages += results
+        messages += read_events(data.objects("invocation_events", "invocationEvents"))
+        if data.peek("intermediate_responses") or data.peek("intermediateResponses"):
+            data.warn("what agents said between the calls is kept in extra, since its place is not recorded")
+    if final := invocation.object("final_response", "finalResponse"):
+        messages += read_content(final, AIMessage)
+    return [*_asked(invocation), *messages]
+
+
+def _expected(invocation: Found, turn: int) -> _Expected:
+    calls: list[JsonObject] | None = None
+    uses = invocation.objects("expected_tool_use") if "expected_tool_use" in invocation else None
+    if uses is not None:
+        calls = [_expected_call(one, turn) for one in uses]
+    if data := _between(invocation):
+        calls = [_expected_call(one, turn) for one in data.objects("tool_uses", "toolUses")]
+        for event in data.objects("invocation_events", "invocationEvents"):
+            content = event.object("content")
+            for part in content.objects("parts") if content else ():
+                if call := part.object("function_call", "functionCall"):
+                    calls.append(_expected_call(call, turn))
+    answer = invocation.text("reference")
+    if final := invocation.object("final_response", "finalResponse"):
+        said = [text for part in final.objects("parts") if not part.peek("thought") and (text := part.text("text"))]
+        answer = "\n".join(said)
+        if final.peek("role") == "model":
+            final.take("role")
+    return _Expected(calls, answer or None)
+
+
+def _expected_call(found: Found, turn: int) -> JsonObject:
+    name = found.text("name", "tool_name")
+    if name is None:
+        raise found.unfit("name", "the name of a tool")
+    args = found.take("args", "tool_input")
+    fields: JsonObject = {"name": name, "args": {} if args is None else args, "id": found.identity("id"), "turn": turn}
+    return {**fields, "extra": found.leftover()}
+
+
+def _labels(row: Found) -> list[Label]:
+    labels: list[Label] = []
+    results = row.details("overall_eval_metric_results", "overallEvalMetricResults")
+    metrics = [label for one in results if (label := _metric(one)) is not None]
+    status = row.peek("final_eval_status") or row.peek("finalEvalStatus")
+    if isinstance(status, int) and status in _STATUS:
+        row.take("final_eval_status", "finalEvalStatus")
+        labels.append(Label("final_eval_status", _STATUS[status], source=_of_all(one.source for one in metrics)))
+    return labels + metrics
+
+
+def _metric(found: Found) -> Label | None:
+    if (score := found.number("score")) is None:
+        return None
+    name = found.text("metric_name", "metricName") or "score"
+    judged = True if name.startswith(_JUDGED) else False if name in _COMPUTED else None
+    return Label(name, score, source=source_of(name, judged=judged))
+
+
+def _of_all(sources: Iterable[LabelSource]) -> LabelSource:
+    """Return who decided a status that is made of several metrics: a judge, if one of them is a judge's."""
+    found = set(sources)
+    if "judge" in found:
+        return "judge"
+    return "benchmark" if found == {"benchmark"} else "unknown"
+
+
+def _between(invocation: Found) -> Found | None:
+    return invocation.object("intermediate_data", "intermediateData")
+
+
+def _cases(document: JsonValue) -> list[JsonValue]:
+    if not isinstance(document, dict):
+        return [document]
+    for names, known_as in ((_CASES, "eval_set"), (_RESULTS, "eval_set_result")):
+        for name in names:
+            cases = document.get(name)
+            if isinstance(cases, list):
+                about: JsonObject = {key: value for key, value in document.items() if key != name}
+                return [{**case, known_as: about} if isinstance(case, dict) else case for case in cases]
+    return [document]
+
+
+def _is_turn(value: JsonValue) -> bool:
+    return isinstance(value, dict) and "query" in value and "expected_tool_use" in value
+
+
+def _decoded(document: JsonValue) -> JsonValue:
+    """Results are JSON in a JSON text, as some versions write them."""
+    if isinstance(document, str) and any(name in document for name in _RESULTS):
+        try:
+            decoded: JsonValue = json.loads(document)
+        except (ValueError, RecursionError):
+            return document
+        return decoded
+    return document

@@ -1,0 +1,266 @@
+"""Conversations with Anthropic's Messages API: requests, responses, and both as pairs.
+
+{"system": "Be brief", "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}, ...], "tools": [...]}
+{"type": "message", "role": "assistant", "model": "claude-...", "content": [...], "stop_reason": ..., "usage": {...}}
+{"request": {...}, "response": {...}}
+
+A response may be recorded as the events in which it was streamed:
+
+{"type": "message_start", "message": {"id": "msg_1", "role": "assistant", "content": [], ...}}
+{"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}
+{"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}
+"""
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from judgekit.errors import shortened
+from judgekit.formats.blocks.anthropic import (
+    is_anthropic,
+    is_response,
+    may_be_anthropic,
+    read_message,
+    read_messages,
+    read_system,
+    read_tools,
+)
+from judgekit.formats.found import Found
+from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
+from judgekit.traces.message import JsonObject, Message
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import TraceWarning
+
+_LOOKED_AT = 50
+_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+_SILENT = ("ping", "message_stop", "content_block_stop")
+_REPEATS = ("text", "thinking", "signature", "citation", "input_json")
+"""Events that the SDK adds, each of which repeats the one before it."""
+
+
+class AnthropicReader:
+    """Requests, responses, pairs of both, and rows or bare lists of messages with this API's blocks."""
+
+    name = "anthropic"
+    gathers = False
+    shape = 'anthropic: {"messages": [{"role": "user", "content": [{"type": "tool_result", ...}]}, ...], "system": ...}'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Blocks that only this API has, or what only its requests and responses have."""
+        rows = self.records(value)[:_LOOKED_AT]
+        return any(map(_is_record, rows)) and not any(map(_is_of_others, rows))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A list of messages is one conversation; any other list holds one each."""
+        return [document] if _is_list(document) else [unbatched(row) for row in items(document)]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation. Without an id, the index names it."""
+        if is_response(record):
+            record = {"response": record}
+        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        request = row if "messages" in row else row.object("request") or Found({})
+        messages: list[Message] = [*read_system(request), *read_messages(request.objects("messages"))]
+        if _are_events(row.peek("response")):
+            for events in responses(items(row.take("response"))):
+                messages += read_events(events, "response", row.warnings)
+        elif (response := answer_of(row, record, "content")) is not None:
+            messages = with_reply(messages, read_message(response), row)
+        if not messages:
+            raise request.unfit("messages", "messages")
+        return sample_from(row, index, {"messages": messages, "tools": read_tools(request.details("tools"))})
+
+
+class AnthropicStreamReader:
+    """Responses recorded as the events in which they were streamed, one after another."""
+
+    name = "anthropic-stream"
+    gathers = True
+    shape = 'anthropic-stream: {"type": "message_start", "message": {...}}, {"type": "content_block_delta", ...}, ...'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Events say what they start or add."""
+        return is_event(value) or _are_events(value) or _are_events(first_of(value))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Each response is a conversation of one message."""
+        return [*responses(event for row in items(document) for event in items(row))]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One response; the index names it."""
+        row = Found({})
+        return sample_from(row, index, {"messages": read_events(items(record), "", row.warnings)})
+
+
+def _are_events(value: JsonValue) -> bool:
+    return isinstance(value, list) and any(map(is_event, value[:_LOOKED_AT]))
+
+
+def _is_list(value: JsonValue) -> bool:
+    """Whether this is a list of messages. A list of responses is one of records."""
+    return isinstance(value, list) and bool(value) and not is_response(value[0]) and is_anthropic(value)
+
+
+def _is_record(value: JsonValue) -> bool:
+    if isinstance(value, list):
+        return _is_list(value)
+    if not isinstance(value, dict):
+        return False
+    response = value.get("response")
+    if is_response(value) or is_response(response) or _are_events(response):
+        return True
+    request = value.get("request") if "messages" not in value else value
+    return isinstance(request, dict) and _is_request(request) and may_answer("anthropic", value.get("response"))
+
+
+def _is_of_others(row: JsonValue) -> bool:
+    """Whether a row has a message that this API cannot have."""
+    messages = row.get("messages") if isinstance(row, dict) else row
+    return isinstance(messages, list) and not all(map(may_be_anthropic, messages[:_LOOKED_AT]))
+
+
+def _is_request(request: JsonObject) -> bool:
+    messages = request.get("messages")
+    if not isinstance(messages, list) or not all(map(may_be_anthropic, messages[:_LOOKED_AT])):
+        return False
+    tools = request.get("tools")
+    if isinstance(tools, list) and any(isinstance(tool, dict) and "function" in tool for tool in tools[:_LOOKED_AT]):
+        return False  # as OpenAI's API has them, for a model of Anthropic's
+    model, system = request.get("model"), request.get("system")
+    block = system[0] if isinstance(system, list) and system else None
+    of_text = isinstance(block, dict) and block.get("type") == "text"
+    likely = ("max_tokens" in request, isinstance(model, str) and model.startswith("claude"), isinstance(system, str))
+    return is_anthropic(messages) or "anthropic_version" in request or (bool(messages) and (of_text or sum(likely) > 1))
+
+
+def is_event(value: JsonValue) -> bool:
+    """Whether this is an event of a streamed response."""
+    kind = value.get("type") if isinstance(value, dict) else None
+    return (
+        isinstance(value, dict)
+        and (kind in ("message_start", "message_delta", "content_block_start", "content_block_delta"))
+        and ("message" in value or "delta" in value or "content_block" in value)
+    )
+
+
+def responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
+    """The events of each response that was streamed; what comes before the first is of it, too."""
+    found: list[list[JsonValue]] = [[]]
+    begun = False
+    for event in events:
+        if _begins(event) is not None:
+            if begun:
+                found.append([])
+            begun = True
+        found[-1].append(event)
+    return [one for one in found if one]
+
+
+def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWarning]) -> list[Message]:
+    """The messages of one response, from the events in which it was streamed. Those of no known kind are kept.
+
+    Args:
+        events: The events.
+        where: Their path in the source.
+        warnings: Where to note that the stream breaks off, reports an error, or repeats itself.
+
+    Raises:
+        TraceError: As of `read_message`.
+    """
+    streamed = _Streamed()
+    for event in events:
+        streamed.add(event)
+    found = Found(streamed.whole(), where, warnings)
+    if streamed.repeated:
+        found.warn(f"{streamed.repeated} events of the SDK, which repeat those of the API, are left out")
+    for error in streamed.errors:
+        found.warn(f"the stream reports an error: {shortened(error)}")
+    if "stop_reason" not in found:
+        found.warn("the stream breaks off before the response ends")
+    return read_message(found)
+
+
+def _begins(event: JsonValue) -> JsonObject | None:
+    """The message that an event begins."""
+    message = event.get("message") if isinstance(event, dict) and event.get("type") == "message_start" else None
+    return message if isinstance(message, dict) else None
+
+
+class _Streamed:
+    """A response that arrives piece by piece."""
+
+    def __init__(self) -> None:
+        self.repeated = 0
+        self.errors: list[JsonValue] = []
+        self._message: JsonObject = {"type": "message", "role": "assistant"}
+        self._blocks: dict[int, JsonObject] = {}
+        self._pieces: dict[tuple[int, str], list[str]] = {}
+        self._citations: dict[int, list[JsonValue]] = {}
+        self._unknown: list[JsonValue] = []
+
+    def add(self, event: JsonValue) -> None:
+        fields = event if isinstance(event, dict) else {}
+        kind, index, delta = fields.get("type"), fields.get("index"), fields.get("delta")
+        block = fields.get("content_block")
+        if kind in _SILENT:
+            return
+        if kind in _REPEATS:
+            self.repeated += 1
+        elif (message := _begins(event)) is not None:
+            self._begin(message)
+        elif kind == "content_block_start" and isinstance(index, int) and isinstance(block, dict):
+            self._blocks[index] = dict(block)
+        elif kind == "message_delta" and isinstance(delta, dict):
+            self._message |= {name: value for name, value in delta.items() if value is not None}
+            self._message |= {name: fields[name] for name in fields if name not in ("type", "delta", "usage")}
+            self._add_usage(fields.get("usage"))
+        elif kind != "content_block_delta" or not (
+            isinstance(index, int) and isinstance(delta, dict) and self._add_delta(index, delta)
+        ):
+            self._unknown.append(event)
+            if kind == "error":
+                self.errors.append(fields.get("error"))
+
+    def whole(self) -> JsonObject:
+        """The response, as it would have come in one piece."""
+        for (index, name), pieces in self._pieces.items():
+            block = self._blocks.setdefault(index, {"type": name})
+            first = block.get(name)
+            # A call starts with empty arguments, which the streamed text replaces.
+            block[name] = "".join([first, *pieces] if isinstance(first, str) else pieces)
+        for index, citations in self._citations.items():
+            known = self._blocks[index].get("citations")
+            self._blocks[index]["citations"] = [*(known if isinstance(known, list) else []), *citations]
+        left: JsonObject = {"events": self._unknown} if self._unknown else {}
+        return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)], **left}
+
+    def _begin(self, message: JsonObject) -> None:
+        content = message.get("content")
+        self._message = dict(message)
+        if isinstance(content, list):
+            self._blocks = {index: dict(block) for index, block in enumerate(content) if isinstance(block, dict)}
+
+    def _add_delta(self, index: int, delta: JsonObject) -> bool:
+        """Whether the kind of delta is known."""
+        kind = str(delta.get("type"))
+        name = "input" if kind == "input_json_delta" else _DELTAS.get(kind)
+        piece = delta.get("partial_json" if name == "input" else name) if name else None
+        if name is not None and isinstance(piece, str):
+            if piece:
+                self._pieces.setdefault((index, name), []).append(piece)
+            return True
+        if kind == "citations_delta" and index in self._blocks:
+            self._citations.setdefault(index, []).append(delta.get("citation"))
+            return True
+        if kind == "compaction_delta" and index in self._blocks:
+            self._blocks[index].update({name: value for name, value in delta.items() if name != "type"})
+            return True
+        return False
+
+    def _add_usage(self, usage: JsonValue) -> None:
+        """Counts are cumulative; the last ones hold."""
+        if isinstance(usage, dict):
+            known = self._message.get("usage")
+            known = known if isinstance(known, dict) else {}
+            self._message["usage"] = {**known, **{name: value for name, value in usage.items() if value is not None}}

@@ -1,0 +1,269 @@
+"""Agent Trajectory Interchange Format (ATIF) of Harbor, versions 1.0 to 1.8.
+
+{"schema_version": "ATIF-v1.6", "session_id": "s", "agent": {"name": "terminus-2", "model_name": "m"}, "steps": [
+    {"step_id": 1, "source": "user", "message": "create hello.txt"},
+    {"step_id": 2, "source": "agent", "message": "", "tool_calls": [{"tool_call_id": "c", "function_name": "bash",
+     "arguments": {}}], "observation": {"results": [{"source_call_id": "c", "content": "ok"}]}, "metrics": {...}}]}
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_tools
+from judgekit.formats.blocks.reply import content_of, unread_part
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    parse_arguments,
+)
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+_KINDS: dict[str, type[HumanMessage | AIMessage | SystemMessage]] = {
+    "user": HumanMessage,
+    "agent": AIMessage,
+    "system": SystemMessage,
+}
+_BY_TOKEN = ("prompt_token_ids", "completion_token_ids", "logprobs")
+
+
+class AtifReader:
+    """Trajectories, one in a file, in a list, or as the values of an object.
+
+    A step is a message of its source, with the results of its calls after it. Steps that repeat what an earlier
+    trajectory holds are left out. Trajectories of sub-agents are children of the one that refers to them, if they stand
+    in the same file.
+    """
+
+    name = "atif"
+    gathers = False
+    shape = 'atif: {"schema_version": "ATIF-v...", "agent": {...}, "steps": [...]}'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """A trajectory says its version."""
+        first = first_of(value)
+        return _is_trajectory(first) or (
+            isinstance(first, dict) and 0 < len(first) <= 50 and all(map(_is_trajectory, first.values()))
+        )
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Each trajectory, with those of its sub-agents in it."""
+        if isinstance(document, dict) and not _is_trajectory(document):
+            return _gathered(list(document.values()))
+        return _gathered(items(document))
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One trajectory, named by its session."""
+        found = Found.of(record)
+        trace = _trace(found)
+        if not trace["messages"]:
+            raise TraceError("steps: expected steps of this trajectory's own, found none")
+        identity = found.identity("session_id") or found.identity("trajectory_id")
+        return sample_from(found, index, trace, identity=identity)
+
+
+def _is_trajectory(value: JsonValue) -> bool:
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    return isinstance(version, str) and version.startswith("ATIF-v")
+
+
+def _gathered(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
+    """The trajectories; one that refers to no other stands in the one that refers to it."""
+    referred = [_referred(one) for one in trajectories]
+    names = [_name(one) for one in trajectories]
+    uses = Counter(names)
+    wanted = {name for refs, own in zip(referred, names, strict=True) for name in refs if name != own}
+    leaves = {
+        name: one
+        for name, one, refs in zip(names, trajectories, referred, strict=True)
+        if name in wanted and uses[name] == 1 and not any(ref in uses for ref in refs)
+    }
+    return [
+        _with_children(one, [leaves[ref] for ref in refs if ref in leaves])
+        for name, one, refs in zip(names, trajectories, referred, strict=True)
+        if name not in leaves
+    ]
+
+
+def _with_children(trajectory: JsonValue, children: list[JsonValue]) -> JsonValue:
+    if not children or not isinstance(trajectory, dict):
+        return trajectory
+    own = trajectory.get("subagent_trajectories")
+    return {**trajectory, "subagent_trajectories": [*(own if isinstance(own, list) else []), *children]}
+
+
+def _name(value: JsonValue) -> str | None:
+    """What other trajectories call this one; those of one session have ids of their own."""
+    names = (value.get("trajectory_id"), value.get("session_id")) if isinstance(value, dict) else ()
+    return next((name for name in names if isinstance(name, str)), None)
+
+
+def _referred(trajectory: JsonValue) -> set[str]:
+    steps = trajectory.get("steps") if isinstance(trajectory, dict) else None
+    observations = (
+        [step.get("observation") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    )
+    lists = [one.get("results") for one in observations if isinstance(one, dict)]
+    results = [result for one in lists if isinstance(one, list) for result in one if isinstance(result, dict)]
+    return {name for result in results for name in _refs(result.get("subagent_trajectory_ref"))}
+
+
+def _refs(value: JsonValue) -> list[str]:
+    return [name for ref in items(value) if (name := _name(ref)) is not None]
+
+
+def _trace(found: Found) -> dict[str, object]:
+    """Fields of a `Trace`; what is left over in the trajectory is not among them."""
+    agent = found.object("agent") or Found({})
+    children = found.objects("subagent_trajectories")
+    calls: dict[str, str | None] = dict.fromkeys(name for child in children if (name := _own_name(child)) is not None)
+    model = agent.peek("model_name")
+    messages = [message for step in found.objects("steps") for message in _messages(step, model, calls)]
+    if "continued_trajectory_ref" in found:
+        found.warn("the conversation goes on in another file", "continued_trajectory_ref")
+    cost, usage = _total(found.object("final_metrics"))
+    return {
+        "messages": messages,
+        "tools": read_tools(agent.details("tool_definitions")),
+        "usage": usage,
+        "cost_usd": cost,
+        "children": [_child(child, calls) for child in children],
+    }
+
+
+def _own_name(found: Found) -> str | None:
+    return _name({name: found.peek(name) for name in ("trajectory_id", "session_id")})
+
+
+def _child(found: Found, calls: Mapping[str, str | None]) -> Trace:
+    name = _own_name(found)
+    call = None if name is None else calls[name]
+    fields = _trace(found)
+    identity = found.identity("trajectory_id") or found.identity("session_id")
+    metadata = {} if call is None else {"call_id": call}
+    return Trace.model_validate({**fields, "id": identity, "metadata": metadata, "extra": found.leftover()})
+
+
+def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) -> list[Message]:
+    """A step and the results in it. ``children`` gets the calls that sub-agents answer."""
+    source = step.peek("source")
+    kind = _KINDS.get(source) if isinstance(source, str) else None
+    if kind is None:
+        raise step.unfit("source", f"one of {', '.join(_KINDS)}")
+    if step.peek("is_copied_context") is True:
+        step.warn("repeats what an earlier trajectory holds: no message of this one; it stands in extra")
+        return []
+    step.take("source")
+    content: list[Part] = _content(step, "message")
+    fields: dict[str, object] = {"timestamp": step.moment("timestamp")}
+    calls: list[ToolCall] = []
+    if source == "agent":
+        if thought := step.text("reasoning_content"):
+            content.insert(0, ReasoningPart(thought))
+        calls = [_call(call) for call in step.objects("tool_calls")]
+        fields |= {"tool_calls": calls, "model": step.text("model_name") or (model if isinstance(model, str) else None)}
+        fields["usage"] = _usage(step.object("metrics"))
+    results = _results(step, calls, children)
+    said = kind.model_validate({**fields, "content": content_of(content), "extra": step.leftover()})
+    return [said, *results]
+
+
+def _call(found: Found) -> ToolCall:
+    name = found.text("function_name")
+    if name is None:
+        raise found.unfit("function_name", "the name of a tool")
+    fields = {"name": name, "id": found.identity("tool_call_id"), **parse_arguments(found.take("arguments"))}
+    return ToolCall.model_validate({**fields, "extra": found.leftover()})
+
+
+def _results(step: Found, calls: Sequence[ToolCall], children: dict[str, str | None]) -> list[ToolMessage]:
+    observation = step.object("observation")
+    found = [] if observation is None else observation.objects("results")
+    named = {name for result in found if isinstance(name := result.peek("source_call_id"), str)}
+    open_calls = [call for call in calls if call.id not in named]
+    unnamed = [result for result in found if "source_call_id" not in result]
+    if len(unnamed) > 1 and calls and len(unnamed) != len(open_calls):
+        step.warn(
+            f"{len(unnamed)} results that name no call, for {len(open_calls)} calls: paired by order", "observation"
+        )
+    batch = len(unnamed) == 1 and len(open_calls) > 1
+    results: list[ToolMessage] = []
+    for result in found:
+        fields: dict[str, object] = {"tool_call_id": (identity := result.identity("source_call_id"))}
+        refs = _refs(result.peek("subagent_trajectory_ref"))
+        children.update((name, identity) for name in refs if name in children)
+        if not children.keys() >= set(refs):
+            result.warn("the trajectory of a sub-agent stands in another file", "subagent_trajectory_ref")
+        if identity is None and not calls:
+            if "content" not in result:
+                continue  # it only refers to sub-agents, and stays with the step
+            fields["name"] = "observation"  # so that it answers no call of an earlier step
+        if batch and identity is None:
+            fields["metadata"] = {"answers": [call.id or call.name for call in open_calls]}
+        content = content_of(_content(result, "content"))
+        results.append(ToolMessage.model_validate({**fields, "content": content, "extra": result.leftover()}))
+    return results
+
+
+def _content(found: Found, name: str) -> list[Part]:
+    value = found.peek(name)
+    if isinstance(value, list):
+        return [_part(part) for part in found.items(name)]
+    if name == "message" and value is not None and not isinstance(value, str):
+        raise found.unfit(name, "a text or a list of parts")
+    found.take(name)
+    return [] if value in (None, "") else [TextPart(as_text(value))]
+
+
+def _part(found: Found | JsonValue) -> Part:
+    if not isinstance(found, Found):
+        return OtherPart(found)
+    kind = found.peek("type")
+    if kind == "text" and isinstance(found.peek("text"), str):
+        found.take("type")
+        return TextPart(found.text("text") or "", extra=found.leftover())
+    source = found.object("source") if kind in ("image", "audio") else None
+    if source is not None and isinstance(source.peek("path"), str):
+        found.take("type")
+        media = {"kind": kind, "url": source.text("path"), "mime_type": source.text("media_type")}
+        return MediaPart.model_validate({**media, "extra": found.leftover()})
+    return unread_part(found)
+
+
+def _usage(found: Found | None) -> Usage | None:
+    if found is None:
+        return None
+    for name in _BY_TOKEN:
+        found.drop(name, "one value for each token is left out")
+    return Usage(
+        input_tokens=found.count("prompt_tokens"),
+        output_tokens=found.count("completion_tokens"),
+        cached_tokens=found.count("cached_tokens"),
+        extra=found.leftover(),
+    )
+
+
+def _total(found: Found | None) -> tuple[float | None, Usage | None]:
+    """What the whole trajectory cost and used."""
+    if found is None:
+        return None, None
+    cost = found.number("total_cost_usd")
+    counts = [found.count(f"total_{kind}_tokens") for kind in ("prompt", "completion", "cached")]
+    usage = Usage(input_tokens=counts[0], output_tokens=counts[1], cached_tokens=counts[2], extra=found.leftover())
+    return cost, None if usage == Usage() else usage

@@ -1,0 +1,132 @@
+"""Conversations with Amazon Bedrock's Converse API, and sessions of Strands agents, which write its messages.
+
+{"modelId": "...", "system": [{"text": "Be brief"}], "messages": [{"role": "user", "content": [{"text": "Hi"}]}, ...]}
+{"output": {"message": {"role": "assistant", "content": [...]}}, "stopReason": "end_turn", "usage": {...}}
+{"request": {...}, "response": {...}}
+{"message": {"role": "user", "content": [{"text": "Hi"}]}, "message_id": 0, "created_at": "2026-..."}
+"""
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.bedrock import (
+    is_bedrock,
+    read_message,
+    read_messages,
+    read_system,
+    read_tools,
+    read_usage,
+)
+from judgekit.formats.found import Found
+from judgekit.formats.readers.foreign import answer_of, items, may_answer, sample_from, with_reply
+from judgekit.traces.message import Message
+from judgekit.traces.sample import Sample
+
+_LOOKED_AT = 50
+
+
+class BedrockReader:
+    """Requests, responses, pairs of both, and rows or bare lists of messages."""
+
+    name = "bedrock"
+    gathers = False
+    shape = (
+        'bedrock: {"messages": [{"role": "user", "content": [{"text": ...}]}, ...], "modelId": ..., "toolConfig": ...}'
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Blocks have no type, but a key that says what they are."""
+        return any(_is_record(row) for row in self.records(value)[:_LOOKED_AT])
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A list of messages is one conversation; any other list holds one each."""
+        return [document] if _is_record(document) else items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation. Without an id, the index names it."""
+        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        request = row if "messages" in row else row.object("request") or Found({})
+        messages = [*read_system(request), *read_messages(request.objects("messages"))]
+        if (response := row if _is_response(record) else answer_of(row, record, "output")) is not None:
+            messages = with_reply(messages, _reply(response, request.text("modelId")), row)
+        if not messages:
+            raise request.unfit("messages", "messages")
+        tools = request.object("toolConfig") or Found({})
+        return sample_from(row, index, {"messages": messages, "tools": read_tools(tools.details("tools"))})
+
+
+class StrandsReader:
+    """The messages of a Strands agent's session, gathered in one file."""
+
+    name = "strands"
+    gathers = True
+    shape = (
+        'strands: {"message": {"role": "user", "content": [{"text": ...}]}, "message_id": 0, "created_at": ...}, ...'
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Each message of Converse stands in an envelope with its number."""
+        return any(map(_is_stored, items(value)[:_LOOKED_AT]))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """All messages are one conversation, in the order of their numbers.
+
+        Raises:
+            TraceError: It is one message alone, as an agent's session keeps each in a file.
+        """
+        if isinstance(document, dict):
+            hint = "gather all in one file: jq -s 'sort_by(.message_id)' messages/*.json > session.json"
+            raise TraceError(f"one message of a session; {hint}")
+        rows = items(document)
+        return [rows if None in map(_number, rows) else sorted(rows, key=lambda row: _number(row) or 0)]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """The conversation. What was redacted later stands in place of what was said first, which is kept beside it."""
+        row = Found.of({"messages": record})
+        messages = [message for stored in row.objects("messages") for message in _stored(stored)]
+        return sample_from(row, index, {"messages": messages})
+
+
+def _number(row: JsonValue) -> int | None:
+    number = row.get("message_id") if isinstance(row, dict) else None
+    return number if isinstance(number, int) else None
+
+
+def _stored(found: Found) -> list[Message]:
+    said = found.object("redact_message") or found.object("message")
+    if said is None:
+        raise found.unfit("message", "a message")
+    [*others, last] = read_message(said)
+    about = {"id": found.identity("message_id"), "timestamp": found.moment("created_at")}
+    return [*others, last.model_copy(update={**about, "extra": {**found.leftover(), **last.extra}})]
+
+
+def _reply(response: Found, model: str | None) -> list[Message]:
+    output = response.object("output") or Found({})
+    message = output.object("message")
+    if message is None:
+        raise output.unfit("message", "a message")
+    whole = {"finish_reason": response.text("stopReason"), "usage": read_usage(response.object("usage"))}
+    return read_message(message, model, whole)
+
+
+def _is_stored(value: JsonValue) -> bool:
+    return isinstance(value, dict) and "message_id" in value and is_bedrock([value.get("message")])
+
+
+def _is_response(value: JsonValue) -> bool:
+    output = value.get("output") if isinstance(value, dict) else None
+    message = output.get("message") if isinstance(output, dict) else None
+    return isinstance(value, dict) and isinstance(message, dict) and ("stopReason" in value or is_bedrock([message]))
+
+
+def _is_record(value: JsonValue) -> bool:
+    if isinstance(value, list):
+        return is_bedrock(value)
+    if not isinstance(value, dict):
+        return False
+    if _is_response(value) or _is_response(value.get("response")):
+        return True
+    request = value.get("request") if "messages" not in value else value
+    messages = request.get("messages") if isinstance(request, dict) else None
+    return isinstance(messages, list) and is_bedrock(messages) and may_answer("bedrock", value.get("response"))

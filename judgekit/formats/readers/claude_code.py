@@ -1,0 +1,298 @@
+"""Sessions of Claude Code: its own logs, the stream of its SDK (``stream-json``), and exports of the web version.
+
+{"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": "s", "message": {"role": "user", "content": "fix it"}}
+{"type": "assistant", "uuid": "u2", "parentUuid": "u1", "message": {"id": "msg_1", "content": [{"type": "text", ...}]}}
+{"type": "assistant", "uuid": "u3", "parentUuid": "u2", "message": {"id": "msg_1", "content": [{"type": "tool_use", ...}]}}
+{"type": "result", "subtype": "success", "session_id": "s", "total_cost_usd": 0.1, "usage": {...}}
+{"loglines": [...]}
+"""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.anthropic import read_blocks, read_message, read_usage
+from judgekit.formats.found import Found
+from judgekit.formats.readers.claude_code_tree import SessionRow, injected_rows, kept_rows, replies_of, threads_of
+from judgekit.formats.readers.foreign import items, sample_from, unpaired
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolMessage
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import ToolDefinition, Trace
+
+_LOOKED_AT = 50
+_OF_SESSION = ("sessionId", "session_id", "cwd", "version", "gitBranch", "userType", "entrypoint", "slug")
+"""What every row of a session repeats."""
+_KNOWN_KINDS = ("user", "assistant", "system", "summary", "result")
+
+
+class ClaudeCodeReader:
+    """One conversation a session; sub-agents are its children, and branches that were left are kept apart."""
+
+    name = "claude-code"
+    gathers = True
+    shape = (
+        'claude-code: {"type": "user", "uuid": ..., "sessionId": ..., "message": {"role": "user", "content": ...}}, ...'
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Rows say who speaks, outside of the message, and which session they belong to."""
+        return any(_is_row(row) or _is_export(row) for row in items(value)[:_LOOKED_AT])
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Exports as they are; of rows, one list a session. Rows that name none belong to the session before them."""
+        exports = [row for row in items(document) if _is_export(row)]
+        sessions: dict[str, list[JsonValue]] = {}
+        current: list[JsonValue] = []
+        for row in items(document):
+            if _is_export(row):
+                continue
+            if (name := _session(row)) is not None:
+                # What stands before the first session belongs to it.
+                current = sessions.setdefault(name, [] if sessions else current)
+            current.append(row)
+        by_session = [*sessions.values()] if sessions else [current] if current else []
+        return [*exports, *(part for rows in by_session for part in _by_agent(rows))]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One session, named after its id; a file of one sub-agent's rows is a conversation of its own."""
+        name = "loglines" if _is_export(record) else "rows"
+        document = Found.of(record if isinstance(record, dict) and name == "loglines" else {name: items(record)})
+        session = _Session(document, document.items(name))
+        rest: JsonObject = {**document.leftover(), **session.left(name)}
+        row = Found(rest, warnings=document.warnings)
+        return sample_from(row, index, session.trace, identity=session.identity)
+
+
+class _Session:
+    """What the rows of a session hold. Rows that are no messages are kept as they are."""
+
+    def __init__(self, document: Found, found: Sequence[Found | JsonValue]) -> None:
+        self._document = document
+        self._kept: list[JsonValue] = []
+        rows = self._without_copies(
+            [SessionRow(row, index) for index, row in enumerate(found) if isinstance(row, Found)]
+        )
+        threads = threads_of(rows)
+        main = None if None in threads else next(iter(threads), None)
+        first = next(iter(threads.get(main, [])), None)
+        self._main = main
+        self._shared: JsonObject = {
+            name: value for name in _OF_SESSION if first and (value := first.found.peek(name)) is not None
+        }
+        agent = first.fields.get("agentId") if first and main is not None else None
+        names = (self._shared.get("sessionId", self._shared.get("session_id")), agent)
+        self.identity = "#".join(name for name in names if isinstance(name, str)) or None
+        kept = kept_rows(rows)
+        others = [row.found for row in rows if not row.is_message]
+        said = {name: self._messages([row for row in thread if row.index in kept]) for name, thread in threads.items()}
+        if not (messages := said.pop(main, [])):
+            raise TraceError("holds no messages")
+        self.trace: dict[str, object] = {
+            **_times(messages),
+            **_reported(others),
+            "messages": messages,
+            "children": _children(said, messages, rows),
+            "metadata": self._shared,
+        }
+        self._abandoned = [row.found.leftover() for row in rows if row.is_message and row.index not in kept]
+        if self._abandoned:
+            document.warn(
+                f"{len(self._abandoned)} rows of branches that were left, kept in extra as 'abandoned'", "abandoned"
+            )
+        self._keep(others, [row for row in found if not isinstance(row, Found)])
+
+    def left(self, name: str) -> JsonObject:
+        """The rows that are no messages, and those of branches that were left."""
+        left: dict[str, list[JsonValue]] = {name: self._kept, "abandoned": [*self._abandoned]}
+        return {name: rows for name, rows in left.items() if rows}
+
+    def _without_copies(self, rows: list[SessionRow]) -> list[SessionRow]:
+        """Resuming a session copies rows."""
+        seen: dict[str, JsonObject] = {}
+        single: list[SessionRow] = []
+        for row in rows:
+            if row.uuid is None or seen.get(row.uuid) != row.fields:
+                single.append(row)
+            if row.uuid is not None:
+                seen[row.uuid] = row.fields
+        if len(single) < len(rows):
+            self._document.warn(f"{len(rows) - len(single)} rows that are copies of others, left out")
+        return single
+
+    def _messages(self, rows: Sequence[SessionRow]) -> list[Message]:
+        injected = injected_rows(rows)
+        messages: list[Message] = []
+        for group in replies_of(rows):
+            try:
+                made = self._reply(group) if group[0].kind == "assistant" else self._turn(group[0])
+            except TraceError as error:
+                group[0].found.warn(f"a row that cannot be read, kept in extra: {error.found}")
+                self._kept += [row.fields for row in group]
+                continue
+            if group[0].index in injected:
+                made = [_as_instructions(message) for message in made]
+            messages += made
+        return messages
+
+    def _turn(self, row: SessionRow) -> list[Message]:
+        made = read_message(_message_of(row))
+        results = (index for index, message in enumerate(made) if isinstance(message, ToolMessage))
+        about = {"id": row.found.identity("uuid"), "timestamp": row.found.moment("timestamp")}
+        made = [message.model_copy(update=about) for message in made]
+        return _with_extra(made, next(results, len(made) - 1), self._rest(row))
+
+    def _reply(self, group: Sequence[SessionRow]) -> list[Message]:
+        """Each block of a reply has a row of its own, which repeats usage; the highest count is the whole."""
+        found = [_message_of(row) for row in group]
+        if odd := next((message for message in found if message.peek("role") != "assistant"), None):
+            raise odd.unfit("role", "'assistant', as is the type of its row")
+        blocks = [block for message in found for block in read_blocks(message)]
+        whole = max(reversed(found), key=_output_tokens)
+        others = [message for message in found if message is not whole]
+        stop = None if "stop_reason" in whole else next(filter(None, (one.text("stop_reason") for one in others)), None)
+        for other in others:
+            for name in other:
+                if other.peek(name) == whole.peek(name):
+                    other.take(name)
+        made = read_message(whole, blocks)
+        time = group[0].found.moment("timestamp")
+        made = [message.model_copy(update={"timestamp": time}) for message in made]
+        last = max(index for index, message in enumerate(made) if isinstance(message, AIMessage))
+        if stop is not None:
+            made[last] = made[last].model_copy(update={"finish_reason": stop})
+        rests = [self._rest(row) for row in group]
+        return _with_extra(made, last, rests[0] if len(rests) == 1 else {"rows": [*rests]})
+
+    def _rest(self, row: SessionRow) -> JsonObject:
+        """What nobody took of a row, but for what all rows repeat."""
+        row.found.take("type")
+        if row.found.peek("isSidechain") is (row.thread != self._main):  # the trace says it
+            row.found.take("isSidechain")
+        known = {**self._shared, "agentId": row.thread, "parent_tool_use_id": row.thread}
+        for name, value in known.items():
+            if row.found.peek(name) == value:
+                row.found.take(name)
+        return row.found.leftover()
+
+    def _keep(self, rows: Sequence[Found], values: Sequence[JsonValue]) -> None:
+        kinds = Counter(kind if isinstance(kind := row.peek("type"), str) else "" for row in rows)
+        if odd := len(values) + sum(kinds.pop(kind, 0) for kind in ("", "user", "assistant")):
+            self._document.warn(f"{odd} lines that are no rows of a session, kept in extra", "rows")
+        if unread := ", ".join(f"{number} {kind}" for kind, number in kinds.items() if kind not in _KNOWN_KINDS):
+            self._document.warn(f"rows of kinds that are not read, kept in extra: {unread}", "rows")
+        self._kept += [*(row.leftover() for row in rows), *values]
+
+
+def _children(
+    said: Mapping[str | None, list[Message]], messages: Sequence[Message], rows: Sequence[SessionRow]
+) -> list[Trace]:
+    """What sub-agents said, and which calls started them: rows or results name them, or else they have its prompt."""
+    callers: dict[str | None, str | None] = {
+        row.agent: row.answered[0] for row in rows if row.agent is not None and row.answered
+    }
+    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    identities = {call.id for call in calls}
+    prompts: dict[str, deque[str | None]] = defaultdict(deque)
+    for call in calls:
+        if isinstance(prompt := call.args.get("prompt"), str):
+            prompts[prompt].append(call.id)
+    children: list[Trace] = []
+    for name, talk in said.items():
+        if talk:
+            same = prompts.get(talk[0].text)
+            prompted = same.popleft() if same else None
+            caller = name if name in identities else callers.get(name, prompted)
+            about: JsonObject = {} if caller is None else {"call_id": caller}
+            fields = {"id": name, "messages": talk, "metadata": about, "warnings": unpaired(talk), **_times(talk)}
+            children.append(Trace.model_validate(fields))
+    return children
+
+
+def _reported(rows: Sequence[Found]) -> dict[str, object]:
+    """What is said of the session as a whole: the tools at its beginning, and the result at its end."""
+    about: dict[str, object] = {}
+    start = next((row for row in rows if (row.peek("type"), row.peek("subtype")) == ("system", "init")), None)
+    names = start.peek("tools") if start is not None else None
+    if start is not None and isinstance(names, list) and all(isinstance(name, str) for name in names):
+        start.take("tools")
+        about["tools"] = [ToolDefinition(str(name)) for name in names]
+    ends = [row for row in rows if row.peek("type") == "result"]
+    if ends:
+        reason = ends[-1].peek("subtype")
+        failed = ends[-1].peek("is_error") is True and reason in (None, "success")
+        about["termination"] = "error" if failed else reason if isinstance(reason, str) else None
+    if len(ends) == 1:  # of several, each counts its own part
+        about["usage"] = read_usage(ends[0].object("usage"))
+        about["cost_usd"] = ends[0].number("total_cost_usd")
+    return about
+
+
+def _is_row(row: JsonValue) -> bool:
+    if not isinstance(row, dict):
+        return False
+    kind, session = row.get("type"), "sessionId" in row or "session_id" in row
+    if kind in ("user", "assistant"):
+        return "message" in row and (session or "uuid" in row or "parent_tool_use_id" in row)
+    if kind == "summary":
+        return "leafUuid" in row
+    return kind in ("system", "result") and session and "subtype" in row
+
+
+def _is_export(value: JsonValue) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("loglines"), list)
+
+
+def _session(row: JsonValue) -> str | None:
+    if not isinstance(row, dict):
+        return None
+    name = row.get("sessionId") or row.get("session_id")
+    return name if isinstance(name, str) else None
+
+
+def _by_agent(rows: list[JsonValue]) -> list[JsonValue]:
+    """The rows of a session; where it has sub-agents' rows alone, those of each."""
+    sides = [isinstance(row, dict) and row.get("isSidechain") is True for row in rows]
+    talk = [isinstance(row, dict) and row.get("type") in ("user", "assistant") for row in rows]
+    if any(spoken and not side for spoken, side in zip(talk, sides, strict=True)):
+        return [rows]
+    agents: dict[str, list[JsonValue]] = {}
+    current: list[JsonValue] = []
+    for row in rows:
+        name = row.get("agentId") if isinstance(row, dict) else None
+        if isinstance(name, str):
+            current = agents.setdefault(name, [] if agents else current)
+        current.append(row)
+    return [*agents.values()] or [rows]
+
+
+def _message_of(row: SessionRow) -> Found:
+    message = row.found.object("message")
+    if message is None:
+        raise row.found.unfit("message", "a message")
+    return message
+
+
+def _as_instructions(message: Message) -> Message:
+    if not isinstance(message, HumanMessage):
+        return message
+    return SystemMessage(message.content, id=message.id, timestamp=message.timestamp, extra=message.extra)
+
+
+def _with_extra(messages: list[Message], index: int, rest: JsonObject) -> list[Message]:
+    message = messages[index]
+    extra: JsonObject = {**rest, "message": message.extra} if message.extra else rest
+    messages[index] = message.model_copy(update={"extra": extra})
+    return messages
+
+
+def _output_tokens(message: Found) -> float:
+    usage = message.peek("usage")
+    count = usage.get("output_tokens") if isinstance(usage, dict) else None
+    return count if isinstance(count, int | float) else -1
+
+
+def _times(messages: Sequence[Message]) -> dict[str, object]:
+    times = [message.timestamp for message in messages if message.timestamp is not None]
+    return {"started_at": times[0], "ended_at": times[-1]} if times else {}

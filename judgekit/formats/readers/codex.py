@@ -1,0 +1,256 @@
+"""Sessions of the Codex CLI, as it keeps them in ~/.codex/sessions: items of the Responses API, each in an envelope.
+
+{"timestamp": "...", "type": "session_meta", "payload": {"id": "...", "cwd": "...", "cli_version": "...", ...}}
+{"timestamp": "...", "type": "turn_context", "payload": {"model": "...", ...}}
+{"timestamp": "...", "type": "response_item", "payload": {"type": "message", "role": "user", "content": [...]}}
+{"timestamp": "...", "type": "event_msg", "payload": {"type": "token_count", "info": {...}}}
+"""
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_tools
+from judgekit.formats.blocks.openai_responses import Items, is_item
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, Usage
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import ToolDefinition, TraceWarning
+
+_ROWS = ("session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state")
+_HEADER = {"id", "timestamp", "instructions"}
+_REPEATING = (
+    *("user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content"),
+    *("agent_reasoning_section_break", "token_count", "task_complete", "turn_complete", "exec_command_end"),
+    *("mcp_tool_call_end", "patch_apply_end", "web_search_end", "image_generation_end", "view_image_tool_call"),
+    *("dynamic_tool_call_request", "dynamic_tool_call_response", "item_completed"),
+)
+"""Events that repeat what items say."""
+_CONTEXT = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
+
+
+class CodexReader:
+    """Session logs; the first ``session_meta`` names the conversation.
+
+    Messages that Codex writes in the user's name (surroundings, AGENTS.md) are those of a developer here. Source: the
+    protocol of the Codex CLI (``RolloutItem``).
+    """
+
+    name = "codex"
+    gathers = True
+    shape = 'codex: {"timestamp": ..., "type": "session_meta" | "response_item" | ..., "payload": {...}} in each line'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Rows have kinds of their own; older logs begin with a header and then hold bare items."""
+        row = next((row for row in items(value)[:50] if isinstance(row, dict)), None)
+        if row is None:
+            return False
+        if row.get("type") in _ROWS:
+            return isinstance(row.get("payload"), dict)
+        return _HEADER <= row.keys() <= {*_HEADER, "git"}
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """All rows are one session; the log of a fork repeats the one that it left, so that two heads are no sign."""
+        return [items(document)]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One session."""
+        session = _Session()
+        for place, row in enumerate(items(record)):
+            where = f"[{place}]"
+            if not isinstance(row, dict):
+                session.warnings.append(TraceWarning("a row that is no object, left out", where=where))
+            elif row.get("type") not in _ROWS and is_item(row):
+                session.item(Found(row, where, session.warnings))
+            else:
+                session.row(Found(row, where, session.warnings))
+        return session.sample(index)
+
+
+class _Session:
+    """A session, row by row."""
+
+    def __init__(self) -> None:
+        self.warnings: list[TraceWarning] = []
+        self._items = Items()
+        self._head: list[Message] = []
+        self._typed: list[tuple[int, HumanMessage]] = []
+        self._tools: list[ToolDefinition] = []
+        self._identity: str | None = None
+        self._model: str | None = None
+        self._total: JsonValue = None
+        self._usage: Usage | None = None
+        self._failed: dict[str, bool] = {}
+        self._termination: str | None = None
+        self._repeating = 0
+        self._reports = 0
+        self._turns: list[int] = []
+        self._times: list[JsonValue] = []
+        self._left: list[JsonValue] = []
+
+    def row(self, row: Found) -> None:
+        """A row that is no item; what nobody takes of it is kept."""
+        kind = row.peek("type")
+        if kind == "response_item":
+            self._enveloped(row)
+        elif kind is None and row.peek("instructions") is not None:
+            self._meta(row)
+        elif (inner := row.object("payload") if kind in _ROWS else None) is not None:
+            self._times.append(row.peek("timestamp"))
+            if kind == "session_meta":
+                self._meta(inner)
+            elif kind == "turn_context" and isinstance(model := inner.peek("model"), str):
+                self._model = model
+            elif kind == "compacted":
+                inner.warn("here a summary replaced the history for the model; all of it is kept")
+            elif kind == "event_msg" and self._event(inner):
+                self._repeating += 1
+                return
+        elif kind is not None:
+            row.warn(f"a row of the kind {as_text(kind):.80} that cannot be read, kept in extra")
+        if rest := row.leftover():
+            self._left.append(rest)
+
+    def item(self, found: Found) -> None:
+        """An item."""
+        if found.peek("type") == "ghost_snapshot":  # of the files, for undoing
+            self._left.append(found.leftover())
+            return
+        by_user = found.peek("role") == "user"
+        call_id = found.peek("call_id")
+        answers = isinstance(call_id, str) and str(found.peek("type")).endswith("_output")
+        is_error = self._failed.pop(str(call_id), None) if answers else None
+        self._items.add(found, model=self._model, is_error=is_error)
+        if by_user:
+            self._termination = None
+            messages = self._items.messages()
+            if isinstance(_told(messages[-1]), HumanMessage):
+                self._turns.append(len(messages) - 1)
+
+    def sample(self, index: int) -> Sample:
+        """The session, once all rows are read."""
+        messages = self._items.messages()
+        if not any(isinstance(message, HumanMessage) for message in messages):
+            for place, message in reversed(self._typed):
+                messages.insert(place, message)
+            self._repeating -= len(self._typed)
+        messages = [*self._head, *map(_told, messages)]
+        if not messages:
+            raise TraceError("holds no messages: no row is a response_item")
+        if self._repeating:
+            told = f"{self._repeating} events that repeat what items say, or count tokens, left out"
+            self.warnings.append(TraceWarning(told))
+        counted = sum(isinstance(message, AIMessage) and message.usage is not None for message in messages)
+        if self._reports > counted:
+            told = f"{self._reports - counted} counts of tokens are those of no reply that stands here"
+            self.warnings.append(TraceWarning(told))
+        times = [one for one in self._times if one is not None]
+        span = Found({"from": times[0], "to": times[-1]} if times else {})
+        trace = {
+            "messages": messages,
+            "tools": self._tools,
+            "started_at": span.moment("from"),
+            "ended_at": span.moment("to"),
+            "usage": self._usage,
+            "termination": self._termination,
+        }
+        row = Found({"rows": self._left} if self._left else {}, warnings=self.warnings)
+        return sample_from(row, index, trace, identity=self._identity)
+
+    def _enveloped(self, row: Found) -> None:
+        payload = row.peek("payload")
+        if not isinstance(payload, dict):
+            raise row.unfit("payload", "an item")
+        self._times.append(row.peek("timestamp"))
+        row.take("payload")
+        row.take("type")
+        self.item(Found({**payload, "timestamp": row.take("timestamp")}, f"{row.where}.payload", self.warnings))
+
+    def _meta(self, found: Found) -> None:
+        if self._identity is not None:  # of the session that this one was forked from
+            return
+        self._identity = found.identity("id")
+        base = found.object("base_instructions") if isinstance(found.peek("base_instructions"), dict) else None
+        instructions = found.text("instructions") if base is None else base.text("text")
+        if instructions:
+            self._head.append(SystemMessage(instructions))
+        self._tools += read_tools(found.details("dynamic_tools"))
+
+    def _event(self, found: Found) -> bool:
+        """Whether an event repeats what is said elsewhere."""
+        kind = found.peek("type")
+        if kind == "token_count":
+            self._count(found)
+        elif kind == "user_message" and isinstance(text := found.peek("message"), str):
+            self._typed.append((len(self._items.messages()), HumanMessage(text)))
+        elif kind in ("turn_aborted", "error"):
+            self._termination = found.text("reason", "message")
+        elif kind == "thread_rolled_back":
+            self._take_back(found)
+        failed = _failure(found)
+        if failed is not None and isinstance(call_id := found.peek("call_id"), str):
+            self._failed[call_id] = failed
+        return kind in _REPEATING
+
+    def _count(self, found: Found) -> None:
+        info = found.object("info") if isinstance(found.peek("info"), dict) else None
+        if info is None or (total := info.peek("total_token_usage")) == self._total:
+            return  # it is also sent when only the limits have changed
+        self._total = total
+        self._usage = read_usage(info, "total_token_usage")
+        if (usage := read_usage(info, "last_token_usage")) is not None:
+            self._reports += 1
+            self._items.report(usage)
+
+    def _take_back(self, found: Found) -> None:
+        turns = found.peek("num_turns")
+        if isinstance(turns, int) and turns > 0 and self._turns:
+            messages, start = self._items.messages(), self._turns[-turns:][0]
+            found.warn(f"{len(messages) - start} messages of {turns} turns that the user took back, left out")
+            del messages[start:], self._turns[-turns:]
+
+
+def _told(message: Message) -> Message:
+    """The message, which is the developer's if Codex itself wrote it in the user's name."""
+    if not isinstance(message, HumanMessage) or not message.content:
+        return message
+    texts = (
+        [message.content]
+        if isinstance(message.content, str)
+        else [getattr(part, "text", "") for part in message.content]
+    )
+    if not all(text.lstrip().startswith(_CONTEXT) for text in texts):
+        return message
+    return SystemMessage(
+        message.content,
+        role="developer",
+        id=message.id,
+        timestamp=message.timestamp,
+        metadata={"role": "user"},
+        extra=message.extra,
+    )
+
+
+def read_usage(found: Found, name: str) -> Usage | None:
+    """Return the token counts that stand in a field, as Codex names them."""
+    tokens = found.object(name) if isinstance(found.peek(name), dict) else None
+    if tokens is None:
+        return None
+    return Usage(
+        input_tokens=tokens.count("input_tokens"),
+        output_tokens=tokens.count("output_tokens"),
+        cached_tokens=tokens.count("cached_input_tokens"),
+        reasoning_tokens=tokens.count("reasoning_output_tokens"),
+        extra=tokens.leftover(),
+    )
+
+
+def _failure(event: Found) -> bool | None:
+    """Whether a call failed, where its end tells."""
+    code, success, result = event.peek("exit_code"), event.peek("success"), event.peek("result")
+    if isinstance(code, int):
+        return code != 0
+    if isinstance(success, bool):
+        return not success
+    return "Err" in result if isinstance(result, dict) and result.keys() & {"Ok", "Err"} else None

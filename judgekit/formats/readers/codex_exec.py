@@ -1,0 +1,209 @@
+"""What ``codex exec --json`` prints: the events of a thread, and in them the items that the agent makes.
+
+{"type": "thread.started", "thread_id": "..."}
+{"type": "turn.started"}
+{"type": "item.started", "item": {"id": "item_0", "type": "command_execution", "command": "ls", "status": "in_progress"}}
+{"type": "item.completed", "item": {"id": "item_0", "type": "command_execution", "command": "ls", "aggregated_output": "a",
+  "exit_code": 0, "status": "completed"}}
+{"type": "item.completed", "item": {"id": "item_1", "type": "agent_message", "text": "Done"}}
+{"type": "turn.completed", "usage": {"input_tokens": 9, "cached_input_tokens": 2, "output_tokens": 5}}
+"""
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, shortened
+from judgekit.formats.blocks.openai_responses import Items
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.codex import read_usage
+from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.traces.message import JsonObject, Usage
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import TraceWarning
+
+_ITEM_EVENTS = ("item.started", "item.updated", "item.completed")
+_EVENTS = ("thread.started", "turn.started", "turn.completed", "turn.failed", *_ITEM_EVENTS)
+_TEXTS: dict[str, JsonObject] = {
+    "agent_message": {"type": "message", "role": "assistant"},
+    "plan": {"type": "message", "role": "assistant"},
+    "reasoning": {"type": "reasoning"},
+}
+"""Kinds of items that are text, as items of the Responses API."""
+_CALLS = {
+    "command_execution": ("command",),
+    "file_change": ("changes",),
+    "mcp_tool_call": (),  # whose arguments are a field
+    "collab_tool_call": ("prompt", "receiver_thread_ids"),
+    "web_search": ("query", "action"),
+    "todo_list": ("items",),
+}
+"""Kinds of items that are calls, and where their arguments stand."""
+_FAILED = {"completed": False, "failed": True, "declined": True}
+_WITHOUT_RESULT = ("web_search", "todo_list")
+
+
+class CodexExecReader:
+    """Event streams, one conversation for each thread. They do not hold the user's prompts.
+
+    Source: ``codex-rs/exec/src/exec_events.rs`` of the Codex CLI.
+    """
+
+    name = "codex-exec"
+    gathers = True
+    shape = 'codex-exec: {"type": "thread.started" | "turn.started" | "item.completed" | ...} in each line'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Events are of a thread, of a turn, or of an item that they hold."""
+        row = next((row for row in items(value)[:50] if isinstance(row, dict)), None)
+        if row is None:
+            return False
+        kind = row.get("type")
+        return kind in _EVENTS and (kind not in _ITEM_EVENTS or isinstance(row.get("item"), dict))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """The threads; a thread that is resumed begins with its own id again."""
+        threads: list[list[JsonValue]] = [[]]
+        identity: JsonValue = None
+        for row in items(document):
+            if isinstance(row, dict) and row.get("type") == "thread.started":
+                if identity not in (None, row.get("thread_id")):
+                    threads.append([])
+                identity = row.get("thread_id")
+            threads[-1].append(row)
+        return list(threads)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One thread."""
+        thread = _Thread()
+        for place, row in enumerate(items(record)):
+            if isinstance(row, dict):
+                thread.event(Found(row, f"[{place}]", thread.warnings))
+            else:
+                thread.warnings.append(TraceWarning("a row that is no object, left out", where=f"[{place}]"))
+        return thread.sample(index)
+
+
+class _Thread:
+    """A thread, event by event. An item stands where it starts, in its last state."""
+
+    def __init__(self) -> None:
+        self.warnings: list[TraceWarning] = []
+        self._identity: str | None = None
+        self._parts: list[str | None] = []
+        self._items: dict[str, Found] = {}
+        self._runs = self._updates = 0
+        self._counts: list[Found] = []
+        self._left: list[Found] = []
+        self._failure: str | None = None
+        self._open = False
+
+    def event(self, row: Found) -> None:
+        kind, item = row.peek("type"), row.peek("item")
+        self._left.append(row)
+        if kind in _ITEM_EVENTS and isinstance(item, dict):
+            row.take("item")
+            self._updates += kind == "item.updated"
+            self._item(Found(item, f"{row.where}.item", self.warnings))
+        elif kind == "thread.started":
+            self._runs += 1
+            self._identity = row.identity("thread_id") or self._identity
+        elif kind == "turn.started":
+            self._open, self._failure = True, None
+        elif kind in ("turn.completed", "turn.failed"):
+            self._open = False
+            self._parts.append(None)
+            error = row.object("error")
+            self._failure = None if error is None else error.text("message")
+            if kind == "turn.completed":
+                self._counts.append(row)
+        elif kind == "error":
+            self._failure = row.text("message")
+            row.warn(f"an error: {shortened(self._failure)}")
+        else:
+            row.warn(f"an event of the unknown kind {as_text(kind):.80}, kept as it stands")
+
+    def sample(self, index: int) -> Sample:
+        """Return the thread, once all events are read."""
+        made = Items()
+        for key in self._parts:
+            if key is None:
+                made.messages()  # a turn ends the message
+            elif (item := self._items[key]).peek("type") == "error":
+                item.warn(f"an error: {shortened(item.peek('message'))}")
+                self._left.append(item)
+            else:
+                _add(made, item)
+        messages = made.messages()
+        if not messages:
+            raise TraceError(f"holds no messages: {self._failure or 'no item is of the agent'}")
+        if self._updates:
+            found = f"earlier states of items that were updated, left out, found {self._updates}"
+            self.warnings.append(TraceWarning(found))
+        if self._open:
+            self.warnings.append(TraceWarning("the last turn has no end: the stream breaks off"))
+        trace = {"messages": messages, "usage": self._usage(), "termination": self._failure}
+        rows: list[JsonValue] = [rest for one in self._left if (rest := one.leftover()).keys() - {"type"}]
+        row = Found({"rows": rows} if rows else {}, warnings=self.warnings)
+        return sample_from(row, index, trace, identity=self._identity)
+
+    def _item(self, item: Found) -> None:
+        identity = item.peek("id")
+        key = item.where if identity is None else f"{self._runs} {as_text(identity)}"
+        if key not in self._items:
+            self._parts.append(key)
+        self._items[key] = item
+
+    def _usage(self) -> Usage | None:
+        if len(self._counts) == 1:
+            return read_usage(self._counts[0], "usage")
+        if self._counts:
+            found = f"token counts of turns, which may include those before, kept in extra, found {len(self._counts)}"
+            self.warnings.append(TraceWarning(found))
+        return None
+
+
+def _add(made: Items, item: Found) -> None:
+    """Adds an item as those of the Responses API."""
+    kind = str(item.peek("type"))
+    if kind in _TEXTS:
+        item.take("type")
+        if not isinstance(item.peek("text"), str):
+            raise item.unfit("text", "a text")
+        content = item.take("text")
+        made.add(_as(item, {**_TEXTS[kind], "content": content}))
+    elif kind in _CALLS:
+        _add_call(made, item, kind)
+    else:
+        made.add(item)
+
+
+def _add_call(made: Items, item: Found, kind: str) -> None:
+    fields: JsonObject = {name: value for name in _CALLS[kind] if (value := item.take(name)) is not None}
+    arguments = item.take("arguments") if kind == "mcp_tool_call" else fields
+    name = item.text("tool") if "tool" in item else kind
+    identity, status, code = item.identity("id"), item.peek("status"), item.peek("exit_code")
+    output = _output(item)
+    call: JsonObject = {"type": "function_call", "name": name, "call_id": identity, "arguments": arguments}
+    made.add(_as(item, call))
+    if status == "in_progress":
+        item.warn("a call that did not end")
+    if kind not in _WITHOUT_RESULT and (output or status != "in_progress"):
+        failed = True if code not in (None, 0) else _FAILED.get(str(status))
+        result: JsonObject = {"type": "function_call_output", "call_id": identity, "name": name, "output": output}
+        made.add(Found(result, item.where, item.warnings), is_error=failed)
+
+
+def _output(item: Found) -> JsonValue:
+    """Return what a call gave: a text, parts, or what it left of the agents that it was about."""
+    error = item.object("error")
+    result = item.object("result")
+    if error is not None and (said := error.text("message")) is not None:
+        return said
+    if result is not None:
+        return result.take("content") or result.take("structured_content")
+    return item.take("aggregated_output", "agents_states")
+
+
+def _as(item: Found, fields: JsonObject) -> Found:
+    """Return the rest of an item with other fields."""
+    return Found({**item.leftover(), **fields}, item.where, item.warnings)

@@ -1,0 +1,338 @@
+"""What all readers share: what they must be able to do, and how a record that was read becomes a sample."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, cast
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, shortened
+from judgekit.formats.blocks.choices import OTHER_CHOICES
+from judgekit.formats.found import Found
+from judgekit.formats.known import KEPT, KNOWN, fields_of, known_of, sample_of
+from judgekit.formats.merging.said import atoms, call_ids
+from judgekit.formats.unread import foreign_columns, meaning, unread_messages, unread_references, unread_texts
+from judgekit.traces.message import AIMessage, JsonObject, Message
+from judgekit.traces.pairing import pair_results
+from judgekit.traces.sample import References, Sample
+from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
+
+_ANSWERS: Sequence[tuple[str, str, type]] = (
+    ("openai-chat", "choices", list),
+    ("openai-responses", "output", list),
+    ("bedrock", "output", dict),
+    ("gemini", "candidates", list),
+    ("gemini", "promptFeedback", dict),
+    ("gemini", "prompt_feedback", dict),
+    ("anthropic", "content", list),
+    ("bedrock", "messageStart", dict),
+    ("bedrock", "contentBlockDelta", dict),
+    ("bedrock", "messageStop", dict),
+)
+"""The fields in which APIs answer, streamed or not, and what they hold."""
+_EVENTS = (("openai-responses", "response."), ("anthropic", "message_"), ("anthropic", "content_block_"))
+"""What the types of streamed events begin with."""
+_LOOKED_AT = 50
+
+_NO_CALL = "a tool result that answers no call before it"
+_NO_QUESTION = 'no message of the user; responses that were logged alone belong to their requests: {"request": ..., "response": ...}'
+_ABOUT = frozenset(
+    (
+        *("annotations", "reasoning_signature", "status", "phase", "timestamp", "created_at", "model", "type", "kind"),
+        *("uuid", "metadata", "stop_reason", "usage", OTHER_CHOICES),
+    )
+)
+"""Fields of a message that are about it, and not what it says."""
+OF_THE_WHOLE = (_NO_CALL, _NO_QUESTION)
+"""Warnings that are about a whole conversation, and mean nothing of a part."""
+
+
+class Reader(Protocol):
+    """Reads one format."""
+
+    @property
+    def name(self) -> str:
+        """The format's name, as ``format=`` takes it."""
+        ...
+
+    @property
+    def shape(self) -> str:
+        """What a record of this format looks like, for people whose file was not recognised."""
+        ...
+
+    @property
+    def gathers(self) -> bool:
+        """Whether all lines of a JSONL file belong together, as the rows of a log, and are read as one list."""
+        ...
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Whether a parsed file, or one line of a JSONL file, has this format."""
+        ...
+
+    def records(self, document: JsonValue) -> Iterable[JsonValue]:
+        """The conversations in a parsed file, or in one line of a JSONL file.
+
+        Raises:
+            TraceError: There are none.
+        """
+        ...
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation; ``index`` is its position in the file.
+
+        Raises:
+            TraceError: It does not have the format.
+        """
+        ...
+
+
+def first_of(document: JsonValue) -> JsonValue:
+    """A document that is one record, or the first of a list of them; ``None`` if that is empty."""
+    return next(iter(document), None) if isinstance(document, list) else document
+
+
+def items(document: JsonValue) -> list[JsonValue]:
+    """A document that is one record, or a list of them, as a list."""
+    return document if isinstance(document, list) else [document]
+
+
+def answer_of(row: Found, record: JsonValue, *fields: str) -> Found | None:
+    """Return the response of a pair, if it has one of the fields in which its API answers.
+
+    What else may stand in its place (the body of an error, a text, nothing) stays in the row, with a warning.
+    """
+    response = row.peek("response")
+    found = response if isinstance(response, dict) else {}
+    error = found.get("error") or found.get("Error")
+    if any(map(found.get, fields)) or (not error and not found.keys().isdisjoint(fields)):
+        return row.object("response")
+    if isinstance(record, dict):
+        warn_unanswered(row, record)
+    return None
+
+
+def warn_unanswered(row: Found, record: JsonObject) -> None:
+    """Notes what stands in place of a response, if anything does."""
+    name = "response" if "response" in record else "error"
+    found = record.get(name)
+    if answering(found):
+        row.warn("holds an answer in a form that this format does not read; kept as it stands", name)
+    elif name == "response" or ("request" in record and found):
+        error = found.get("error") or found.get("Error") if isinstance(found, dict) else None
+        row.warn("holds no answer" if found is None else f"holds no answer: {shortened(error or found)}", name)
+
+
+def answering(response: JsonValue) -> set[str]:
+    """Return the APIs that answer in this way; none if it is no answer but an error, say."""
+    named: set[str] = set()
+    for one in items(response)[:_LOOKED_AT]:
+        if isinstance(one, dict):
+            event = one.get("type")
+            named |= {name for name, start in _EVENTS if isinstance(event, str) and event.startswith(start)}
+            named |= {name for name, field, kind in _ANSWERS if isinstance(one.get(field), kind) and one[field]}
+    return named
+
+
+def may_answer(name: str, response: JsonValue) -> bool:
+    """Whether a response may be that of an API: it is no other's, though it may be an error."""
+    named = answering(response)
+    return not named or name in named
+
+
+def unbatched(record: JsonValue) -> JsonValue:
+    """A line of a batch's input or output as the request or response in it, named by its ``custom_id``."""
+    if not isinstance(record, dict) or "custom_id" not in record or "messages" in record:
+        return record
+    left = dict(record)
+    made: JsonObject = {"id": left.pop("custom_id")}
+    for name, inner in (("response", "body"), ("result", "message")):
+        if isinstance(whole := left.get(name), dict) and inner in whole:
+            made["response"] = whole[inner]
+            left[name] = {key: value for key, value in whole.items() if key != inner}
+    for name in ("body", "params"):
+        if isinstance(left.get(name), dict):
+            made["request"] = left.pop(name)
+    beside: JsonObject = {name: left.pop(name) for name in KNOWN & left.keys()}
+    return {**beside, **made, "batch": left} if len(made) > 1 else record
+
+
+def group_of(identity: str | None, within: str | None) -> str | None:
+    """Return the name of a group: the id of a task, and before it the domain or data set whose tasks it is one of."""
+    return f"{within} {identity}" if identity and within else identity
+
+
+def with_reply(messages: Sequence[Message], replies: Sequence[Message], row: Found) -> list[Message]:
+    """Returns the messages of a request and of its response, which some logs have added to the request already.
+
+    The response stands there if the messages end with it, or if the calls of the last turn have the ids of its calls.
+    """
+    turn = next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].role == "user"), 0)
+    tail = messages[max(turn, len(messages) - len(replies)) :]
+    ids = call_ids(replies)
+    same = any(message.text.strip() for message in replies) and atoms(tail) == atoms(replies)
+    if not (same or (ids and ids <= call_ids(messages[turn:]))):
+        return [*messages, *replies]
+    row.warn("the response stands in the messages already, and is read once")
+    if atoms(tail) != atoms(replies):
+        return [*messages]
+    both = zip(tail, replies, strict=True)
+    merged = [reply.model_copy(update={"extra": {**message.extra, **reply.extra}}) for message, reply in both]
+    return [*messages[: len(messages) - len(tail)], *merged]
+
+
+def unpaired(messages: Sequence[Message]) -> list[TraceWarning]:
+    """A warning for each tool result that answers no call."""
+    return [TraceWarning(_NO_CALL, where=f"messages[{index}]") for index in pair_results(messages).orphans]
+
+
+def sample_from(
+    row: Found, index: int, trace: Mapping[str, object], *, identity: str | None = None, **known: object
+) -> Sample:
+    """The sample of one record, once its conversation has been read.
+
+    Fields of a `Sample` that stand beside the conversation are taken over, so that references can be written into files
+    of any format. What is left over in the row stands in the trace's ``extra``.
+
+    Args:
+        row: The record, from which all has been taken that is known.
+        index: The record's position in the file.
+        trace: Fields of the `Trace`, its messages among them.
+        identity: The name of sample and trace; else it is the row's ``id`` if it has one, or the index.
+        known: What the format itself knows, as fields of the `Sample`; it goes before what stands beside.
+
+    Raises:
+        TraceError: A field does not fit.
+    """
+    beside = {name: row.take(name) for name in row if name in KNOWN and not _is_parameter(name, row)}
+    beside = known_of(beside, row.warnings) if beside else beside
+    identity = identity or row.identity("id") or str(index)
+    fields = {"id": identity, **trace}
+    messages = cast("Sequence[Message]", trace["messages"])
+    if not any(message.role == "user" for message in messages):
+        row.warn(_NO_QUESTION)
+    extra = row.leftover()
+    warnings = [*row.warnings, *unpaired(messages), *_unread(messages, extra, fields, {**beside, **known}, row)]
+    made = Trace.model_validate({**fields, "extra": extra, "warnings": warnings})
+    return sample_of(identity, {**beside, **known, "trace": made})
+
+
+def row_sample(
+    row: Found,
+    identity: str,
+    messages: Sequence[Message],
+    known: Mapping[str, object],
+    tools: Sequence[ToolDefinition] = (),
+) -> Sample:
+    """Returns the sample of one row of a dataset, whose other columns are the sample's fields.
+
+    Columns with a meaning in other evaluation systems, or with messages, are named in warnings.
+
+    Args:
+        row: The row, from which the conversation has been taken.
+        identity: The name of sample and trace.
+        messages: The conversation.
+        known: What the format itself knows, as fields of the `Sample`.
+        tools: The tools that the agent had.
+
+    Raises:
+        TraceError: A column does not fit.
+    """
+    rest = row.leftover()
+    beside = known_of(rest, row.warnings)
+    columns = {name: value for name, value in rest.items() if name not in References.__annotations__}
+    own = fields_of(beside)
+    others = {name: value for name, value in columns.items() if name not in KEPT}
+    warned = {(warning.where or "").rpartition(".")[2] for warning in row.warnings}
+    hidden = {
+        **{name: value for name, value in columns.items() if name not in warned},
+        "fields": {name: own[name] for name in own if name not in KEPT},
+        "metadata": beside.get("metadata"),
+    }
+    extras = {} if "extra" in warned else _extras(messages, warned)  # messages that a reader made have been looked at
+    unread = unread_messages({**hidden, **extras}, messages)
+    texts = [message.text for message in messages]
+    again = {name for name, value in others.items() if meaning(name) in ("input", "response") and value in texts}
+    meant = foreign_columns({name: value for name, value in others.items() if name not in again})
+    renamed = {one.where for one in meant if meaning(one.where or "")}
+    unread = [one for one in unread if one.where not in renamed]
+    named = {one.where for one in unread}
+    warnings = [*row.warnings, *unpaired(messages), *unread, *(one for one in meant if one.where not in named)]
+    warnings += unread_texts(others, messages)
+    trace = Trace(id=identity, messages=messages, tools=tools, warnings=warnings)
+    return sample_of(identity, {**beside, "fields": {**columns, **own}, **known, "trace": trace})
+
+
+def _unread(
+    messages: Sequence[Message], extra: JsonObject, trace: Mapping[str, object], known: Mapping[str, object], row: Found
+) -> list[TraceWarning]:
+    """Warnings of messages and tool calls that stand beside the conversation, where the reader does not warn itself."""
+    places = [warning.where for warning in row.warnings if warning.where]
+    rest = {name: value for name, value in extra.items() if name not in places} if places else dict(extra)
+    named = [*unread_references(rest), *unread_texts(rest, messages)]
+    rest |= cast("JsonObject", {name: known[name] for name in ("fields", "metadata") if name in known})
+    rest |= _extras(messages, {place.rpartition(".")[2] for place in places if "." in place})
+    if not rest:
+        return named
+    children = cast("Sequence[Trace]", trace.get("children", ()))
+    return [*named, *unread_messages(rest, [*messages, *_of_children(children)])]
+
+
+def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
+    """What is left of each message, its parts and its calls, as messages of their own.
+
+    Of a message that says nothing otherwise, every text that is left counts as what it says.
+    """
+    left: JsonObject = {}
+    for at, message in enumerate(messages):
+        extras = [message.extra] if message.extra else []
+        calls = message.tool_calls if isinstance(message, AIMessage) else ()
+        extras += [call.extra for call in calls if call.extra]
+        if not isinstance(message.content, str):
+            extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
+        if extras:
+            kept = [{"role": message.role, **_without_warned(extra, warned)} for extra in extras]
+            kept += [
+                {"name": call.name, "arguments": value}
+                for call in calls
+                for value in call.extra.values()
+                if isinstance(value, dict) and value and not (call.args or call.args_raw)
+            ]
+            if message.content == "" and not calls:
+                kept += [{"role": message.role, "content": text} for text in _texts_of(message.extra)]
+            left[f"messages[{at}].extra"] = cast("JsonValue", kept)
+    return left
+
+
+def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
+    """What is left of a message, without what has a warning, as other choices always have."""
+    return {
+        name: _without_warned(value, ()) if isinstance(value, dict) else value
+        for name, value in extra.items()
+        if name != OTHER_CHOICES and name not in warned
+    }
+
+
+def _texts_of(extra: JsonObject) -> list[str]:
+    """The texts among what is left of a message, apart from those that are about it."""
+    return [value for name, value in extra.items() if isinstance(value, str) and name not in _ABOUT]
+
+
+def _of_children(children: Iterable[Trace]) -> Iterator[Message]:
+    for child in children:
+        yield from child.messages
+        yield from _of_children(child.children)
+
+
+def _is_parameter(name: str, row: Found) -> bool:
+    return name == "prediction" and isinstance(row.peek(name), dict)  # of OpenAI's requests
+
+
+def must_be_object(record: JsonValue) -> JsonObject:
+    """The record, if it is an object.
+
+    Raises:
+        TraceError: It is something else.
+    """
+    if not isinstance(record, dict):
+        found = f"expected an object, found {shortened(record)}"
+        raise TraceError(found)
+    return record

@@ -1,0 +1,175 @@
+"""Google's Gemini API: requests, responses, pairs of both, streamed chunks, and bare lists of contents.
+
+{"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "systemInstruction": {...}, "tools": [...]}
+{"request": {"contents": [...]}, "response": {"candidates": [{"content": {"role": "model", "parts": [...]}}]}}
+"""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, shortened
+from judgekit.formats.blocks.gemini import (
+    ANSWERS,
+    is_contents,
+    is_request,
+    is_response,
+    read_contents,
+    read_request,
+    read_response,
+)
+from judgekit.formats.found import Found
+from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, with_reply
+from judgekit.traces.message import JsonObject, Message, SystemMessage
+from judgekit.traces.sample import Sample
+
+_HISTORY = ("automaticFunctionCallingHistory", "automatic_function_calling_history")
+
+
+class GeminiReader:
+    """Each candidate of a response is a conversation of its own, and those of one response are a group."""
+
+    name = "gemini"
+    gathers = False
+    shape = 'gemini: {"contents": [{"role": "user", "parts": [{"text": ...}]}]}, {"candidates": [...]}, or {"request", "response"}'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Contents have parts without a type; responses have candidates."""
+        return _is_one(value) or (isinstance(value, list) and bool(value) and _is_one(value[0]))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A list is the contents of one conversation, the chunks of one response, or many records."""
+        rows = [document] if is_contents(document) or _is_stream(document) else items(document)
+        return [record for row in rows for record in _by_candidate(row)]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation, named after its response's id if it has one."""
+        if isinstance(record, list):
+            record = {"response" if is_response(first_of(record)) else "contents": record}
+        row = Found.of(record)
+        responses = _responses(row, record)
+        named = next((name for one in responses if (name := one.peek("responseId") or one.peek("response_id"))), None)
+        identity = row.identity("id", "key") or (named if isinstance(named, str) else None)
+        request = row.object("request") if "request" in row else row
+        request = request or Found({})
+        messages, tools = read_request(request)
+        longest = max(map(len, map(_history, responses)), default=0)
+        responses = [one for one in responses if len(_history(one)) == longest]  # the others are part of the history
+        messages = _with_past(messages, responses, request)
+        known: dict[str, object] = {}
+        candidate = row.count("candidate")
+        if candidate is not None:
+            known["group"] = identity or str(index - candidate)
+            identity = f"{known['group']}#{candidate}"
+        messages = with_reply(messages, read_response(responses, candidate or 0), row)
+        if not messages:
+            raise TraceError(f"{row.where or 'the record'}: holds no messages")
+        return sample_from(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
+
+
+def _is_one(value: JsonValue) -> bool:
+    if isinstance(value, dict) and not {"request", "response"}.isdisjoint(value):
+        request, response = value.get("request"), value.get("response")
+        if is_request(request):
+            return may_answer("gemini", response)
+        return is_response(first_of(response)) and not (isinstance(request, dict) and "messages" in request)
+    return is_contents(value) or is_request(value) or is_response(value)
+
+
+def _is_stream(value: JsonValue) -> bool:
+    """Whether a list holds the chunks of one response, and not responses: one id for all, or only the last is finished."""
+    if not isinstance(value, list) or len(value) < 2 or not is_response(value[0]):
+        return False
+    chunks = [one for one in value if isinstance(one, dict)]
+    ids = {str(one.get("responseId") or one.get("response_id")) for one in chunks}
+    if len(chunks) < len(value) or len(ids) > 1:
+        return False
+    return "None" not in ids or not any(map(_is_finished, chunks[:-1]))
+
+
+def _is_finished(chunk: JsonObject) -> bool:
+    found = chunk.get("candidates")
+    return any(
+        isinstance(one, dict) and bool(one.get("finishReason") or one.get("finish_reason"))
+        for one in (found if isinstance(found, list) else ())
+    )
+
+
+def _by_candidate(row: JsonValue) -> list[JsonValue]:
+    """One record for each candidate, without the others."""
+    record: JsonObject = row if isinstance(row, dict) else {"response": row}
+    response = record.get("response", record)
+    chunks = response if isinstance(response, list) else [response]
+    streamed = len(chunks) > 1
+    by_chunk = [_candidates(chunk, streamed=streamed) for chunk in chunks]
+    numbers = sorted({number for one in by_chunk for number in one})
+    if numbers in ([], [0]):
+        return [row]
+    records: list[JsonValue] = []
+    for position, number in enumerate(numbers):
+        own = [_only(chunk, found.get(number, [])) for chunk, found in zip(chunks, by_chunk, strict=True)]
+        whole = own if isinstance(response, list) else own[0]
+        about = whole if response is record and isinstance(whole, dict) else {**record, "response": whole}
+        records.append({**about, "candidate": position})
+    return records
+
+
+def _candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonValue]]:
+    """The candidates of a response by their numbers: positions, or in chunks what each says of itself."""
+    found = chunk.get("candidates") if isinstance(chunk, dict) else None
+    numbered: dict[int, list[JsonValue]] = {}
+    for position, one in enumerate(found if isinstance(found, list) else []):
+        index = one.get("index") if streamed and isinstance(one, dict) else None
+        numbered.setdefault(index if isinstance(index, int) else position, []).append(one)
+    return numbered
+
+
+def _only(chunk: JsonValue, own: list[JsonValue]) -> JsonValue:
+    if not isinstance(chunk, dict) or not isinstance(chunk.get("candidates"), list):
+        return chunk
+    return {**chunk, "candidates": own}
+
+
+def _responses(row: Found, record: JsonValue) -> list[Found]:
+    if not isinstance(record, dict) or {"request", "response"}.isdisjoint(record):
+        return [row]
+    response = row.peek("response")
+    if isinstance(response, list) and any(map(is_response, response)):
+        chunks = row.objects("response")
+        for chunk in chunks:
+            if "error" in chunk:
+                chunk.warn(f"the stream reports an error: {shortened(chunk.peek('error'))}", "error")
+        return chunks
+    answer = answer_of(row, record, *ANSWERS)
+    return [] if answer is None else [answer]
+
+
+def _history(response: Found) -> list[JsonValue]:
+    found = next((history for name in _HISTORY if (history := response.peek(name))), None)
+    return found if isinstance(found, list) else []
+
+
+def _with_past(messages: list[Message], responses: Sequence[Found], request: Found) -> list[Message]:
+    """Messages of a request with those that the SDK added when it called functions by itself: it repeats the former.
+
+    Both are recorded in different ways (bytes in two kinds of base64), so roles and texts must do.
+    """
+    history = _history(responses[-1]) if responses else []
+    past = read_contents(responses[-1].objects(*_HISTORY)) if history else []
+    for one in responses[:-1]:  # chunks, each of which has it
+        if _history(one) == history:
+            one.take(*_HISTORY)
+    system = [message for message in messages if isinstance(message, SystemMessage)]
+    asked = messages[len(system) :]
+    if not past:
+        return messages
+    if len(asked) <= len(past) and all(map(_are_alike, asked, past)):
+        return [*messages, *past[len(asked) :]]
+    request.warn(
+        "the history of automatic function calling does not continue this, but stands in its place", "contents"
+    )
+    return [*system, *past]
+
+
+def _are_alike(one: Message, other: Message) -> bool:
+    return (one.role, one.text) == (other.role, other.text)

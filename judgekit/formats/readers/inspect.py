@@ -1,0 +1,415 @@
+"""Logs of Inspect AI: one conversation for each sample and epoch.
+
+{"version": 2, "status": "success", "eval": {...}, "plan": {...}, "results": {...}, "stats": {...}, "samples": [
+    {"id": 1, "epoch": 1, "input": "1+2?", "target": "3", "messages": [...], "scores": {"match": {"value": "C"}},
+     "output": {...}, "events": [...], "model_usage": {...}}]}
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_tools
+from judgekit.formats.found import Found
+from judgekit.formats.known import KEPT, KNOWN, as_text, fields_of, known_of, sample_of
+from judgekit.formats.label_sources import JUDGED, source_of
+from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from, unpaired
+from judgekit.formats.readers.inspect_messages import are_messages, read_messages, read_usage
+from judgekit.traces.message import AIMessage, JsonObject, Message
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label, LabelSource, ToolDefinition, Trace
+
+_POINTERS = ("attachments", "events_data", "message_pool")
+"""What long texts and repeated messages are moved to."""
+_TARGETS = ("reference", "references", "expected_output")
+_IN_METADATA = KNOWN - {"metadata", "group"}
+_COMPUTED = frozenset(("answer", "choice", "exact", "f1", "includes", "match", "math", "pattern"))
+"""Inspect's own scorers that compare texts and ask no model."""
+
+
+class InspectReader:
+    """Logs as JSON, their samples, and lists of their messages.
+
+    Of the events only this is kept: when messages came, what they used and why they ended, the tools, and as children
+    the agents whose messages stand in events alone. The log's header stands in the trace's ``extra``.
+    """
+
+    name = "inspect"
+    gathers = False
+    shape = 'inspect: {"version": ..., "status": ..., "eval": {...}, "samples": [...]}, or the messages of Inspect'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """A log has a version, a status and an ``eval``; messages name functions in a way of their own."""
+        if are_messages(value):
+            return True
+        first = first_of(value)
+        if not isinstance(first, dict):
+            return False
+        header = first.get("header")
+        return (
+            _is_log(first)
+            or (isinstance(header, dict) and "eval" in header and "sample" in first)
+            or {"epoch", "target", "messages"} <= first.keys()
+            or are_messages(first.get("messages"))
+        )
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Each sample of a log, with the header that all share."""
+        if are_messages(document):
+            return [document]
+        return [record for item in items(document) for record in (_samples(item) if _is_log(item) else [item])]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One sample, named by its id and, where there are several, its epoch."""
+        row = Found.of(_resolved({"messages": record} if isinstance(record, list) else record))
+        sample = row.object("sample") or row
+        raw = _objects(sample.peek("messages"))
+        found = sample.objects("messages")
+        if not found:
+            raise sample.unfit("messages", "messages")
+        events = _events(sample)
+        messages = _with_output(sample, _with_events(read_messages(found), events), raw)
+        if _stands_in(sample.peek("input"), raw):
+            sample.take("input")
+        identity, epoch = sample.identity("id"), sample.count("epoch")
+        trial = f"#{epoch}" if epoch is not None and (epoch > 1 or _epochs(row) > 1) else ""
+        name, uuid = identity and identity + trial, sample.identity("uuid")
+        cost, usage = _total(sample)
+        trace = {
+            **({} if uuid is None else {"id": uuid}),
+            "messages": messages,
+            "tools": _tools(events),
+            "started_at": sample.moment("started_at"),
+            "ended_at": sample.moment("completed_at"),
+            "usage": usage,
+            "cost_usd": cost,
+            "termination": _termination(sample),
+            "labels": _labels(row, sample, events),
+            "children": _children(events, {str(message.get("id")): message for message in raw}, sample),
+        }
+        _leave_out(sample, events)
+        return sample_from(row, index, trace, identity=name, **_known(sample, _group(row, identity)))
+
+
+def _is_log(value: JsonValue) -> bool:
+    return isinstance(value, dict) and {"version", "status", "eval"} <= value.keys()
+
+
+def _samples(log: JsonValue) -> list[JsonValue]:
+    header = Found.of(log)
+    samples = header.take("samples")
+    if not isinstance(samples, list) or not samples:
+        raise TraceError("samples: the log holds none; it has to be written together with its samples")
+    about = header.leftover()
+    return [{"header": about, "sample": sample} for sample in samples]
+
+
+def _epochs(row: Found) -> int:
+    value = _in_header(row, "eval", "config", "epochs")
+    return value if isinstance(value, int) else 1
+
+
+def _group(row: Found, identity: str | None) -> str | None:
+    """Return the name of the group of a sample's epochs: the samples of many tasks are counted from 1."""
+    task = _in_header(row, "eval", "task")
+    return group_of(identity, task if isinstance(task, str) else None)
+
+
+def _in_header(row: Found, *names: str) -> JsonValue:
+    value = row.peek("header")
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _objects(value: JsonValue) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _resolved(record: JsonValue) -> JsonValue:
+    """The record with its attachments in the places that point to them."""
+    if not isinstance(record, dict):
+        return record
+    if isinstance(inner := record.get("sample"), dict):
+        return {**record, "sample": _resolved(inner)}
+    attachments = record.get("attachments")
+    if not isinstance(attachments, dict) or not attachments:
+        return record
+    return {name: value if name in _POINTERS[:1] else _filled(value, attachments) for name, value in record.items()}
+
+
+def _filled(value: JsonValue, attachments: JsonObject) -> JsonValue:
+    if isinstance(value, str):
+        scheme, mark, key = value.partition("://")
+        return attachments.get(key, value) if mark and scheme == "attachment" else value
+    if isinstance(value, dict):
+        return {key: _filled(item, attachments) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, attachments) for item in value]
+    return value
+
+
+def _events(sample: Found) -> list[JsonObject]:
+    transcript = sample.peek("transcript")  # of older logs
+    return _objects(transcript.get("events") if isinstance(transcript, dict) else sample.peek("events"))
+
+
+def _leave_out(sample: Found, events: Iterable[JsonObject]) -> None:
+    counts = Counter(as_text(event.get("event")) for event in events)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"
+    for name in ("events", "transcript"):
+        if sample.peek(name):
+            sample.drop(name, f"left out but for times, usage, tools and agents that stand in events alone: {kinds}")
+    for name in _POINTERS:
+        if sample.peek(name):
+            sample.drop(name, "what messages point to stands in the messages; what only events point to is left out")
+
+
+def _output(event: JsonObject) -> tuple[JsonObject, str] | None:
+    """The message that a model gave, and its id."""
+    output = event.get("output") if event.get("event") == "model" else None
+    choices = _objects(output.get("choices")) if isinstance(output, dict) else []
+    message = choices[0].get("message") if choices else None
+    identity = message.get("id") if isinstance(message, dict) else None
+    return (message, identity) if isinstance(message, dict) and isinstance(identity, str) else None
+
+
+def _with_events(messages: Sequence[Message], events: Iterable[JsonObject]) -> list[Message]:
+    """Messages with what events say of them, which name them by their ids."""
+    about: dict[str, JsonObject] = {}
+    for event in events:
+        if (output := _output(event)) is not None:
+            about[output[1]] = event
+        elif event.get("event") == "tool" and isinstance(identity := event.get("message_id"), str):
+            about[identity] = event
+    return [
+        message if message.id is None or message.id not in about else _told(message, Found(about[message.id]))
+        for message in messages
+    ]
+
+
+def _told(message: Message, event: Found) -> Message:
+    update: dict[str, object] = {"timestamp": event.moment("completed", "timestamp")}
+    output = event.object("output")
+    if isinstance(message, AIMessage) and output is not None:
+        update["usage"] = read_usage(output.object("usage"))
+        update["finish_reason"] = next(
+            (Found(one).text("stop_reason") for one in _objects(output.peek("choices"))), None
+        )
+    return message.model_copy(update=update)
+
+
+def _with_output(sample: Found, messages: list[Message], raw: Sequence[JsonObject]) -> list[Message]:
+    """Messages with what the sample says of the last reply, if its output is that one."""
+    said = next((message for message in reversed(raw) if message.get("role") == "assistant"), None)
+    place = next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], AIMessage)), None)
+    output = sample.peek("output")
+    choices = _objects(output.get("choices")) if isinstance(output, dict) else []
+    found = sample.object("output") if choices and choices[0].get("message") == said else None
+    if found is None or place is None or not isinstance(last := messages[place], AIMessage):
+        return messages
+    choice = found.objects("choices")[0]
+    choice.take("message")
+    if found.peek("completion") == last.text:
+        found.take("completion")
+    update: dict[str, object] = {"finish_reason": choice.text("stop_reason") or last.finish_reason}
+    if last.model in (None, found.peek("model")):
+        update["model"] = found.text("model")
+    update["usage"] = read_usage(found.object("usage")) or last.usage
+    messages[place] = last.model_copy(update=update)
+    return messages
+
+
+def _stands_in(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
+    """Whether the sample's input is repeated in its messages."""
+    if isinstance(given, list):
+        return all(message in raw for message in given[:50]) and len(given) <= 50
+    return any(message.get("role") == "user" and message.get("content") == given for message in raw)
+
+
+def _known(sample: Found, identity: str | None) -> dict[str, object]:
+    """Return what is known of a sample: its target, and fields of a `Sample` in its metadata."""
+    known: JsonObject = {} if identity is None else {"group": identity}
+    targets: list[JsonValue] = [as_text(one) for one in items(sample.take("target")) if one not in (None, "")]
+    if targets:
+        known["reference"] = targets[0] if len(targets) == 1 else targets
+    metadata = sample.object("metadata") or Found({})
+    for name in metadata:
+        if name in _IN_METADATA and not (targets and name in _TARGETS) and _fits(name, metadata, known):
+            known[name] = metadata.take(name)
+    known = known_of(known, sample.warnings)
+    beside = known_of({name: sample.take(name) for name in ("fields", *KEPT) if name in sample}, sample.warnings)
+    choices: JsonObject = {"choices": sample.take("choices")} if sample.peek("choices") else {}
+    fields = {**fields_of(beside), **fields_of(known), **choices}
+    return {**beside, **known, "fields": fields, "metadata": metadata.leftover()}
+
+
+def _fits(name: str, metadata: Found, known: JsonObject) -> bool:
+    """Return whether a field of the metadata can be taken over beside what is known already."""
+    try:
+        sample_of("", known_of({**known, name: metadata.peek(name)}, []))
+    except TraceError as error:
+        metadata.warn(f"kept as it stands, not taken over: {error.found}")
+        return False
+    return True
+
+
+def _termination(sample: Found) -> str | None:
+    """Why a sample ended early, if it did."""
+    if (error := sample.object("error")) is not None and (message := error.text("message")) is not None:
+        return f"error: {message}"
+    limit = sample.object("limit")
+    kind = None if limit is None else limit.text("type")
+    return kind and f"limit: {kind}"
+
+
+def _total(sample: Found) -> tuple[float | None, object]:
+    """Cost and usage of the whole sample, which Inspect reports by model; the sum of several is not reported."""
+    by_model = sample.object("model_usage")
+    names = [] if by_model is None else list(by_model)
+    found = by_model.object(names[0]) if by_model is not None and len(names) == 1 else None
+    if found is None:
+        return None, None
+    cost, usage = found.number("total_cost"), read_usage(found)
+    return cost, usage and usage.model_copy(update={"extra": {**usage.extra, "model": names[0]}})
+
+
+def _labels(row: Found, sample: Found, events: Sequence[JsonObject]) -> list[Label]:
+    labels: list[Label] = []
+    source_of_score = _sources(sample, events)
+    scores = sample.object("scores") or Found({})
+    for name in scores:
+        if (score := scores.object(name)) is not None:
+            labels += _label(name, score, source_of_score(name, score))
+    if (score := sample.object("score")) is not None:  # of older logs, which had one; their header names its scorer
+        labels += _label("score", score, source_of_score(as_text(_in_header(row, "results", "scorer", "name")), score))
+    return labels
+
+
+def _sources(sample: Found, events: Sequence[JsonObject]) -> Callable[[str, Found], LabelSource]:
+    """Return a function that tells who gave a score, by its scorer's name and itself."""
+    spans = _spans(events)
+    within = (_within(event.get("span_id"), "scorer", spans) for event in events if event.get("event") == "model")
+    called_model = {as_text(spans[span].get("name")) for span in within if span is not None}
+    roles = sample.peek("role_usage")
+    has_grader = isinstance(roles, dict) and "grader" in roles
+
+    def source_of_score(scorer: str, score: Found) -> LabelSource:
+        metadata = score.peek("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        marked = metadata.get(JUDGED)
+        if scorer in called_model or "grading" in metadata:
+            return source_of(scorer, judged=True)
+        if isinstance(marked, bool):
+            return source_of(scorer, judged=marked)
+        if scorer in _COMPUTED or scorer.rstrip("0123456789") in _COMPUTED:  # repeated names are numbered
+            return source_of(scorer, judged=False)
+        return source_of(scorer, judged=has_grader or None)
+
+    return source_of_score
+
+
+def _label(name: str, score: Found, source: LabelSource) -> list[Label]:
+    value = score.peek("value")
+    if value is None:
+        return []
+    values: JsonObject
+    if isinstance(value, list):
+        values = {f"{name}[{at}]": item for at, item in enumerate(value)}
+    elif isinstance(value, dict):
+        values = {f"{name}.{key}": item for key, item in value.items()}
+    else:
+        values = {name: value}
+    made = Found(values)
+    numbers = {key: made.take(key) if isinstance(made.peek(key), str | bool) else made.number(key) for key in values}
+    kept = {key: value for key, value in numbers.items() if isinstance(value, str | bool | int | float)}
+    if len(kept) < len(values):
+        score.warn("no number and no text, and so no label; kept as it stands", "value")
+    else:
+        score.take("value")
+    reason = score.text("explanation") if kept else None
+    return [Label(key, value, source=source, reason=reason) for key, value in kept.items()]
+
+
+def _tools(events: Iterable[JsonObject]) -> list[ToolDefinition]:
+    tools: dict[str, JsonObject] = {}
+    for event in events:
+        for tool in _objects(event.get("tools")) if event.get("event") == "model" else ():
+            if isinstance(name := tool.get("name"), str):
+                tools.setdefault(name, tool)
+    return read_tools(Found(tool) for tool in tools.values())
+
+
+def _pool(sample: Found) -> list[JsonObject]:
+    """The messages that events point to."""
+    data = sample.peek("events_data")
+    return _objects(data.get("messages") if isinstance(data, dict) else sample.peek("message_pool"))
+
+
+def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sample: Found) -> list[Trace]:
+    """Agents none of whose replies is among the sample's messages: the last request of each, and its reply.
+
+    So are those that a tool started and whose replies stand there without their calls: a handoff turns them into text.
+    """
+    pool = _pool(sample)
+    spans = _spans(events)
+    callers = {str(event.get("agent_span_id")): event.get("id") for event in events if event.get("event") == "tool"}
+    requests: dict[str, list[JsonObject]] = {}
+    for event in events:
+        if _output(event) is not None and (agent := _agent_of(event, spans)) is not None:
+            requests.setdefault(agent, []).append(event)
+    children: list[Trace] = []
+    for agent, made in requests.items():
+        replies = [output for event in made if (output := _output(event)) is not None]
+        stand = [(own[identity], reply) for reply, identity in replies if identity in own]
+        whole = all(_calls(reply) <= _calls(message) for message, reply in stand)
+        if stand and (whole or not _is_called(agent, spans)):
+            continue
+        asked = _objects(made[-1].get("input")) or [
+            message for ref in _refs(made[-1].get("input_refs")) for message in pool[ref]
+        ]
+        try:
+            messages = _with_events(
+                read_messages(Found(one, warnings=sample.warnings) for one in [*asked, replies[-1][0]]), made
+            )
+        except TraceError as error:
+            sample.warn(f"the messages of agent {agent!r} in events cannot be read: {error}", "events")
+            continue
+        about: JsonObject = {"agent": spans[agent].get("name"), "call_id": callers.get(agent)}
+        metadata: JsonObject = {name: value for name, value in about.items() if value is not None}
+        children.append(Trace(id=agent, messages=messages, metadata=metadata, warnings=unpaired(messages)))
+    return children
+
+
+def _calls(message: JsonObject) -> set[str]:
+    return {as_text(call.get("id")) for call in _objects(message.get("tool_calls"))}
+
+
+def _refs(value: JsonValue) -> list[slice]:
+    """Ranges of the pool, each a pair of its beginning and its end."""
+    pairs = [pair for pair in value if isinstance(pair, list) and len(pair) == 2] if isinstance(value, list) else []
+    return [slice(a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int) and 0 <= a <= b]
+
+
+def _agent_of(event: JsonObject, spans: Mapping[str, JsonObject]) -> str | None:
+    return _within(event.get("span_id"), "agent", spans)
+
+
+def _is_called(agent: str, spans: Mapping[str, JsonObject]) -> bool:
+    return _within(agent, "tool", spans) is not None
+
+
+def _spans(events: Iterable[JsonObject]) -> dict[str, JsonObject]:
+    return {str(event.get("id")): event for event in events if event.get("event") == "span_begin"}
+
+
+def _within(name: JsonValue, kind: str, spans: Mapping[str, JsonObject]) -> str | None:
+    """The innermost span of a kind in which one stands."""
+    for _ in range(100):  # spans that stand in a circle end too
+        span = spans.get(str(name))
+        if span is None or span.get("type") == kind:
+            return None if span is None else str(name)
+        name = span.get("parent_id")
+    return None

@@ -1,0 +1,171 @@
+"""Messages of Inspect AI.
+
+{"role": "assistant", "content": "", "tool_calls": [{"id": "1", "function": "add", "arguments": {"x": 1}}]}
+{"role": "tool", "tool_call_id": "1", "function": "add", "content": "", "error": {"type": "unknown", "message": "nope"}}
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import JsonValue
+
+from judgekit.formats.blocks.reply import Item, content_of, reply, unread_part
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.traces.message import (
+    HumanMessage,
+    JsonObject,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    RefusalPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    parse_arguments,
+)
+
+_MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
+    "image": "image",
+    "audio": "audio",
+    "video": "video",
+    "document": "file",
+}
+
+
+def are_messages(value: JsonValue) -> bool:
+    """Whether messages can be Inspect's alone: they name a tool by a text called ``function``."""
+    return isinstance(value, list) and any(_is_telling(message) for message in value[:50])
+
+
+def read_messages(found: Iterable[Found]) -> list[Message]:
+    """The messages; tools that the provider ran within a reply have results of their own after it.
+
+    Raises:
+        TraceError: One has no known role, a content of no known kind, or a tool call without a name.
+    """
+    return [message for one in found for message in _messages(one)]
+
+
+def read_usage(found: Found | None) -> Usage | None:
+    """Token counts. Of some providers the input counts without the cached tokens; the total tells."""
+    if found is None:
+        return None
+    asked, read = found.count("input_tokens"), found.count("input_tokens_cache_read")
+    answered, written = found.count("output_tokens"), found.count("input_tokens_cache_write")
+    thought, total = found.count("reasoning_tokens"), found.count("total_tokens")
+    cached = (read or 0) + (written or 0)
+    apart = asked is not None and cached > 0 and total == asked + (answered or 0) + cached
+    counts = {"total_tokens": total, "input_tokens_cache_write": written, "input_tokens": asked if apart else None}
+    return Usage(
+        input_tokens=asked + cached if apart and asked is not None else asked,
+        output_tokens=answered,
+        cached_tokens=read,
+        reasoning_tokens=thought,
+        extra={**{name: count for name, count in counts.items() if count is not None}, **found.leftover()},
+    )
+
+
+def _is_telling(message: JsonValue) -> bool:
+    if not isinstance(message, dict):
+        return False
+    if message.get("role") == "tool":
+        return isinstance(message.get("function"), str)
+    calls = message.get("tool_calls")
+    call = calls[0] if message.get("role") == "assistant" and isinstance(calls, list) and calls else None
+    return isinstance(call, dict) and isinstance(call.get("function"), str)
+
+
+def _messages(found: Found) -> list[Message]:
+    role = found.peek("role")
+    if role not in ("system", "user", "assistant", "tool"):
+        raise found.unfit("role", "one of system, user, assistant, tool")
+    found.take("role")
+    fields: dict[str, object] = {"id": found.identity("id"), "metadata": _metadata(found)}
+    content = _content(found)
+    if role == "assistant":
+        made = [*content, *(_call(call) for call in found.objects("tool_calls"))]
+        return reply(made, {"model": found.text("model")}, {**fields, "extra": found.leftover()})
+    fields["content"] = content_of([part for part in content if not isinstance(part, ToolCall | ToolMessage)])
+    if role == "tool":
+        error = found.object("error")
+        if error is not None and fields["content"] == "":
+            fields["content"] = error.text("message") or ""
+        fields |= {"name": found.text("function"), "tool_call_id": found.identity("tool_call_id")}
+        return [ToolMessage.model_validate({**fields, "is_error": error is not None, "extra": found.leftover()})]
+    kind = SystemMessage if role == "system" else HumanMessage
+    return [kind.model_validate({**fields, "extra": found.leftover()})]
+
+
+def _metadata(found: Found) -> JsonObject:
+    metadata = found.object("metadata")
+    return {} if metadata is None else metadata.leftover()
+
+
+def _content(found: Found) -> list[Item]:
+    content = found.peek("content")
+    if content is not None and not isinstance(content, str | list):
+        raise found.unfit("content", "a text or a list of parts")
+    if isinstance(content, list):
+        return [item for part in found.items("content") for item in _items(part)]
+    found.take("content")
+    return [TextPart(content)] if content else []
+
+
+def _items(found: Found | JsonValue) -> list[Item]:
+    if not isinstance(found, Found):
+        return [TextPart(found) if isinstance(found, str) else OtherPart(found)]
+    kind = found.peek("type")
+    if kind == "tool_use" and isinstance(found.peek("name"), str):
+        return _provider_call(found)
+    return [_part(found, kind)]
+
+
+def _part(found: Found, kind: JsonValue) -> Part:
+    if kind == "text" and isinstance(found.peek("text"), str):
+        found.take("type")
+        text, refused = found.text("text") or "", found.flag("refusal")
+        return (RefusalPart if refused else TextPart)(text, extra=found.leftover())
+    if kind == "reasoning" and isinstance(found.peek("reasoning"), str):
+        found.take("type")
+        hidden = found.peek("redacted") is True  # what stands there is encrypted then
+        text = found.text("summary" if hidden else "reasoning") or ""
+        return ReasoningPart(text, extra=found.leftover())
+    if isinstance(kind, str) and kind in _MEDIA and isinstance(found.peek(kind), str):
+        found.take("type")
+        where, media = found.text(kind), _MEDIA[kind]
+        name, mime_type = found.text("filename"), found.text("mime_type")
+        return MediaPart(kind=media, url=where, name=name, mime_type=mime_type, extra=found.leftover())
+    return OtherPart(found.leftover()) if kind == "data" else unread_part(found)
+
+
+def _provider_call(found: Found) -> list[Item]:
+    """A tool that the provider ran: call and result in one."""
+    found.take("type")
+    name, identity = found.text("name") or "", found.identity("id")
+    arguments = parse_arguments(found.take("arguments"))
+    result, error = found.take("result"), found.take("error")
+    said = as_text(error if result in (None, "") and error is not None else result or "")
+    rest: JsonObject = {"error": error} if error is not None and said != error else {}
+    call = {"name": name, "id": identity, **arguments, "metadata": {"executor": "provider"}, "extra": found.leftover()}
+    answer = ToolMessage(said, tool_call_id=identity, name=name, is_error=error is not None, extra=rest)
+    return [ToolCall.model_validate(call), answer]
+
+
+def _call(found: Found) -> ToolCall:
+    name = found.text("function")
+    if name is None:
+        raise found.unfit("function", "the name of a tool")
+    if found.peek("type") == "function":
+        found.take("type")
+    fields: dict[str, object] = {"name": name, "id": found.identity("id")}
+    recorded, problem = found.take("arguments"), found.text("parse_error")
+    if problem is None:
+        fields |= parse_arguments(recorded)
+    else:
+        fields |= {"args_raw": None if recorded is None else as_text(recorded), "args_error": problem}
+    return ToolCall.model_validate({**fields, "extra": found.leftover()})

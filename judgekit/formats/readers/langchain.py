@@ -1,0 +1,441 @@
+"""Conversations of LangChain and LangGraph: lists of messages, states of graphs, and runs of LangSmith.
+
+[{"type": "human", "data": {"content": "1+2?"}}, ...], or {"messages": [{"type": "human", "content": "1+2?"}, ...]}
+{"inputs": {"messages": [[...]]}, "outputs": {"generations": [[{"message": {...}}]]}}
+
+Messages have three shapes:
+
+messages_to_dict: {"type": "ai", "data": {"content": "", "tool_calls": [{"name": "add", "args": {"a": 1}, "id": "c1"}]}}
+dumpd:            {"lc": 1, "type": "constructor", "id": [..., "AIMessage"], "kwargs": {"content": "", ...}}
+model_dump:       {"type": "ai", "content": "", "tool_calls": [...]}
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_message, read_usage
+from judgekit.formats.blocks.reply import Item, asked, content_of, is_blank, listed_calls, reply, unread_part
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.traces.message import (
+    AIMessage,
+    JsonObject,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    RefusalPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    parse_arguments,
+)
+from judgekit.traces.sample import Sample
+
+Read = TypeVar("Read", bound=Item)
+
+_KINDS = {
+    "HumanMessage": "human",
+    "AIMessage": "ai",
+    "SystemMessage": "system",
+    "ToolMessage": "tool",
+    "FunctionMessage": "function",
+    "ChatMessage": "chat",
+    "RemoveMessage": "remove",
+}
+"""What the classes of messages call themselves; those of streamed messages end in ``Chunk``."""
+_ROLES = {"user": "human", "human": "human", "assistant": "ai", "ai": "ai", "system": "system", "developer": "system"}
+"""What the free role of a ``ChatMessage`` may say."""
+_PARTS: dict[str, type[TextPart | ReasoningPart | RefusalPart]] = {
+    "text": TextPart,
+    "input_text": TextPart,
+    "output_text": TextPart,
+    "text-plain": TextPart,
+    "refusal": RefusalPart,
+    "reasoning": ReasoningPart,
+    "thinking": ReasoningPart,
+}
+_MEDIA = {
+    "image": "image",
+    "image_url": "image",
+    "audio": "audio",
+    "input_audio": "audio",
+    "video": "video",
+    "file": "file",
+    "document": "file",
+}
+_CALLS = ("tool_call", "tool_use", "function_call")
+_PROVIDER_CALLS = ("server_tool_call", "server_tool_use", "mcp_tool_use")
+
+
+class LangChainReader:
+    """Lists of messages, rows or states that hold one in ``messages``, and runs with ``inputs`` and ``outputs``."""
+
+    name = "langchain"
+    gathers = False
+    shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Messages have a type of LangChain's, and no role."""
+        return any(are_messages(_row(record).get("messages")) for record in self.records(value)[:1])
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
+        return [document] if are_messages(document) else items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation, named by the id of its run or row, if it has one."""
+        row = Found.of(_row(record))
+        messages = read_messages(row.objects("messages"))
+        if not messages:
+            raise TraceError("messages: expected messages of LangChain, found none")
+        times = {"started_at": row.moment("start_time"), "ended_at": row.moment("end_time")}
+        return sample_from(row, index, {"messages": messages, **times})
+
+
+def _row(record: JsonValue) -> JsonObject:
+    """The record as an object with its ``messages``, which runs and states hold in other places."""
+    row: JsonObject = record if isinstance(record, dict) else {"messages": record}
+    if "messages" in row:
+        return {**row, "messages": _only(row["messages"])}
+    values, inputs, outputs = row.get("values"), row.get("inputs"), row.get("outputs")
+    if isinstance(values, dict) and are_messages(messages := _only(values.get("messages"))):
+        return {**row, "values": _without(values, "messages"), "messages": messages}
+    given = _only(inputs.get("messages")) if isinstance(inputs, dict) else None
+    for name in ("messages", "output"):
+        answer = items(_only(outputs.get(name))) if isinstance(outputs, dict) else []
+        if isinstance(outputs, dict) and are_messages(answer):
+            row = {**row, "outputs": _without(outputs, name)}
+            asked = [_as_message(one) for one in given] if isinstance(given, list) else []
+            place = next((at for at, one in enumerate(asked) if _is_same(one, answer[0])), len(asked))
+            if not isinstance(inputs, dict) or not are_messages(asked) or not place:
+                return {**row, "messages": answer}
+            return {**row, "inputs": _without(inputs, "messages"), "messages": [*asked[:place], *answer]}
+    if not isinstance(inputs, dict) or not isinstance(given, list):
+        return row
+    generations = _only(outputs.get("generations")) if isinstance(outputs, dict) else None
+    first = generations[0] if isinstance(generations, list) and generations else None
+    said = first.get("message") if isinstance(first, dict) else None
+    if isinstance(outputs, dict) and isinstance(generations, list) and isinstance(first, dict) and said is not None:
+        given = [*given, said]
+        row = {**row, "outputs": {**outputs, "generations": [_without(first, "message"), *generations[1:]]}}
+    return {**row, "inputs": _without(inputs, "messages"), "messages": given}
+
+
+def _as_message(value: JsonValue) -> JsonValue:
+    """A message as graphs take it too: with a role and without a type."""
+    return {"type": "chat", **value} if isinstance(value, dict) and "role" in value else value
+
+
+def _is_same(one: JsonValue, other: JsonValue) -> bool:
+    first, second = _fields(one), _fields(other)
+    ids = first.get("id"), second.get("id")
+    return (
+        ids[0] == ids[1]
+        if None not in ids
+        else bool(first.get("content")) and first.get("content") == second.get("content")
+    )
+
+
+def _fields(message: JsonValue) -> JsonObject:
+    whole = message if isinstance(message, dict) else {}
+    inner = whole.get("kwargs") or whole.get("data")
+    return inner if isinstance(inner, dict) else whole
+
+
+def _only(value: JsonValue) -> JsonValue:
+    """The one batch of a run, whose lists are nested."""
+    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) else value
+
+
+def _without(value: JsonObject, name: str) -> JsonObject:
+    return {key: item for key, item in value.items() if key != name}
+
+
+def are_messages(value: JsonValue) -> bool:
+    """Whether this is a list of messages: they have a type of LangChain's, and no role."""
+    return isinstance(value, list) and bool(value) and all(_kind(message) for message in value[:50])
+
+
+def _kind(message: JsonValue) -> str | None:
+    """What a message is, if it is one of LangChain's."""
+    if not isinstance(message, dict):
+        return None
+    if isinstance(message.get("kwargs"), dict) and message.get("lc") == 1:
+        path = message.get("id")
+        return _named(path[-1]) if isinstance(path, list) and path else None
+    kind = _named(message.get("type"))
+    if isinstance(message.get("data"), dict):
+        return kind
+    return kind if "content" in message and (kind == "chat" or "role" not in message) else None
+
+
+def _named(name: JsonValue) -> str | None:
+    if not isinstance(name, str):
+        return None
+    return name if name in _KINDS.values() else _KINDS.get(name.removesuffix("Chunk"))
+
+
+def read_messages(found: Iterable[Found]) -> list[Message]:
+    """The messages; results that stand within a message follow it.
+
+    Raises:
+        TraceError: One is of no known type, has a content of no known kind, or calls a tool without a name.
+    """
+    messages: list[Message] = []
+    before: JsonValue = None
+    for one in found:
+        piece = _piece(one)
+        if piece is not None and piece == before:
+            one.warn(
+                "a piece of a streamed message, read as a message of its own; add chunks up before they are written"
+            )
+        messages += _messages(one)
+        before = piece
+    return messages
+
+
+def _piece(outer: Found) -> JsonValue:
+    """The id of the message of which this is a streamed piece."""
+    inner = outer.peek("kwargs") or outer.peek("data")
+    fields: JsonObject = inner if isinstance(inner, dict) else {name: outer.peek(name) for name in ("type", "id")}
+    return fields.get("id") if str(fields.get("type")).endswith("Chunk") else None
+
+
+def _messages(outer: Found) -> list[Message]:
+    kind = _kind({"content": None, **{name: outer.peek(name) for name in outer}})
+    if kind is None:
+        raise outer.unfit("type", "a message of LangChain")
+    if kind == "remove":
+        outer.warn("a message that only removes another is left out")
+        return []
+    found = outer
+    if "lc" in outer and (kwargs := outer.object("kwargs")) is not None:
+        found = kwargs
+        path = outer.peek("id")
+        if isinstance(path, list) and path[:-1] == ["langchain", "schema", "messages"]:
+            outer.take("id")
+        outer.take("lc")
+        if outer.peek("type") == "constructor":
+            outer.take("type")
+    elif isinstance(outer.peek("data"), dict) and (data := outer.object("data")) is not None:
+        found = data
+        outer.take("type")
+    if _named(found.peek("type")) is not None:
+        found.take("type")
+    if kind == "chat":
+        role = found.peek("role")
+        kind = _ROLES.get(role.lower()) if isinstance(role, str) else None
+        if kind is None:
+            raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+        found.take("role")
+    if found.peek("example") is False:
+        found.take("example")
+    if kind == "ai":
+        return _reply(found, outer)
+    if kind == "human":
+        return _said(found, outer)
+    fields: dict[str, object] = {"id": found.identity("id")}
+    if kind == "system":
+        fields["content"] = content_of(_content(found, _part))
+        return [SystemMessage.model_validate({**fields, "extra": _rest(found, outer)})]
+    content = found.peek("content")
+    if content is None or isinstance(content, str | list):
+        fields["content"] = content_of(_content(found, _part))
+    else:
+        fields["content"] = as_text(found.take("content"))
+    fields |= {"name": found.text("name"), "tool_call_id": found.identity("tool_call_id"), "is_error": _failed(found)}
+    return [ToolMessage.model_validate({**fields, "extra": _rest(found, outer)})]
+
+
+def _failed(found: Found) -> bool | None:
+    status = found.peek("status")
+    if status not in ("error", "success"):
+        return found.flag("is_error")
+    return found.take("status") == "error"
+
+
+def _rest(found: Found, outer: Found) -> JsonObject:
+    """What is left over in a message; empty lists and objects, of which these messages have many, are nothing."""
+    left = found.leftover()
+    if outer is not found:
+        left |= outer.leftover()
+    return {name: value for name, value in left.items() if value not in ([], {})}
+
+
+def _said(found: Found, outer: Found) -> list[Message]:
+    """A message of the user, in which results of tools may stand."""
+    turn = _content(found, _item)
+    fields: dict[str, object] = {"id": found.identity("id")}
+    if not turn or not isinstance(turn[-1], ToolMessage):
+        fields["name"] = found.text("name")
+    *others, last = asked(turn, _rest(found, outer))
+    return [*others, last.model_copy(update=fields)]
+
+
+def _reply(found: Found, outer: Found) -> list[Message]:
+    beside = found.object("additional_kwargs") or Found({})
+    about = found.object("response_metadata") or Found({})
+    calls = [_call(call) for call in listed_calls(found, "tool_calls")]
+    calls += [_broken(call) for call in listed_calls(found, "invalid_tool_calls")]
+    calls = calls or _older(beside)
+    if (older := beside.peek("tool_calls")) is not None and calls == _older(Found({"tool_calls": older})):
+        beside.take("tool_calls")
+    thought, refusal = beside.text("reasoning_content"), beside.text("refusal")
+    said: list[Item] = [ReasoningPart(thought)] if thought else []
+    for item in _content(found, _item):
+        if isinstance(item, ToolCall) and "executor" not in item.metadata:
+            _count(item, calls)
+        else:
+            said.append(item)
+    if refusal:
+        said.append(RefusalPart(refusal))
+    usage = _usage(found.object("usage_metadata"))
+    each = {"agent": found.text("name"), "model": about.text("model_name", "model", "model_id")}
+    whole: dict[str, object] = {
+        "id": found.identity("id"),
+        "finish_reason": about.text("finish_reason", "stop_reason", "stopReason", "done_reason"),
+        "usage": read_usage(about.object("token_usage")) if usage is None else usage,
+    }
+    return reply([*said, *calls], each, {**whole, "extra": _rest(found, outer)})
+
+
+def _count(block: ToolCall, calls: list[ToolCall]) -> None:
+    """Counts a call among the blocks of the content, if it does not stand in ``tool_calls`` too."""
+    for at, call in enumerate(calls):
+        if (call.id, call.name) == (block.id, block.name):
+            rest: JsonObject = dict(block.extra)
+            if (block.args, block.args_raw) != (call.args, call.args_raw):
+                rest["args"] = block.args_raw or block.args
+            if rest:
+                calls[at] = call.model_copy(update={"extra": {**call.extra, "block": rest}})
+            return
+    calls.append(block)
+
+
+def _call(found: Found) -> ToolCall:
+    """A call, as ``tool_calls`` and all kinds of blocks hold it."""
+    name = found.text("name")
+    if name is None:
+        raise found.unfit("name", "the name of a tool")
+    kind = found.peek("type")
+    if kind in _CALLS:
+        found.take("type")
+    identity = found.identity("call_id", "id")
+    metadata: JsonObject = {"executor": "provider"} if kind in _PROVIDER_CALLS else {}
+    arguments = parse_arguments(found.take("args", "input", "arguments"))
+    return ToolCall(name, id=identity, metadata=metadata, **arguments, extra=found.leftover())
+
+
+def _broken(found: Found) -> ToolCall:
+    """A call that LangChain could not read."""
+    if found.peek("type") == "invalid_tool_call":
+        found.take("type")
+    name, identity, raw = found.text("name") or "", found.identity("id"), found.take("args")
+    problem = found.text("error") or parse_arguments(raw).get("args_error") or "invalid, as LangChain found"
+    text = None if raw is None else as_text(raw)
+    return ToolCall(name, id=identity, args_raw=text, args_error=problem, extra=found.leftover())
+
+
+def _older(beside: Found) -> list[ToolCall]:
+    """Calls in the form of OpenAI's API, which older messages have instead of ``tool_calls``, and newer ones as well."""
+    fields: JsonObject = {name: beside.take(name) for name in ("tool_calls", "function_call") if name in beside}
+    message = read_message(Found({"role": "assistant", **fields}, beside.where, beside.warnings))
+    return list(message.tool_calls) if isinstance(message, AIMessage) else []
+
+
+def _content(found: Found, read: Callable[[Found | JsonValue], Read]) -> list[Read]:
+    content = found.peek("content")
+    if content is not None and not isinstance(content, str | list):
+        raise found.unfit("content", "a text or a list of blocks")
+    if isinstance(content, list):
+        return [read(block) for block in found.items("content")]
+    found.take("content")
+    return [read(content)] if content else []
+
+
+def _item(found: Found | JsonValue) -> Item:
+    """What a block is."""
+    kind = found.peek("type") if isinstance(found, Found) else None
+    if not isinstance(found, Found) or not isinstance(kind, str):
+        return _part(found)
+    if kind in (*_CALLS, *_PROVIDER_CALLS) and isinstance(found.peek("name"), str) and not is_blank(found):
+        return _call(found)
+    if kind.endswith("tool_result"):
+        return _result(found)
+    return _part(found)
+
+
+def _result(found: Found) -> ToolMessage:
+    """A result among the blocks, of the provider's tools or, as Anthropic has it, in a message of the user."""
+    if found.peek("type") in ("tool_result", "server_tool_result"):
+        found.take("type")
+    failed, identity = _failed(found), found.identity("tool_use_id", "tool_call_id")
+    said = found.take("content", "output")
+    text = "" if said is None else as_text(said)
+    return ToolMessage(text, tool_call_id=identity, name=found.text("name"), is_error=failed, extra=found.leftover())
+
+
+def _part(found: Found | JsonValue) -> Part:
+    if not isinstance(found, Found):
+        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+    kind = found.peek("type")
+    if kind is None and isinstance(found.peek("text"), str):  # Bedrock's blocks have no type
+        kind = "text"
+    if not isinstance(kind, str):
+        return unread_part(found)
+    name = kind if isinstance(found.peek(kind), str) else "text"
+    if kind in _PARTS and isinstance(found.peek(name), str):
+        found.take("type")
+        return _PARTS[kind](found.text(name) or "", extra=found.leftover())
+    if kind == "reasoning":  # of OpenAI's Responses
+        summary = [text for part in found.items("summary") if isinstance(part, Found) and (text := part.text("text"))]
+        return ReasoningPart("\n".join(summary), extra=found.leftover())
+    if kind == "reasoning_content" and (inner := found.object(kind)) is not None:
+        return ReasoningPart(inner.text("text") or "", extra=found.leftover())
+    if kind == "redacted_thinking":
+        return ReasoningPart("", extra=found.leftover())
+    if kind in _MEDIA:
+        return _media(found, kind)
+    return unread_part(found)
+
+
+def _media(found: Found, kind: str) -> MediaPart:
+    """Media by address or as data: beside the type, or in an object of the type's name or in ``source``."""
+    if isinstance(address := found.peek(kind), str):
+        found.take(kind)
+    inner = found.object(kind, "source") if address is None or isinstance(address, dict) else None
+    place = inner or found
+    found.take("type")
+    return MediaPart.model_validate(
+        {
+            "kind": _MEDIA[kind],
+            "url": address if isinstance(address, str) else place.text("url", "file_uri"),
+            "data": place.text("base64", "data"),
+            "mime_type": place.text("mime_type", "media_type"),
+            "name": place.text("filename", "title"),
+            "extra": found.leftover(),
+        }
+    )
+
+
+def _usage(found: Found | None) -> Usage | None:
+    """Token counts, in which the cached tokens are part of the input."""
+    if found is None:
+        return None
+    asked_for = found.object("input_token_details") or Found({})
+    given = found.object("output_token_details") or Found({})
+    return Usage(
+        input_tokens=found.count("input_tokens"),
+        output_tokens=found.count("output_tokens"),
+        cached_tokens=asked_for.count("cache_read"),
+        reasoning_tokens=given.count("reasoning"),
+        extra=found.leftover(),
+    )

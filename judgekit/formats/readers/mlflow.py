@@ -1,0 +1,240 @@
+r"""Traces of MLflow, as ``Trace.to_json`` writes them: spans in an envelope, their attributes written as JSON once more.
+
+{"info": {"trace_id": "tr-1f", "state": "OK", "assessments": [...], "trace_metadata": {...}, "tags": {...}},
+ "data": {"spans": [{"span_id": "I4P=", "name": "chat", "attributes": {"mlflow.spanType": "\"CHAT_MODEL\"", ...}}]}}
+{"trace_id": "tr-1f", "trace": "{\"info\": ...}", "trace_metadata": {...}, "spans": [...]}    rows of ``mlflow.search_traces()``
+"""
+
+import json
+from itertools import chain
+from math import isfinite
+from typing import cast
+
+from pydantic import JsonValue, ValidationError
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_tools
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.label_sources import source_of
+from judgekit.formats.merging import Step, merged
+from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.readers.native import exchanged, parsed, steps_of, take_payload
+from judgekit.formats.spans import Span, convention, conversations, spans_of
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage, parse_arguments
+from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import Label, ToolDefinition
+
+_JUDGED = {"CODE": False, "LLM_JUDGE": True, "AI_JUDGE": True}
+_VALUES = ("mlflow.spanInputs", "mlflow.spanOutputs")
+_INFO = (
+    *("trace_id", "request_id", "client_request_id", "state", "status", "request_time", "timestamp_ms"),
+    *("execution_duration", "execution_time_ms", "trace_metadata", "request_metadata", "tags", "assessments"),
+)
+_DATA = ("spans", "request", "response")
+"""Columns of ``mlflow.search_traces()`` that hold what stands in the info, and in the data, of a trace."""
+_WRITE = 'open("traces.jsonl", "w").write("\\n".join(t.to_json() for t in mlflow.search_traces(return_type="list")))'
+
+
+class MLflowReader:
+    """Traces, one conversation each; those of a session are a group."""
+
+    name = "mlflow"
+    gathers = False
+    shape = 'mlflow: {"info": {"trace_id": ..., ...}, "data": {"spans": [...]}}, or spans with "mlflow." attributes'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """A trace has ``info`` and ``data``; the attributes of spans are MLflow's."""
+        return _is_trace(_trace(next(iter(items(value)), None))) or convention(value) == "mlflow"
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Each trace, or the spans of each."""
+        traces = list(map(_trace, items(document)))
+        return traces if any(map(_is_trace, traces)) else conversations(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One trace. What is left of its spans stands in the trace's ``extra``."""
+        row = Found.of(_decoded(record))
+        info, data = row.object("info") or Found({}), row.object("data") or row
+        for holder, name in ((data, "spans"), *((info, name) for name in ("assessments", "trace_metadata", "tags"))):
+            if isinstance(holder.peek(name), str):
+                raise TraceError(f"{name}: a text that is not JSON, as in tables of search_traces(); write {_WRITE}")
+        spans = spans_of(data)
+        steps, tools = steps_of(spans, _kind, _model_step, _VALUES)
+        fields = merged(steps)
+        if not spans:  # of version 2
+            asked, answered = take_payload(data, "request", HumanMessage), take_payload(data, "response", AIMessage)
+            fields |= {"messages": list(chain(*exchanged(asked, answered, tools)))}
+        if not fields["messages"]:
+            found = "no call of a model, and no text or messages that the outermost span was given or gave"
+            raise TraceError(f"data.spans: {found}; switch on tracing of models (mlflow.openai.autolog() and the like)")
+        metadata = _metadata(info)
+        totals = Found({name: parsed(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost")})
+        labels, known = _assessed(info)
+        started = info.moment("request_time") or info.moment("timestamp_ms", unit="ms")
+        trace = {
+            **fields,
+            "tools": tools,
+            "labels": labels,
+            "started_at": started or fields.get("started_at"),
+            "usage": _usage(totals.object("tokenUsage")),
+            "cost_usd": (totals.object("cost") or Found({})).number("total_cost"),
+            "termination": info.text("state", "status"),
+            "metadata": {**cast("JsonObject", fields.get("metadata", {})), **metadata},
+        }
+        if isinstance(session := metadata.get("mlflow.trace.session"), str):
+            known["group"] = session
+        identity = info.identity("trace_id", "request_id") or row.identity("id")
+        return sample_from(row, index, trace, identity=identity, **known)
+
+
+def _trace(record: JsonValue) -> JsonValue:
+    """A trace that stands in a row of ``mlflow.search_traces()``, as JSON or in columns; any other record as it is."""
+    record = parsed(record)
+    if not isinstance(record, dict) or _is_trace(record):
+        return record
+    own = {name: value for name, value in record.items() if name not in (*_INFO, *_DATA)}
+    if isinstance(own.get("trace"), str) and isinstance(whole := parsed(own.pop("trace")), dict) and _is_trace(whole):
+        return {**own, **whole}
+    named = isinstance(record.get("trace_id", record.get("request_id")), str)
+    if not named or {"trace_metadata", "request_metadata", "assessments"}.isdisjoint(record):
+        return record
+    info: JsonObject = {name: parsed(record[name]) for name in _INFO if record.get(name) is not None}
+    info["timestamp_ms"] = info.pop("request_time", info.get("timestamp_ms"))  # a number here
+    return {**own, "info": info, "data": {name: parsed(record[name]) for name in _DATA if name in record}}
+
+
+def _is_trace(value: JsonValue) -> bool:
+    if not isinstance(value, dict):
+        return False
+    info, data = value.get("info"), value.get("data")
+    named = isinstance(info, dict) and bool(
+        {"trace_id", "request_id", "trace_metadata", "request_metadata"} & info.keys()
+    )
+    return named and isinstance(data, dict) and bool({"spans", "request", "response"} & data.keys())
+
+
+def _decoded(record: JsonValue) -> JsonValue:
+    """The record with its spans' attributes as values, not as JSON."""
+    if not isinstance(record, dict):
+        return record
+    if isinstance(data := record.get("data"), dict):
+        return {**record, "data": _decoded(data)}
+    spans = record.get("spans")
+    return {**record, "spans": list(map(_decoded_span, spans))} if isinstance(spans, list) else record
+
+
+def _decoded_span(span: JsonValue) -> JsonValue:
+    if isinstance(span, dict) and isinstance(attributes := span.get("attributes"), dict):
+        return {**span, "attributes": {name: _from_json(value) for name, value in attributes.items()}}
+    return span
+
+
+def _from_json(value: JsonValue) -> JsonValue:
+    try:
+        return cast("JsonValue", json.loads(value)) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+
+
+def _kind(span: Span) -> str | None:
+    kind = span.attributes.peek("mlflow.spanType")
+    return "LLM" if kind == "CHAT_MODEL" else kind if isinstance(kind, str) else None
+
+
+def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
+    attributes = span.attributes
+    asked = take_payload(attributes, _VALUES[0], HumanMessage)
+    answered = take_payload(attributes, _VALUES[1], AIMessage)
+    if not asked.messages and not answered.messages:
+        asked = take_payload(attributes, "mlflow.chat.messages", HumanMessage)  # of older versions
+    if not asked.messages and not answered.messages:
+        return Step(span)
+    tools += read_tools(attributes.details("mlflow.chat.tools"))
+    usage = _usage(attributes.object("mlflow.chat.tokenUsage"))
+    messages, replies = exchanged(asked, answered, tools, model=attributes.text("mlflow.llm.model"), usage=usage)
+    return Step(span, "model", asked=messages, answered=replies)
+
+
+def _usage(found: Found | None) -> Usage | None:
+    if found is None:
+        return None
+    return Usage(
+        input_tokens=found.count("input_tokens"),
+        output_tokens=found.count("output_tokens"),
+        cached_tokens=found.count("cache_read_input_tokens"),
+        extra=found.leftover(),
+    )
+
+
+def _metadata(info: Found) -> JsonObject:
+    """What the trace was tagged with. Its version 2 has another name for it."""
+    metadata: JsonObject = {}
+    for name in ("trace_metadata", "request_metadata", "tags"):
+        found = info.object(name) or Found({})
+        for key in found:
+            if (value := found.peek(key)) is not None and metadata.setdefault(key, value) == value:
+                found.take(key)
+    return metadata
+
+
+def _assessed(info: Found) -> tuple[list[Label], dict[str, object]]:
+    """Labels, and what is known to be right. Assessments stand in ``extra`` too, since there is more to them."""
+    labels: list[Label] = []
+    known: dict[str, object] = {}
+    fields: JsonObject = {}
+    given = info.peek("assessments")
+    for one in given if isinstance(given, list) else ():
+        if not isinstance(one, dict) or one.get("valid") is False:  # another one came in its place
+            continue
+        name = one.get("assessment_name") or one.get("name")
+        feedback, expectation = one.get("feedback"), one.get("expectation")
+        if not isinstance(name, str):
+            continue
+        if isinstance(feedback, dict):
+            labels += _labels(name, feedback.get("value"), one)
+        elif isinstance(expectation, dict) and (value := _expected(expectation)) is not None:
+            if name == "expected_response" and isinstance(value, str):
+                known["reference"] = value
+            elif name == "expected_tool_calls" and (calls := _calls(value)) is not None:
+                known["reference_tool_calls"] = calls
+            else:
+                fields[name] = value
+    return labels, {**known, "fields": fields}
+
+
+def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
+    source, reason = assessment.get("source"), assessment.get("rationale")
+    source = source if isinstance(source, dict) else {}
+    annotator, kind = source.get("source_id"), str(source.get("source_type"))
+    given_by = "human" if kind == "HUMAN" else source_of(name, judged=_JUDGED.get(kind))
+    values = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
+    return [
+        Label(
+            name,
+            one if isinstance(one, bool | int | str) or (isinstance(one, float) and isfinite(one)) else as_text(one),
+            source=given_by,
+            annotator=annotator if isinstance(annotator, str) else None,
+            reason=reason if isinstance(reason, str) else None,
+        )
+        for name, one in values.items()
+        if one is not None
+    ]
+
+
+def _expected(expectation: JsonObject) -> JsonValue:
+    serialized = expectation.get("serialized_value")
+    return _from_json(serialized.get("value")) if isinstance(serialized, dict) else expectation.get("value")
+
+
+def _calls(value: JsonValue) -> list[ExpectedCall] | None:
+    """Calls that were expected; ``None`` if some are none."""
+    try:
+        return [
+            ExpectedCall.model_validate(
+                {"name": found.text("name"), **parse_arguments(found.take("arguments", "args"))}
+            )
+            for found in Found({"calls": value}).objects("calls")
+        ]
+    except (TraceError, ValidationError):
+        return None

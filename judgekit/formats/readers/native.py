@@ -1,0 +1,319 @@
+"""What tracers record of calls as it was: requests and responses in the words of a model's provider, results of tools."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.merging import Step
+from judgekit.formats.readers.anthropic import AnthropicReader
+from judgekit.formats.readers.bedrock import BedrockReader
+from judgekit.formats.readers.foreign import OF_THE_WHOLE, Reader
+from judgekit.formats.readers.gemini import GeminiReader
+from judgekit.formats.readers.langchain import LangChainReader
+from judgekit.formats.readers.openai_chat import OpenAIChatReader
+from judgekit.formats.readers.openai_responses import OpenAIResponsesReader
+from judgekit.formats.readers.otel import OTelReader
+from judgekit.formats.readers.pydantic_ai import PydanticAIReader
+from judgekit.formats.readers.vercel import VercelReader
+from judgekit.formats.spans import CUT_OFF, Span
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.traces.trace import ToolDefinition, TraceWarning
+
+_READERS: tuple[Reader, ...] = (
+    OpenAIResponsesReader(),
+    AnthropicReader(),
+    GeminiReader(),
+    BedrockReader(),
+    LangChainReader(),
+    PydanticAIReader(),
+    VercelReader(),
+    OTelReader(),
+    OpenAIChatReader(),
+)
+"""The most particular first: messages of text alone look the same in many formats."""
+_TEXTS = (
+    "text",
+    "prompt",
+    "input",
+    "query",
+    "question",
+    "task",
+    "output",
+    "answer",
+    "result",
+    "response",
+    "content",
+    "message",
+)
+"""Names of the one text that matters, of several."""
+_BLOCKS = frozenset(
+    (
+        *("text", "input_text", "output_text", "refusal", "thinking", "redacted_thinking", "tool_use", "tool_result"),
+        *("image", "image_url", "input_image", "input_audio", "file", "input_file", "document"),
+    )
+)
+"""Types of the blocks that a message's content consists of."""
+_ASIDE = ("EVALUATOR", "GUARDRAIL", "RERANKER")
+"""Kinds of spans in which models may be called, but not in the conversation."""
+_HANDOFF = "handoff to "
+_NUMBER = re.compile(r"_\d+$")
+"""Older versions of MLflow number spans of one name."""
+
+
+class Payload(NamedTuple):
+    """A request or a response. ``extra`` is all of it that is no message and no tool."""
+
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    extra: JsonObject = {}  # noqa: RUF012 - never changed
+
+
+def take_payload(found: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
+    """Takes a field that holds a request to a model, or a response: whole, its messages, or a text; as it is or as JSON.
+
+    Of several choices in a response the first is read; the others stand in ``extra``, with a warning. A field that holds
+    none of these is left where it is, and the payload is empty.
+
+    Args:
+        found: The object with the field.
+        name: The field.
+        kind: Whose message a text alone is.
+
+    Raises:
+        TraceError: It has the format of a provider, and cannot be read.
+    """
+    value = parsed(found.peek(name))
+    payload = messages_in(value, found, name, kind) or _text_in(value, kind)
+    if payload.messages:
+        if isinstance(value, str) and value.lstrip().startswith(('{"', "[{", '["')):
+            found.warn(f"JSON that cannot be parsed, read as a text ({CUT_OFF})", name)
+        found.take(name)
+    return payload
+
+
+def messages_in(value: JsonValue, found: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload | None:
+    """Returns the messages in a request or a response, in the format of any provider; ``None`` if there are none.
+
+    A list of choices and the content blocks of a single message count as a response, or as a message, without its wrapper.
+
+    Args:
+        value: The request or response.
+        found: The object that holds it, for warnings.
+        name: The field that holds it.
+        kind: Whose message the content blocks are.
+
+    Raises:
+        TraceError: It has the format of a provider, and cannot be read.
+    """
+    if not isinstance(value, dict | list):
+        return None
+    whole = _whole(value, "user" if kind is HumanMessage else "assistant")
+    where = f"{found.where}.{name}" if found.where else name
+    for one in (whole, [whole]):  # a message alone is recognised as a list
+        reader = next((reader for reader in _READERS if reader.recognises(one)), None)
+        if reader is not None:
+            return _read(reader, one, where, found.warnings)
+    return None
+
+
+def parsed(value: JsonValue) -> JsonValue:
+    """A value, or the object or list that it holds as JSON."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    found = Found({"value": value})
+    found.unpack("value")
+    return found.peek("value")
+
+
+def exchanged(
+    asked: Payload, answered: Payload, tools: list[ToolDefinition], **known: object
+) -> tuple[list[Message], list[Message]]:
+    """The messages of a request and of its response. What else there is to both stands in the last one's ``extra``.
+
+    Args:
+        asked: The request.
+        answered: The response.
+        tools: Where definitions of tools are added.
+        known: What else is said of the answer, as fields of an `AIMessage`, for where the response does not say it.
+    """
+    tools += [*asked.tools, *answered.tools]
+    messages, replies = list(asked.messages), list(answered.messages)
+    extra: JsonObject = {name: one.extra for name, one in (("request", asked), ("response", answered)) if one.extra}
+    last = replies[-1] if replies else None
+    told = {name: value for name, value in known.items() if value is not None}
+    if isinstance(last, AIMessage):
+        replies[-1] = last.model_copy(
+            update={name: told.pop(name) for name in list(told) if getattr(last, name) in (None, told[name])}
+        )
+    if told:
+        extra["span"] = AIMessage.model_validate(told).model_dump(mode="json", exclude_defaults=True)
+    spoken = replies or messages
+    if extra and spoken:
+        spoken[-1] = spoken[-1].model_copy(update={"extra": {**spoken[-1].extra, **extra}})
+    return messages, replies
+
+
+def steps_of(
+    spans: Sequence[Span],
+    kind: Callable[[Span], str | None],
+    model: Callable[[Span, list[ToolDefinition]], Step],
+    values: tuple[str, str],
+) -> tuple[list[Step], list[ToolDefinition]]:
+    """What each span says of the conversation, and the tools that are defined.
+
+    Where no model was called, the runs of agents and the outermost spans say what was asked and answered. What happens
+    within a judgement is not said in the conversation.
+
+    Args:
+        spans: The spans, in the order in which they began.
+        kind: What a span is about: ``LLM``, ``TOOL``, ``AGENT`` or another thing.
+        model: Reads a call of a model; it adds the tools that it finds to a list.
+        values: The attributes that hold what went in and what came out.
+    """
+    aside: set[int] = set()
+    for span in sorted(spans, key=lambda span: span.depth):
+        if kind(span) in _ASIDE or id(span.parent) in aside:
+            aside.add(id(span))
+    if judging := [span for span in spans if kind(span) == "LLM" and id(span) in aside]:
+        found = (
+            f"calls of models by evaluators, guardrails or rerankers, no part of the conversation, found {len(judging)}"
+        )
+        found_in = re.split(r"[.\[]", judging[0].found.where)[0]
+        judging[0].found.warnings.append(TraceWarning(found, where=found_in))
+    tools: list[ToolDefinition] = []
+    models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
+    called = {
+        call.name
+        for step in models.values()
+        for message in step.answered
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+    }
+    steps: list[Step] = []
+    for span in spans:
+        if id(span) in aside:
+            steps.append(Step(span))
+        elif id(span) in models:
+            steps.append(models[id(span)])
+        elif kind(span) == "TOOL":
+            steps.append(Step(span) if _is_handoff_of(span, called) else _tool_step(span, called, values))
+        else:
+            named = span.attributes.peek("agent.name")
+            name = named if isinstance(named, str) else span.name or None
+            step = Step(span, "agent" if kind(span) == "AGENT" else None, agent=name)
+            if not models and (step.kind or span.parent is None):
+                step.kind = "agent"
+                asked = take_payload(span.attributes, values[0], HumanMessage)
+                answered = take_payload(span.attributes, values[1], AIMessage)
+                step.asked, step.answered = exchanged(asked, answered, tools)
+            steps.append(step)
+    return steps, list({json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for tool in tools}.values())
+
+
+def _is_handoff_of(span: Span, called: Collection[str]) -> bool:
+    """Return whether a span is a handoff that a model called under another name.
+
+    The Agents SDK of OpenAI traces a handoff beside that call, which is ``transfer_to_billing_desk`` if it is not renamed.
+    """
+    agent = _plain(span.name.removeprefix(_HANDOFF))
+    if not span.name.startswith(_HANDOFF) or not agent or "tool.name" in span.attributes:
+        return False
+    return any(name.startswith("transfer") or agent in name for name in map(_plain, called))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", "_", name.casefold())
+
+
+def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> Step:
+    """A call of a tool. A result may be a message, as LangChain's tools give it."""
+    name = span.attributes.text("tool.name") or span.name
+    if name not in called and _NUMBER.sub("", name) in called:
+        name = _NUMBER.sub("", name)
+    identity = span.attributes.identity("tool_call.id", "tool.id")
+    arguments, result = map(span.attributes.take, values)
+    found = parsed(result)
+    if isinstance(found, dict) and found.get("type") == "tool" and isinstance(found.get("data"), dict):
+        found = found["data"]  # as LangChain writes messages
+    fields: dict[str, object] = {"name": name, "tool_call_id": identity}
+    if isinstance(found, dict) and isinstance(found.get("content"), str) and "tool_call_id" in found:
+        message = Found(found)
+        identity = identity or message.identity("tool_call_id")
+        status = message.peek("status")
+        if status in ("success", "error"):
+            message.take("status")
+            fields["is_error"] = status == "error"
+        fields |= {"content": message.text("content"), "tool_call_id": identity, "extra": message.leftover()}
+    elif result is not None:
+        fields["content"] = as_text(result)
+    call = ToolCall.model_validate({"name": name, "id": identity, **parse_arguments(arguments)})
+    return Step(span, "tool", call=call, result=None if result is None else ToolMessage.model_validate(fields))
+
+
+def _whole(value: JsonValue, role: str) -> JsonValue:
+    """Shorthands and wrappings as the readers know them."""
+    if isinstance(value, list):
+        blocks = [item for item in value if isinstance(item, dict) and "role" not in item]
+        if not value or len(blocks) < len(value):
+            return value
+        if all("message" in item for item in blocks):
+            return {"choices": value}
+        return [{"role": role, "content": value}] if all(map(_is_block, blocks)) else value
+    if not isinstance(value, dict):
+        return value
+    if "role" not in value and _is_block(value):
+        return {"role": role, "content": [value]}
+    if isinstance(contents := value.get("contents"), str):  # Gemini's
+        return {**value, "contents": [{"role": "user", "parts": [{"text": contents}]}]}
+    generation = value.get("generations")  # LangChain's
+    while isinstance(generation, list) and generation:
+        generation = generation[0]
+    if isinstance(generation, dict) and isinstance(message := generation.get("message"), dict):
+        return {**value, "messages": [message]}
+    return value
+
+
+def _is_block(value: JsonObject) -> bool:
+    """Whether an object is a block of a message's content."""
+    kind = value.get("type")
+    return isinstance(kind, str) and kind in _BLOCKS
+
+
+def _text_in(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> Payload:
+    if isinstance(value, dict):
+        texts = [name for name, inner in value.items() if isinstance(inner, str)]
+        name = texts[0] if len(texts) == 1 else next((name for name in _TEXTS if name in texts), None)
+        if name is None:
+            return Payload()
+        return Payload((kind(str(value[name])),), extra={one: inner for one, inner in value.items() if one != name})
+    return Payload((kind(value),)) if isinstance(value, str) else Payload()
+
+
+def _read(reader: Reader, value: JsonValue, where: str, warnings: list[TraceWarning]) -> Payload:
+    try:
+        first, *others = reader.records(value)
+        sample = reader.sample(first, 0)
+    except TraceError as error:
+        raise TraceError(f"{where}: {error.found}") from error
+    trace = sample.trace
+    known = sample.model_dump(mode="json", exclude={"schema_version", "id", "trace"}, exclude_defaults=True)
+    own = {"schema_version", "messages", "tools", "extra", "warnings"}
+    if trace.id == "0":  # no id of its own
+        own.add("id")
+    beside = trace.model_dump(mode="json", exclude=own, exclude_defaults=True)
+    choices: JsonObject = {"choices": others} if others else {}
+    if others:
+        found = f"{len(others) + 1} choices; the first is read, the others are in the extra of its message"
+        warnings.append(TraceWarning(found, where=where))
+    warnings += (
+        TraceWarning(one.found, where=f"{where}.{one.where}" if one.where else where)
+        for one in trace.warnings
+        if one.found not in OF_THE_WHOLE  # other spans have the calls and the questions
+    )
+    return Payload(tuple(trace.messages), tuple(trace.tools), {**trace.extra, **beside, **known, **choices})

@@ -1,0 +1,379 @@
+"""Conversations with an API like OpenAI's Chat Completions: its messages, requests, responses and streamed chunks.
+
+{"messages": [{"role": "user", "content": "Hi"}, ...], "tools": [...]}
+{"request": {"messages": [...]}, "response": {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}}
+{"object": "chat.completion.chunk", "id": "a", "choices": [{"index": 0, "delta": {"content": "Hel"}}]}
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, shortened
+from judgekit.formats.blocks.openai_chat import read_message, read_messages, read_tools, read_usage
+from judgekit.formats.blocks.reply import is_blank
+from judgekit.formats.found import Found
+from judgekit.formats.readers.foreign import first_of, items, sample_from, unbatched, warn_unanswered, with_reply
+from judgekit.formats.unread import RESPONSES
+from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage
+from judgekit.traces.sample import Sample
+
+_OF_RESPONSES = ("id", "model", "choices", "usage", "error")
+_PIECES = frozenset(
+    (
+        *("content", "reasoning_content", "reasoning", "refusal", "arguments", "input"),
+        *("text", "thinking", "summary", "data", "transcript"),  # in reasoning_details, thinking_blocks and audio
+    )
+)
+"""Fields that are sent piece by piece. All others are sent once, or again and again."""
+_OF_PARTS = ("content", "thinking", "thinking_blocks", "reasoning_details")
+"""Lists of parts, of which servers send the texts piece by piece."""
+
+
+class OpenAIChatReader:
+    """Messages, requests, responses, and pairs of the last two. Fields of a `Sample` may stand beside."""
+
+    name = "openai-chat"
+    gathers = False
+    shape = (
+        'openai-chat: {"messages": [{"role": "user", "content": ...}, ...]}, or the list alone; '
+        '{"choices": [{"message": ...}]}; {"request": ..., "response": ...}'
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Messages have a role, and responses choices."""
+        row = value if _is_conversation(value) else unbatched(first_of(value))
+        if _is_conversation(row) or _is_response(row):
+            return True
+        if not isinstance(row, dict):
+            return False
+        if "input" in row and "request" not in row:
+            return False  # a row of a data set, with a request
+        response = row.get("response")
+        return _is_response(response) or are_chunks(response) or _is_conversation(row.get("request"))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A list of messages is one conversation; a list of rows, or of such lists, is many. So are several choices."""
+        rows = [document] if _is_conversation(document) else items(document)
+        return [record for row in rows for record in _choices(unbatched(row))]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One row. Without an id of the row or of the response, the index names it."""
+        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        request = row if "messages" in row else row.object("request") or row
+        messages = read_messages(request.objects("messages"))
+        system = request.peek("system")
+        if system and isinstance(system, str) and not isinstance(next(iter(messages), None), SystemMessage):
+            request.take("system")
+            messages.insert(0, SystemMessage(system))
+        identity = None
+        if (response := _response(row)) is not None:
+            if "streamed_ids" in row:
+                row.warn("chunks with an id each, read as one response; several that were streamed at once are mixed")
+            if others := response.count("streamed_with"):
+                response.warn(
+                    f"its chunks stand in one list with those of other responses, each of which is a sample, found {others}"
+                )
+            said = _reply(response)
+            messages, identity = with_reply(messages, [said], row), said.id
+        elif request is row and messages and (text := _answer(row, messages[-1])) is not None:
+            messages.append(text)
+        elif isinstance(record, dict) and ("request" in record or (messages and messages[-1].role != "assistant")):
+            warn_unanswered(row, record)
+        if not messages:
+            raise TraceError("holds no messages")
+        trace = {
+            "messages": messages,
+            "tools": read_tools([*request.details("tools"), *request.details("functions")]),
+            "usage": read_usage(row.object("usage")),
+        }
+        return sample_from(row, index, trace, identity=row.identity("id") or identity)
+
+
+class OpenAIChatChunksReader(OpenAIChatReader):
+    """Responses as they were streamed, each in many chunks. The chunks of several may follow one another."""
+
+    name = "openai-chat-chunks"
+    gathers = True
+    shape = 'openai-chat-chunks: {"object": "chat.completion.chunk", "choices": [{"delta": ...}]}, or a list of these'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Choices with a delta."""
+        return is_chunk(value) or are_chunks(value) or are_chunks(next(iter(items(value)), None))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """The responses, put together."""
+        rows = items(document)
+        lists = [row for row in rows if isinstance(row, list)]
+        loose = [row for row in rows if not isinstance(row, list)]
+        responses = [response for chunks in lists for response in assemble(chunks)]
+        responses += assemble(loose) if loose else []
+        return [record for response in responses for record in _choices(response)]
+
+
+def _is_conversation(value: JsonValue) -> bool:
+    messages = value.get("messages") if isinstance(value, dict) else value
+    return isinstance(messages, list) and bool(messages) and isinstance(messages[0], dict) and "role" in messages[0]
+
+
+def _is_response(value: JsonValue) -> bool:
+    return isinstance(value, dict) and _hold_messages(value.get("choices"))
+
+
+def _hold_messages(choices: JsonValue) -> bool:
+    return isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict) and "message" in choices[0]
+
+
+def _choices(row: JsonValue) -> list[JsonValue]:
+    """The row once for each choice of its response; the first has the usage, which is that of all."""
+    if not isinstance(row, dict):
+        return [row]
+    response = row.get("response")
+    if isinstance(response, list) and are_chunks(response):
+        wholes = assemble(response)
+        told: JsonObject = {"streamed_with": len(wholes) - 1}
+        return [record for whole in wholes for record in _choices({**row, "response": {**whole, **told}})]
+    if isinstance(response, dict) and _is_response(response):
+        reply, beside = response, row
+    else:
+        reply = {name: row[name] for name in _OF_RESPONSES if name in row}
+        beside = {name: value for name, value in row.items() if name not in reply}
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not _hold_messages(choices) or len(choices) == 1:
+        return [row]
+    name = Found(row).identity("id") or Found(reply).identity("id")
+    name = name or hashlib.sha256(repr(row).encode(errors="replace")).hexdigest()[:12]
+    records: list[JsonValue] = []
+    for number, choice in enumerate(choices):
+        one: JsonObject = {**reply, "choices": [choice], "usage": None if number else reply.get("usage")}
+        named: JsonObject = {"id": f"{name}#{number}", "group": row.get("group") or name}
+        records.append({**beside, "response": one, **named})
+    return records
+
+
+def _response(row: Found) -> Found | None:
+    """The response in a row, which may be the row itself."""
+    response = row.peek("response")
+    if isinstance(response, dict) and response.get("choices"):
+        return row.object("response")
+    return row if _hold_messages(row.peek("choices")) else None
+
+
+def _answer(row: Found, last: Message) -> AIMessage | None:
+    """The answer that a row of a data set has beside its messages, as a text."""
+    name = next((name for name in RESPONSES if name in row), "")
+    text = row.peek(name)
+    if last.role == "assistant" or not isinstance(text, str) or text.lstrip().startswith(("{", "[{")):
+        return None  # JSON may be a response, or an error: it stays with a warning
+    row.take(name)
+    return AIMessage(text)
+
+
+def _reply(response: Found) -> Message:
+    choice = next(iter(response.objects("choices")), response)
+    message = choice.object("message")
+    if message is None:
+        raise choice.unfit("message", "that of the assistant")
+    if message.peek("role") != "assistant":
+        raise message.unfit("role", "'assistant'")
+    if choice.take("breaks_off"):
+        choice.warn("the stream breaks off before the response ends")
+    if "error" in response:
+        response.warn(f"the response reports an error: {shortened(response.peek('error'))}", "error")
+    about = {
+        "model": response.text("model"),
+        "finish_reason": choice.text("finish_reason"),
+        "usage": read_usage(response.object("usage")),
+    }
+    if "id" not in message:
+        about["id"] = response.identity("id")
+    return read_message(message).model_copy(update=about)
+
+
+def is_chunk(value: JsonValue) -> bool:
+    """Whether a value is a chunk; some servers leave out what ``object`` it is."""
+    return isinstance(value, dict) and (
+        value.get("object") == "chat.completion.chunk" or any("delta" in choice for choice in _chunk_choices(value))
+    )
+
+
+def are_chunks(value: JsonValue) -> bool:
+    """Whether a value is a list of chunks. Some servers begin a stream with something else."""
+    return isinstance(value, list) and any(map(is_chunk, value[:50]))
+
+
+def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
+    """The responses, as the API gives them when they are not streamed.
+
+    Chunks belong together by their id, and one without an id to the chunk before it. An id whose response has ended is
+    that of another response when more is said under it. Some servers give each chunk an id of its own: chunks in a row
+    whose ids do not come back are one response, up to its end, which keeps their ids in ``streamed_ids``. Behind the
+    end, a chunk without choices, as of usage, belongs to it too, and one with choices begins another response.
+
+    Raises:
+        TraceError: A chunk is no object, or none belongs to a response.
+    """
+    responses: list[list[JsonObject]] = []
+    under_way: dict[str, tuple[list[JsonObject], set[int]]] = {}
+    early: list[JsonObject] = []
+    uses = Counter(map(_id, chunks))
+    last = ""
+    for number, chunk in enumerate(chunks):
+        if not isinstance(chunk, dict):
+            raise TraceError(f"[{number}]: expected a chunk, found {shortened(chunk)}")
+        identity = _id(chunk)
+        ends = _ending(chunk)
+        goes_on = (
+            last in under_way and uses[last] == 1 and under_way[last][1].isdisjoint(map(_index, _chunk_choices(chunk)))
+        )
+        # Groq gives the end of all its responses one id.
+        is_next = uses[identity] == 1 or (identity not in under_way and bool(ends) and not _speaking(chunk))
+        if identity and not (goes_on and is_next):
+            last = identity
+        elif last not in under_way and not _chunk_choices(chunk):
+            early.append(chunk)
+            continue
+        if last not in under_way or not under_way[last][1].isdisjoint(_speaking(chunk)):
+            under_way[last] = ([*early], set())
+            early = []
+            responses.append(under_way[last][0])
+        response, ended = under_way[last]
+        response.append(chunk)
+        ended |= ends
+    if not responses:
+        raise TraceError("holds no messages")
+    return [_assembled(chunks) for chunks in responses]
+
+
+def _chunk_choices(chunk: JsonObject) -> list[JsonObject]:
+    choices = chunk.get("choices")
+    return [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+
+
+def _id(chunk: JsonValue) -> str:
+    identity = chunk.get("id") if isinstance(chunk, dict) else None
+    return identity if isinstance(identity, str) else ""
+
+
+def _index(choice: JsonObject) -> int:
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _ending(chunk: JsonObject) -> set[int]:
+    """The choices that a chunk ends."""
+    return {_index(choice) for choice in _chunk_choices(chunk) if choice.get("finish_reason")}
+
+
+def _speaking(chunk: JsonObject) -> set[int]:
+    """The choices to which a chunk adds something."""
+    deltas = ((_index(choice), choice.get("delta")) for choice in _chunk_choices(chunk))
+    return {
+        index
+        for index, delta in deltas
+        if isinstance(delta, dict)
+        and any(value and not is_blank(value) for name, value in delta.items() if name != "role")
+    }
+
+
+def _assembled(chunks: Sequence[JsonObject]) -> JsonObject:
+    choices: dict[int, list[JsonObject]] = {}
+    for chunk in chunks:
+        for choice in _chunk_choices(chunk):
+            choices.setdefault(_index(choice), []).append(choice)
+    response = _joined([{name: value for name, value in chunk.items() if name != "choices"} for chunk in chunks])
+    response["choices"] = [_assembled_choice(choices[index]) for index in sorted(choices)]
+    ids: list[JsonValue] = list(dict.fromkeys(identity for chunk in chunks if (identity := _id(chunk))))
+    if len(ids) > 1:
+        response |= {"id": ids[0], "streamed_ids": ids}
+    usages: list[JsonValue] = [usage for chunk in chunks if (usage := chunk.get("usage"))]
+    if len(usages) > 1:  # so far, in each chunk
+        response["usage"] = usages[-1]
+        response["usage_before"] = usages[:-1]
+    return response
+
+
+def _assembled_choice(pieces: Sequence[JsonObject]) -> JsonObject:
+    choice = _joined(pieces)
+    message = choice.pop("delta", {})
+    choice["message"] = {"role": "assistant", **message} if isinstance(message, dict) else message
+    if not choice.get("finish_reason"):
+        choice["breaks_off"] = True
+    return choice
+
+
+def _joined(pieces: Iterable[JsonObject]) -> JsonObject:
+    """An object from its pieces."""
+    fields: dict[str, list[JsonValue]] = {}
+    for piece in pieces:
+        for name, value in piece.items():
+            if value is not None:
+                fields.setdefault(name, []).append(value)
+    return {name: _whole(name, values) for name, values in fields.items()}
+
+
+def _whole(name: str, values: list[JsonValue]) -> JsonValue:
+    texts = [value for value in values if isinstance(value, str)]
+    objects = [value for value in values if isinstance(value, dict)]
+    lists = [value for value in values if isinstance(value, list)]
+    if len(texts) == len(values) and name in _PIECES:
+        return "".join(texts)
+    if len(texts) == len(values) and name == "name":
+        return "".join(dict.fromkeys(texts))
+    if len(objects) == len(values):
+        return _joined(objects)
+    if len(lists) == len(values) or (lists and name in _PIECES):
+        parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
+        if name in _OF_PARTS:
+            parts = list(map(_typed, parts))
+        return _listed(name, parts)
+    different = {repr(value): value for value in values if value != ""} or {"": ""}
+    return next(iter(different.values())) if len(different) == 1 else list(different.values())
+
+
+def _typed(part: JsonValue) -> JsonValue:
+    return {"type": "text", "text": part} if isinstance(part, str) else part
+
+
+def _listed(name: str, parts: list[JsonValue]) -> JsonValue:
+    """A list of parts: those of one ``index`` are pieces of one object, as are those of one tool call."""
+    pieces = [part for part in parts if isinstance(part, dict)]
+    if len(pieces) < len(parts):
+        return parts
+    if name == "executed_tools":  # Groq sends them again when they have a result
+        return parts
+    if name != "tool_calls" and not all("index" in piece for piece in pieces):
+        return _neighbours(pieces) if name in _OF_PARTS else parts
+    groups: list[list[JsonObject]] = []
+    latest: dict[str, list[JsonObject]] = {}
+    for piece in pieces:
+        index = repr(piece.get("index"))
+        if index not in latest or _begins(piece, latest[index]):
+            latest[index] = []
+            groups.append(latest[index])
+        latest[index].append(piece)
+    return [_joined(group) for group in groups]
+
+
+def _neighbours(pieces: Iterable[JsonObject]) -> list[JsonValue]:
+    """Parts, of which those of text that follow each other are pieces of one, up to its signature."""
+    groups: list[list[JsonObject]] = []
+    for piece in pieces:
+        before = groups[-1][-1] if groups else {}
+        is_text = "index" not in piece and not piece.keys().isdisjoint(("text", "thinking", "summary"))
+        if is_text and groups and before.get("type") == piece.get("type") and not before.get("signature"):
+            groups[-1].append(piece)
+        else:
+            groups.append([piece])
+    return [_joined(group) for group in groups]
+
+
+def _begins(piece: JsonObject, group: Sequence[JsonObject]) -> bool:
+    """Whether a piece is the first of another object: some servers give all calls one index, or none."""
+    identity = piece.get("id")
+    if identity:
+        return any(before.get("id") not in (identity, None, "") for before in group[:1])
+    function = piece.get("function")
+    return "index" not in piece and isinstance(function, dict) and bool(function.get("name"))

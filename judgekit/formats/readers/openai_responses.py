@@ -1,0 +1,180 @@
+"""Conversations with OpenAI's Responses API: requests, responses, and the lists of items that SDKs keep.
+
+{"model": "gpt-5", "instructions": "Be brief", "input": [{"role": "user", "content": "Hi"}, ...], "tools": [...]}
+{"object": "response", "output": [{"type": "message", "role": "assistant", "content": [...]}], ...}
+"""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, shortened
+from judgekit.formats.blocks.openai_chat import read_tools
+from judgekit.formats.blocks.openai_responses import (
+    found_tools,
+    is_items,
+    may_be_item,
+    read_items,
+    read_request,
+    read_response,
+)
+from judgekit.formats.found import Found
+from judgekit.formats.known import KNOWN
+from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
+from judgekit.traces.message import JsonObject
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import TraceWarning
+
+_PARAMETERS = frozenset(
+    (
+        *("background", "context_management", "conversation", "frequency_penalty", "include", "input", "instructions"),
+        *("max_output_tokens", "max_tool_calls", "metadata", "model", "moderation", "parallel_tool_calls"),
+        *("presence_penalty", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options"),
+        *("prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "stream"),
+        *("stream_options", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation"),
+        *("user", "verbosity"),
+    )
+)
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+class OpenAIResponsesReader:
+    """Requests, responses, pairs of both, rows of items, or bare lists of items.
+
+    Rows may carry the fields of a `Sample` beside them. Source: the types of OpenAI's SDK.
+    """
+
+    name = "openai-responses"
+    gathers = False
+    shape = (
+        'openai-responses: {"model": ..., "input": [{"type": "function_call", ...}, ...]}, {"object": "response", '
+        '"output": [...]}, {"request": {...}, "response": {...}}, or a list of items'
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Items have kinds of their own; a request of texts alone has no parameters but this API's."""
+        rows = self.records(value)
+        return bool(rows) and _is_row(rows[0])
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A list of items is one conversation; a list of rows, or of such lists, is many."""
+        return [document] if is_items(document) else [unbatched(row) for row in items(document)]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One row; its id names it, or else the response's. Those of one conversation are a group."""
+        row = Found.of({"input": record} if isinstance(record, list) else record)
+        if _are_events(row.peek("response")):
+            whole = [_assembled(one, "response") for one in _by_response(row.take("response"))]
+            output: JsonValue = [item for response, _ in whole for item in items(response["output"])]
+            response: JsonValue = {**whole[-1][0], "output": output}
+            record = {**row.leftover(), "response": response}
+            row = Found(record, warnings=[warning for _, warning in whole])
+        return _sample(row, record, index)
+
+
+class OpenAIResponsesStreamReader:
+    """What a streamed response sends, in a list or in lines: one conversation a response."""
+
+    name = "openai-responses-stream"
+    gathers = True
+    shape = 'openai-responses-stream: {"type": "response.output_item.done", "item": {...}, ...} in each line'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Events have kinds of their own."""
+        return _are_events(items(value)) or _are_events(first_of(value))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """The events of each response."""
+        return [*_by_response([event for row in items(document) for event in items(row)])]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One response."""
+        response, warning = _assembled(record, None)
+        return _sample(Found(response, warnings=[warning]), response, index)
+
+
+def _sample(row: Found, record: JsonValue, index: int) -> Sample:
+    request = row.object("request") or row
+    response = answer_of(row, record, "output") or (row if request is row else Found({}))
+    tools = read_tools(request.details("tools"))
+    for source, name in ((row, "messages"), (request, "input"), (response, "output")):
+        tools += found_tools(source.peek(name))
+    messages = [*read_items(row.objects("messages")), *read_request(request)]
+    if response.peek("output") or (messages and "output" in response):
+        messages = with_reply(messages, read_response(response), row)
+    if not messages and "error" in response:
+        raise TraceError(f"holds no answer: {shortened(response.peek('error'))}")
+    if not messages:
+        raise row.unfit("input", "input or output: it holds no messages")
+    identity = row.identity("id") or response.identity("id")
+    named = _conversation(request) or _conversation(response)
+    known = {} if named is None else {"group": named}
+    return sample_from(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
+
+
+def _conversation(found: Found) -> str | None:
+    named = found.peek("conversation")
+    named = named.get("id") if isinstance(named, dict) else named
+    return named if isinstance(named, str) else None
+
+
+def _is_row(value: JsonValue) -> bool:
+    if not isinstance(value, dict):
+        return is_items(value)
+    if _kind(value).startswith("response."):
+        return False  # an event, in which a response may stand
+    request, response = value.get("request"), value.get("response")
+    if isinstance(request, dict) and _is_request(request):
+        return may_answer("openai-responses", response)
+    if isinstance(request, dict) or isinstance(response, dict | list):
+        is_answer = _is_response(response) or _are_events(response)
+        return is_answer and not (isinstance(request, dict) and "messages" in request)
+    return _is_response(value) or _is_request(value) or is_items(value.get("messages"))
+
+
+def _is_response(value: JsonValue) -> bool:
+    return isinstance(value, dict) and value.get("object") == "response" and isinstance(value.get("output"), list)
+
+
+def _is_request(value: Mapping[str, JsonValue]) -> bool:
+    found = value.get("input")
+    if isinstance(found, str):
+        return "model" in value and value.keys() <= _PARAMETERS
+    if is_items(found):
+        return "messages" not in value and "output" not in value
+    plain = isinstance(found, list) and bool(found) and all(map(may_be_item, found[:50]))
+    return plain and value.keys() <= _PARAMETERS | KNOWN | {"id"}
+
+
+def _kind(event: JsonValue) -> str:
+    kind = event.get("type") if isinstance(event, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def _are_events(value: JsonValue) -> bool:
+    return isinstance(value, list) and any(_kind(event).startswith("response.") for event in value[:50])
+
+
+def _by_response(events: JsonValue) -> list[list[JsonValue]]:
+    responses: list[list[JsonValue]] = [[]]
+    for event in items(events):
+        if _kind(event) == "response.created" and _are_events(responses[-1]):
+            responses.append([])
+        responses[-1].append(event)
+    return [one for one in responses if one]
+
+
+def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceWarning]:
+    """The response that its events make up: the last one carries all of it, or else each item has one of its own."""
+    known = [event for event in items(events) if isinstance(event, dict)]
+    whole = [event for event in known if isinstance(event.get("response"), dict)]
+    ended = bool(whole) and _kind(whole[-1]) in _ENDS
+    found = whole[-1].get("response") if whole else None
+    response: JsonObject = dict(found) if isinstance(found, dict) else {}
+    if not response.get("output"):
+        response["output"] = [event.get("item") for event in known if _kind(event) == "response.output_item.done"]
+    told = f"{len(known)} streamed events, of which the finished items are kept"
+    if not ended:
+        told += "; the stream breaks off before the response ends"
+    told += "".join(f"; an error: {shortened(event)}" for event in known if _kind(event) == "error")
+    return response, TraceWarning(told, where=where)

@@ -1,0 +1,383 @@
+"""Spans of OpenInference, as Phoenix, Arize and many instrumentations write them; attributes flat or nested.
+
+{"name": "ChatCompletion", "context": {"trace_id": "1f", "span_id": "2e"}, "attributes": {"openinference.span.kind": "LLM",
+    "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Hi", ...}}
+{"llm": {"input_messages": [{"message": {"role": "user", "content": "Hi"}}]}}, or with names such as "message.role" within
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import product
+from typing import Literal, cast
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.choices import first_choice
+from judgekit.formats.blocks.reply import content_of
+from judgekit.formats.found import Found
+from judgekit.formats.label_sources import source_of
+from judgekit.formats.merging import Step, folded, merged
+from judgekit.formats.readers.foreign import sample_from
+from judgekit.formats.readers.native import Payload, exchanged, steps_of, take_payload
+from judgekit.formats.spans import CUT_OFF, Span, convention, conversations, nested, spans_of
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    JsonObject,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    parse_arguments,
+)
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label, ToolDefinition
+
+_FEEDBACK = re.compile(r"^(trace\.|session\.)?(annotation|evaluation)s(\.|$)")
+_JUDGED = {"CODE": False, "LLM": True}
+_VALUES = ("input.value", "output.value")
+_MASK = "__REDACTED__"
+_HIDDEN = (
+    "switch off what hides them (OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the like) and record again"
+)
+_ROLES: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
+    "system": SystemMessage,
+    "developer": SystemMessage,
+    "user": HumanMessage,
+    "human": HumanMessage,
+    "assistant": AIMessage,
+    "agent": AIMessage,
+    "ai": AIMessage,
+    "model": AIMessage,
+    "tool-call": AIMessage,  # smolagents repeats calls as text
+    "tool": ToolMessage,
+    "function": ToolMessage,
+    "tool-response": ToolMessage,
+}
+_WRITE = 'spans.to_json("spans.jsonl", orient="records", lines=True)'
+_MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
+    "image": "image",
+    "audio": "audio",
+    "video": "video",
+    "document": "file",
+}
+
+
+class OpenInferenceReader:
+    """Spans of one or many conversations: one of each session, else one of each trace."""
+
+    name = "openinference"
+    gathers = True
+    shape = (
+        'openinference: [{"span_id": ..., "attributes": {"openinference.span.kind": "LLM", ...}}, ...], or OTLP/JSON'
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Attributes have this convention's names."""
+        return convention(value) == "openinference"
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """The spans of each conversation."""
+        return folded(conversations(document), lambda spans: steps_of(spans, _kind, _model_step, _VALUES)[0])
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation. What is left of its spans stands in the trace's ``extra``."""
+        row = Found.of(record)
+        spans = spans_of(row)
+        steps, tools = steps_of(spans, _kind, _model_step, _VALUES)
+        fields = merged(steps)
+        messages = cast("Sequence[Message]", fields["messages"])
+        masked = sum(message.text == _MASK for message in messages)
+        if masked == len(messages):
+            raise TraceError(f"spans: {'hidden' if masked else 'no'} messages in these spans; {_HIDDEN}")
+        if masked:
+            row.warn(f"{masked} messages are masked")
+        trace = {
+            **fields,
+            "started_at": min((span.started for span in spans if span.started), default=None),
+            "ended_at": max((span.ended for span in spans if span.ended), default=None),
+            "tools": tools,
+            "labels": _labels(spans),
+            "usage": _total(spans),
+            "metadata": {**cast("JsonObject", fields["metadata"]), **_metadata(spans)},
+        }
+        return sample_from(row, index, trace, identity=row.identity("id"))
+
+
+def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
+    attributes = span.attributes
+    asked = Payload(tuple(read_messages(attributes, "llm.input_messages")))
+    answered = Payload(tuple(read_answers(attributes)))
+    if not asked.messages:
+        asked = take_payload(attributes, "input.value", HumanMessage)
+    if not answered.messages:
+        answered = take_payload(attributes, "output.value", AIMessage)
+    if not asked.messages and not answered.messages:
+        return Step(span)
+    tools += read_tools(attributes)
+    model = attributes.text("llm.response.model_name", "llm.model_name", "llm.request.model_name")
+    known = {"model": model, "finish_reason": attributes.text("llm.finish_reason"), "usage": read_usage(attributes)}
+    messages, replies = exchanged(asked, answered, tools, **known, id=span.response_id)
+    return Step(span, "model", asked=messages, answered=replies)
+
+
+def _kind(span: Span) -> str | None:
+    kind = span.attributes.peek("openinference.span.kind") or span.found.peek("span_kind")
+    if isinstance(kind, str):
+        return None if kind == "AGENT" and _is_node(span) else kind.upper()
+    return "LLM" if any(name.startswith("llm.input_messages") for name in span.attributes) else None
+
+
+def _is_node(span: Span) -> bool:
+    """Whether this is the node of a LangGraph agent, which is called an agent if its name says so."""
+    given = Found({"metadata": span.attributes.peek("metadata")})
+    given.unpack("metadata")
+    beside, above = given.peek("metadata"), span.parent
+    if not isinstance(beside, dict) or beside.get("langgraph_node") != span.name:
+        return False
+    while above is not None and above.attributes.peek("openinference.span.kind") != "AGENT":
+        above = above.parent
+    return above is not None
+
+
+def _total(spans: Sequence[Span]) -> Usage | None:
+    """Return the usage of the whole, if there is one span around all."""
+    roots = [span for span in spans if span.parent is None]
+    return read_usage(roots[0].attributes) if len(roots) == 1 and _kind(roots[0]) != "LLM" else None
+
+
+def _labels(spans: Sequence[Span]) -> list[Label]:
+    """Feedback on spans, their traces and sessions. It stands in ``extra`` too, since there is more to it."""
+    labels: list[Label] = []
+    for span in spans:
+        given = {name: span.attributes.peek(name) for name in span.attributes if _FEEDBACK.search(name)}
+        found = Found(given, span.attributes.where, [])
+        for scope, kind in product(("", "trace.", "session."), ("annotation", "evaluation") if given else ()):
+            name = f"{scope}{kind}s"
+            try:
+                items = [item.object(kind) or item for item in objects(found, name)]
+            except TraceError as error:
+                span.attributes.warn(error.found, name)
+                continue
+            labels += [label for item in items if (label := _label(item)) is not None]
+    return labels
+
+
+def _label(found: Found) -> Label | None:
+    name, score, label = found.text("name"), found.number("score"), found.text("label")
+    value = label if score is None else score
+    if name is None or value is None:
+        return None
+    kind = str(found.peek("annotator_kind"))
+    return Label(
+        name,
+        value,
+        source="human" if kind == "HUMAN" else source_of(name, judged=_JUDGED.get(kind)),
+        annotator=found.identity("identifier"),
+        reason=found.text("explanation"),
+    )
+
+
+def _metadata(spans: Sequence[Span]) -> JsonObject:
+    """Return the metadata of the whole, which spans repeat."""
+    found: JsonObject = {}
+    for span in spans:
+        attributes = span.attributes
+        for name in ("session.id", "user.id", "tag.tags"):
+            value = attributes.peek(name)
+            if value is not None and found.setdefault(name, value) == value:
+                attributes.take(name)
+        if span.parent is None:
+            attributes.unpack("metadata")
+            beside = attributes.peek("metadata")
+            if isinstance(beside, dict) and all(found.get(name, value) == value for name, value in beside.items()):
+                attributes.take("metadata")
+                found |= beside
+    return found
+
+
+def read_messages(attributes: Found, name: str, otherwise: str | None = None) -> list[Message]:
+    """The messages of an attribute.
+
+    Args:
+        attributes: The span's attributes.
+        name: The attribute: ``llm.input_messages`` or ``llm.output_messages``.
+        otherwise: The role of messages that have none.
+
+    Raises:
+        TraceError: One has no known role, a content that is no text, or a tool call without a name.
+    """
+    return [_message(item, otherwise) for item in objects(attributes, name)]
+
+
+def read_answers(attributes: Found) -> list[Message]:
+    """The answer of a model, of several the first; raises as `read_messages` does."""
+    name = "llm.output_messages"
+    asked = Found({"parameters": attributes.peek("llm.invocation_parameters")})
+    asked.unpack("parameters")
+    parameters = asked.peek("parameters")
+    several = isinstance(parameters, dict) and parameters.get("n") not in (None, 1)
+    return first_choice(read_messages(attributes, name, "assistant"), attributes, name, several=several)
+
+
+def read_tools(attributes: Found) -> list[ToolDefinition]:
+    """The definitions of the tools that a model could call, whichever provider's they are.
+
+    Those that are none stay where they are, and a warning says so.
+    """
+    name = "llm.tools"
+    given = {one: attributes.peek(one) for one in attributes if one == name or one.startswith(f"{name}.")}
+    try:
+        tools = [_tool(item) for item in objects(Found(given, attributes.where, attributes.warnings), name)]
+    except TraceError as error:
+        attributes.warn(f"{error.found}; kept as it stands", name)
+        return []
+    nested(attributes, name)
+    return tools
+
+
+def read_usage(attributes: Found) -> Usage | None:
+    """Token counts. Other counts and costs are kept."""
+    counts = {
+        "input_tokens": attributes.count("llm.token_count.prompt"),
+        "output_tokens": attributes.count("llm.token_count.completion"),
+        "cached_tokens": attributes.count("llm.token_count.prompt_details.cache_read"),
+        "reasoning_tokens": attributes.count("llm.token_count.completion_details.reasoning"),
+    }
+    others = {name: attributes.take(name) for name in attributes if name.startswith(("llm.token_count.", "llm.cost."))}
+    told = others or any(count is not None for count in counts.values())
+    return Usage.model_validate({**counts, "extra": others}) if told else None
+
+
+def objects(attributes: Found, name: str) -> list[Found]:
+    """The objects of an attribute that is a list, in whichever way it is written."""
+    whole = name in attributes  # then it is no list of names with indexes
+    value = nested(attributes, name)
+    found = Found({name: _undotted(value) if whole else value}, attributes.where, attributes.warnings)
+    found.unpack(name)
+    if isinstance(found.peek(name), str):
+        raise found.unfit(name, f"a list ({CUT_OFF}; or of a CSV file? write {_WRITE})")
+    return found.objects(name)
+
+
+def _undotted(value: JsonValue) -> JsonValue:
+    """Objects without dots in their names: within lists, some exporters leave the names as they were."""
+    if isinstance(value, list):
+        return [_undotted(item) for item in value]
+    if isinstance(value, dict):
+        return nested(Found({f".{name}": _undotted(inner) for name, inner in value.items()}), "") or {}
+    return value
+
+
+def _message(item: Found, otherwise: str | None) -> Message:
+    found = item.object("message") or item
+    role = found.peek("role") or otherwise
+    kind = _ROLES.get(role.lower()) if isinstance(role, str) else None
+    if kind is None:
+        raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+    if kind is HumanMessage and "tool_call_id" in found:  # of providers whose results are the user's
+        kind = ToolMessage
+    calls = [] if kind in (SystemMessage, ToolMessage) else _calls(found)
+    fields: dict[str, object] = {"content": content_of(_content(found, calls))}
+    if kind is ToolMessage:
+        fields |= {"tool_call_id": found.identity("tool_call_id"), "name": found.text("name", "function_call_name")}
+    elif kind is not SystemMessage:
+        fields |= {"name" if kind is HumanMessage else "agent": found.text("name"), "tool_calls": calls}
+    elif role == "developer":
+        fields["role"] = role
+    if role in ("system", "developer", "user", "assistant", "tool"):
+        found.take("role")
+    return kind.model_validate({**fields, "extra": item.leftover()})
+
+
+def _content(found: Found, calls: list[ToolCall]) -> list[Part]:
+    """The parts; calls among them that do not stand beside them too are added to the calls."""
+    beside = list(calls)
+    parts = [part for item in found.objects("contents") if (part := _part(item, calls, beside)) is not None]
+    content = found.peek("content")
+    if content is None:
+        return parts
+    if not isinstance(content, str):
+        raise found.unfit("content", "a text")
+    found.take("content")
+    said = [part.text for part in parts if isinstance(part, TextPart)]
+    return parts if content in ("", "".join(said), "\n".join(said)) else [TextPart(content), *parts]
+
+
+def _part(item: Found, calls: list[ToolCall], beside: list[ToolCall]) -> Part | None:
+    found = item.object("message_content") or item
+    kind = found.peek("type")
+    if kind == "tool_use" and isinstance(found.peek("tool_use") or item.peek("tool_call"), dict):
+        found.take("type")
+        return _called(_call(item, found.object("tool_use") or item.object("tool_call") or item), calls, beside)
+    if kind in ("text", "reasoning") and isinstance(found.peek("text"), str | None):
+        found.take("type")
+        part = TextPart if kind == "text" else ReasoningPart
+        return part(found.text("text") or "", extra=item.leftover())
+    if isinstance(kind, str) and kind in _MEDIA and isinstance(found.peek(kind), dict):
+        found.take("type")
+        return _media(item, found, kind)
+    return OtherPart(item.leftover())
+
+
+def _media(item: Found, found: Found, kind: str) -> MediaPart:
+    outer = found.object(kind) or found
+    inner = outer.object(kind) or outer
+    return MediaPart(
+        kind=_MEDIA[kind],
+        url=inner.text("url"),
+        mime_type=inner.text("mime_type"),
+        name=inner.text("name"),
+        extra=item.leftover(),
+    )
+
+
+def _called(call: ToolCall, calls: list[ToolCall], beside: list[ToolCall]) -> Part | None:
+    """Adds a call that stands among the parts, unless it is one of those beside them."""
+    same = next((one for one in beside if one.id == call.id and (one.id or one.name == call.name)), None)
+    if same is None:
+        calls.append(call)
+        return None
+    beside.remove(same)
+    plain = same.model_copy(update={"extra": call.extra})
+    return None if call == plain and not call.extra else OtherPart(call.model_dump(mode="json", exclude_defaults=True))
+
+
+def _calls(found: Found) -> list[ToolCall]:
+    calls = [_call(item, item.object("tool_call") or item) for item in found.objects("tool_calls")]
+    if "function_call_name" in found:  # from before there were several
+        given = parse_arguments(found.take("function_call_arguments_json"))
+        calls.append(ToolCall.model_validate({"name": found.text("function_call_name"), **given}))
+    return calls
+
+
+def _call(item: Found, found: Found) -> ToolCall:
+    function = found.object("function") or found
+    identity, name = found.identity("id"), function.peek("name")
+    if not isinstance(name, str):
+        raise function.unfit("name", "the name of a tool")
+    function.take("name")
+    given = parse_arguments(function.take("arguments", "input"))
+    return ToolCall.model_validate({"name": name, "id": identity, **given, "extra": item.leftover()})
+
+
+def _tool(item: Found) -> ToolDefinition:
+    tool = item.object("tool") or item
+    tool.unpack("json_schema")
+    schema = tool.object("json_schema") or tool
+    if schema.peek("type") == "function":
+        schema.take("type")
+    function = schema.object("function", "toolSpec") or schema
+    return ToolDefinition(
+        function.text("name") or tool.text("name") or "",
+        description=function.text("description") or tool.text("description"),
+        parameters=function.take("parameters", "input_schema", "inputSchema"),
+        extra=item.leftover(),
+    )

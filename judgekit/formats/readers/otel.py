@@ -1,0 +1,170 @@
+r"""Spans of OpenTelemetry's conventions for generative AI, and of tracers that came before them or stayed beside.
+
+[{"trace_id": "1f", "span_id": "2e", "name": "chat gpt-4", "attributes": {"gen_ai.operation.name": "chat",
+    "gen_ai.input.messages": "[{\"role\": \"user\", \"parts\": [...]}]", "gen_ai.output.messages": "[...]"}}, ...]
+{"resourceSpans": [...]}, {"resourceLogs": [...]}, or messages alone: [{"role": "user", "parts": [...]}]
+"""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Literal
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.adot import TOGETHER
+from judgekit.formats.blocks import gemini, otel
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.label_sources import JUDGED, source_of
+from judgekit.formats.merging import Step, folded, merged
+from judgekit.formats.readers.foreign import sample_from
+from judgekit.formats.readers.otel_dialects import read_said, with_attributes
+from judgekit.formats.spans import Span, convention, conversations, spans_of
+from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label, ToolDefinition
+
+_ARGUMENTS = ("gen_ai.tool.call.arguments", "ai.toolCall.args", "tool_arguments")
+_RESULTS = ("gen_ai.tool.call.result", "tool_response")
+_ADK_ARGUMENTS = "gcp.vertex.agent.tool_call_args"
+_ADK_RESULT = "gcp.vertex.agent.tool_response"
+_AGENTS = ("invoke_agent", "agent", "ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
+_SWITCHES = (
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true (or =SPAN_ONLY, together with"
+    " OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental), TRACELOOP_TRACE_CONTENT=true,"
+    " ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true, include_content=True in Pydantic AI, recordInputs and recordOutputs in"
+    " the AI SDK"
+)
+
+
+class OTelReader:
+    """Spans and log records of one or many conversations: one of each conversation id, else one of each trace."""
+
+    name = "otel"
+    gathers = True
+    shape = (
+        'otel: [{"trace_id": ..., "span_id": ..., "attributes": {"gen_ai.input.messages": ...}}, ...],'
+        ' {"resourceSpans": [...]}'
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Attributes have these conventions' names, or messages their parts."""
+        return convention(value) == "otel" or otel.is_otel(_messages(value))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """The spans of each conversation."""
+        if otel.is_otel(_messages(document)):
+            return [document]
+        if isinstance(document, list) and document and all(otel.is_otel(_messages(row)) for row in document):
+            return document
+        found = folded(conversations(document), lambda spans: [step for span in spans for step in _steps(span, {})])
+        return [record for record in found if not _only_creates(record)] or found
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation.
+
+        Raises:
+            TraceError: It has no content, since tracers capture none unless told to; or its messages cannot be read.
+        """
+        if otel.is_otel(_messages(record)):
+            row = Found.of({"messages": record} if isinstance(record, list) else record)
+            return sample_from(row, index, {"messages": otel.read_messages(row.objects("messages"))})
+        row = Found.of(record)
+        spans = spans_of(row)
+        tools: dict[str, ToolDefinition] = {}
+        steps = [step for span in spans for step in _steps(span, tools)]
+        if not any(step.asked or step.answered or step.result or (step.call and step.call.args) for step in steps):
+            found = "spans: holds no messages, as the capture of content was switched off"
+            raise TraceError(f"{found}: switch it on ({_SWITCHES}) and record again; if it was moved, {TOGETHER}")
+        trace = merged(steps)
+        labels = [label for span in spans for label in _labels(span)]
+        started = min((span.started for span in spans if span.started), default=None)
+        ended = max((span.ended for span in spans if span.ended), default=None)
+        trace |= {"tools": list(tools.values()), "usage": _usage(steps), "labels": labels}
+        return sample_from(row, index, {**trace, "started_at": started, "ended_at": ended})
+
+
+def _only_creates(record: JsonValue) -> bool:
+    """Whether agents are made here, and nothing is said."""
+    spans = record.get("spans") if isinstance(record, dict) else None
+    found = [span.get("attributes") for span in spans if isinstance(span, dict)] if isinstance(spans, list) else []
+    return all(isinstance(one, dict) and one.get("gen_ai.operation.name") == "create_agent" for one in found)
+
+
+def _messages(value: JsonValue) -> JsonValue:
+    return value.get("messages") if isinstance(value, dict) else value
+
+
+def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[Step]:
+    """What a span says, once for each way in which it says it."""
+    attributes = span.attributes
+    operations = (attributes.peek(name) for name in ("gen_ai.operation.name", "traceloop.span.kind", "ai.operationId"))
+    operation = next((one for one in operations if isinstance(one, str)), "")
+    if operation in ("execute_tool", "tool", "ai.toolCall") or (not operation and "gen_ai.tool.name" in attributes):
+        return [_tool(span)]
+    kind: Literal["agent", "model"] = "agent" if operation in _AGENTS else "model"
+    names = ("gen_ai.agent.name", "agent_name", *(("traceloop.entity.name",) if kind == "agent" else ()))
+    agent = next((name for one in names if isinstance(name := attributes.peek(one), str)), None)
+    said = sorted(read_said(span), key=lambda one: -len(one.asked) - len(one.answered))
+    tools.update({json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for one in said for tool in one.tools})
+    if kind == "model":
+        said = [with_attributes(one, span) for one in said]
+    steps = [Step(span, kind, agent, one.asked, one.answered) for one in said if one.asked or one.answered]
+    return steps or [Step(span, "agent" if kind == "agent" else None, agent)]
+
+
+def _tool(span: Span) -> Step:
+    attributes = span.attributes
+    name = next(
+        (name for one in ("gen_ai.tool.name", "ai.toolCall.name") if isinstance(name := attributes.peek(one), str)),
+        None,
+    )
+    if name is None:
+        return Step(span)
+    for field in (_ADK_ARGUMENTS, _ADK_RESULT):
+        attributes.unpack(field)
+        if attributes.peek(field) == {}:  # what it must not capture
+            attributes.take(field)
+    arguments = attributes.take(*_ARGUMENTS, _ADK_ARGUMENTS, "input")
+    found = attributes.object(_ADK_RESULT) if isinstance(attributes.peek(_ADK_RESULT), dict) else None
+    result = attributes.take(*_RESULTS)
+    if result is None and isinstance(result := attributes.take("ai.toolCall.result", "output"), str):
+        with suppress(ValueError):  # the AI SDK writes texts as JSON, too
+            result = json.loads(result) if result.startswith('"') else result
+    if arguments is None and result is None and found is None and span.error is None:
+        return Step(span, "tool")
+    identity = attributes.identity("gen_ai.tool.call.id", "ai.toolCall.id")
+    call = ToolCall.model_validate({"name": name, "id": identity, **parse_arguments(arguments)})
+    message = None if result is None else ToolMessage(as_text(result))
+    if found is not None:
+        message = gemini.read_function_response(Found({"response": found.leftover()}))
+    known = {"tool_call_id": identity, "name": name}
+    return Step(span, "tool", call=call, result=message and message.model_copy(update=known))
+
+
+def _usage(steps: Sequence[Step]) -> Usage | None:
+    """What the one agent reports in which all others ran."""
+    outermost = [step.span for step in steps if step.kind == "agent" and step.span.parent is None]
+    if len({id(span) for span in outermost}) != 1:
+        return None
+    return otel.read_usage(outermost[0].attributes)
+
+
+def _labels(span: Span) -> list[Label]:
+    """Return the evaluations of a span, which are events of it."""
+    labels: list[Label] = []
+    for event in span.events:
+        found = event.attributes
+        name = found.peek("gen_ai.evaluation.name")
+        if event.name != "gen_ai.evaluation.result" or not isinstance(name, str):
+            continue
+        score = found.number("gen_ai.evaluation.score.value")
+        value = found.text("gen_ai.evaluation.score.label") if score is None else score
+        if value is not None:
+            found.take("gen_ai.evaluation.name")
+            reason, judged = found.text("gen_ai.evaluation.explanation"), found.peek(JUDGED)
+            source = source_of(name, judged=judged if isinstance(judged, bool) else None)
+            labels.append(Label(name, value, source=source, reason=reason))
+    return labels

@@ -1,0 +1,331 @@
+"""What a call of a model was asked and answered, in the words of each tracer that writes ``gen_ai`` attributes or its own.
+
+{"gen_ai.input.messages": "[{...}]", "gen_ai.output.messages": "[{...}]"}        the current convention, also in an event
+{"gen_ai.prompt.0.role": "user", "gen_ai.completion.0.content": "Hi", ...}       traceloop
+{"gen_ai.prompt": "[{...}]", "gen_ai.completion": "..."}                         from before the conventions
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks import bedrock, gemini, openai_chat, otel
+from judgekit.formats.blocks.choices import first_choice
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.vercel import VercelReader
+from judgekit.formats.spans import CUT_OFF, Event, Span, nested
+from judgekit.traces.message import AIMessage, JsonObject, Message
+from judgekit.traces.trace import ToolDefinition
+
+_ROLES = {"human": "user", "ai": "assistant", "model": "assistant"}
+_DETAILS = "gen_ai.client.inference.operation.details"
+_EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
+
+
+class Said(NamedTuple):
+    """What was asked, what was answered, and the tools that could be called."""
+
+    asked: Sequence[Message] = ()
+    answered: Sequence[Message] = ()
+    tools: Sequence[ToolDefinition] = ()
+
+
+def read_said(span: Span) -> list[Said]:
+    """All that a span says was said, once for each dialect in which it says so; that may be the same again.
+
+    Raises:
+        TraceError: Messages cannot be read; says where.
+    """
+    found = [Said(tools=_tools(span.attributes, "gen_ai.tool.definitions"))]
+    for holder in (span.attributes, *(event.attributes for event in span.events if event.name == _DETAILS)):
+        found += [_current(holder), _all_messages(holder)]
+    found += [_events(span.events), _recorded_events(span.attributes), _indexed(span.attributes)]
+    for holder in (span.attributes, *(event.attributes for event in span.events if _is_content(event))):
+        found.append(_prompt(holder))
+    found += [_adk(span.attributes), _ai_sdk(span.attributes)]
+    return [said for said in found if _holds(said)]
+
+
+def with_attributes(said: Said, span: Span) -> Said:
+    """With what the attributes of a model's call say of its answer as a whole: id, model, usage, and why it ended."""
+    attributes = span.attributes
+    last = said.answered[-1] if said.answered else None
+    if not isinstance(last, AIMessage):
+        return said
+    known: dict[str, object] = {
+        "model": last.model or attributes.text("gen_ai.response.model", "ai.response.model"),
+        "id": last.id or span.response_id,
+        "usage": last.usage or otel.read_usage(attributes),
+        "finish_reason": last.finish_reason or attributes.text("ai.response.finishReason"),
+    }
+    if known["model"] is None and isinstance(model := attributes.peek("gen_ai.request.model"), str):
+        known["model"] = model
+    reasons = attributes.peek("gen_ai.response.finish_reasons")
+    if isinstance(reasons, list) and len(reasons) == 1 and known["finish_reason"] in (None, *reasons):
+        known["finish_reason"] = reasons[0] if isinstance(reasons[0], str) else known["finish_reason"]
+        if known["finish_reason"] == reasons[0]:
+            attributes.take("gen_ai.response.finish_reasons")
+    return said._replace(answered=[*said.answered[:-1], last.model_copy(update=known)])
+
+
+def _listed(found: Found, name: str) -> list[Found | JsonValue]:
+    """A list, which may be written as JSON; a text alone is a list of one.
+
+    Raises:
+        TraceError: It is neither.
+    """
+    found.unpack(name)
+    value = found.peek(name)
+    if isinstance(value, dict):
+        return [found.object(name) or value]
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        raise found.unfit(name, f"a list ({CUT_OFF})")
+    return [found.take(name)] if isinstance(value, str) else found.items(name)
+
+
+def _holds(said: Said) -> bool:
+    messages = [*said.asked, *said.answered]
+    return bool(said.tools) or any(one.content or getattr(one, "tool_calls", ()) for one in messages)
+
+
+def _tools(attributes: Found, name: str) -> list[ToolDefinition]:
+    attributes.unpack(name)
+    value = attributes.peek(name)
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        return []
+    return openai_chat.read_tools(attributes.objects(name))
+
+
+def _current(attributes: Found) -> Said:
+    systems = otel.read_instructions(_listed(attributes, "gen_ai.system_instructions"))
+    name = "gen_ai.output.messages"
+    answered = _messages(attributes, name, "assistant")
+    reasons, count = map(attributes.peek, ("gen_ai.response.finish_reasons", "gen_ai.request.choice.count"))
+    several = len(answered) in (len(reasons) if isinstance(reasons, list) else None, count)
+    asked = [*systems, *_messages(attributes, "gen_ai.input.messages", "user")]
+    return Said(asked, first_choice(answered, attributes, name, several=several))
+
+
+def _all_messages(attributes: Found) -> Said:
+    """Pydantic AI writes the whole conversation into the span of the agent."""
+    return Said(_messages(attributes, "pydantic_ai.all_messages", "user"))
+
+
+def _messages(attributes: Found, name: str, role: str) -> list[Message]:
+    """Messages; what is no object is a text of that role."""
+    messages: list[Message] = []
+    for one in _listed(attributes, name):
+        found = one if isinstance(one, Found) else Found({"role": role, "content": one}, f"{attributes.where}.{name}")
+        messages += otel.read_message(found)
+    return messages
+
+
+def _prompt(attributes: Found) -> Said:
+    """Prompts and completions as JSON or text; a completion may be an object with its text."""
+    answered: list[Message] = []
+    for one in _listed(attributes, "gen_ai.completion"):
+        found = one if isinstance(one, Found) else Found({"text": one}, f"{attributes.where}.gen_ai.completion")
+        if "parts" in found or "content" in found or "tool_calls" in found:
+            answered += otel.read_message(_with(found, role="assistant"))
+        else:
+            text = found.take("text")
+            answered.append(
+                AIMessage(
+                    "" if text is None else as_text(text),
+                    finish_reason=found.text("finish_reason"),
+                    extra=found.leftover(),
+                )
+            )
+    return Said(_messages(attributes, "gen_ai.prompt", "user"), answered)
+
+
+def _is_content(event: Event) -> bool:
+    return event.name in ("gen_ai.content.prompt", "gen_ai.content.completion")
+
+
+def _indexed(attributes: Found) -> Said:
+    if not any(name.startswith(("gen_ai.prompt.", "gen_ai.completion.")) for name in attributes):
+        return Said()
+    asked = [_chat(message, "user") for message in _below(attributes, "gen_ai.prompt")]
+    answered = [_chat(message, "assistant") for message in _below(attributes, "gen_ai.completion")]
+    several = all(isinstance(one, AIMessage) and one.finish_reason for one in answered)
+    answered = first_choice(answered, attributes, "gen_ai.completion", several=several)
+    return Said(asked, answered, openai_chat.read_tools(_below(attributes, "llm.request.functions")))
+
+
+def _below(attributes: Found, prefix: str) -> list[Found]:
+    value = nested(attributes, prefix)
+    return Found({prefix: value}, attributes.where, attributes.warnings).objects(prefix)
+
+
+def _chat(found: Found, role: str) -> Message:
+    """A message of OpenAI's kind, as tracers spell it: lists as JSON, and why it ended beside it."""
+    found.unpack("tool_calls")
+    if isinstance(content := found.peek("content"), str) and content.startswith("[{"):
+        found.unpack("content")
+        if not _are_parts(found.peek("content")):
+            found = _with(found, content=content)
+    reason = found.text("finish_reason")
+    message = openai_chat.read_message(
+        _with(found, role=_ROLES.get(str(found.peek("role")), found.peek("role") or role))
+    )
+    return (
+        message.model_copy(update={"finish_reason": reason}) if reason and isinstance(message, AIMessage) else message
+    )
+
+
+def _are_parts(content: JsonValue) -> bool:
+    return isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content)
+
+
+def _with(found: Found, **fields: JsonValue) -> Found:
+    """The object with other fields, all taken from it."""
+    rest: JsonObject = {name: found.take(name) for name in found}
+    return Found({**rest, **fields}, found.where, found.warnings)
+
+
+def _events(events: Iterable[Event]) -> Said:
+    """An event for each message, and one for each choice; the message is in its body or in its attributes."""
+    asked: list[Message] = []
+    answered: list[Message] = []
+    chosen: list[tuple[JsonValue, Event]] = []
+    for event in events:
+        if event.name in _EVENTS or event.name == "gen_ai.choice":
+            event.found.unpack("body")
+            event.attributes.unpack("gen_ai.event.content")
+            body = event.found.object("body") if isinstance(event.found.peek("body"), dict) else None
+            if body is None and isinstance(event.attributes.peek("gen_ai.event.content"), dict):
+                body = event.attributes.object("gen_ai.event.content")
+            holder = body or event.attributes
+            if event.name == "gen_ai.choice":
+                chosen.append((holder.peek("index"), event))
+            (answered if event.name == "gen_ai.choice" else asked).extend(_event(event.name, holder))
+    if not chosen:
+        return Said(asked)
+    several = len({repr(index) for index, _ in chosen if index is not None}) == len(answered)
+    return Said(asked, first_choice(answered, chosen[0][1].found, "", several=several))
+
+
+def _recorded_events(attributes: Found) -> Said:
+    """Pydantic AI once wrote such events into one attribute."""
+    asked: list[Message] = []
+    answered: list[Message] = []
+    for name in ("events", "all_messages_events"):
+        attributes.unpack(name)
+        value = attributes.peek(name)
+        if isinstance(value, list) and all(isinstance(one, dict) and "event.name" in one for one in value):
+            for found in attributes.objects(name):
+                event = found.peek("event.name")
+                if isinstance(event, str) and (event in _EVENTS or event == "gen_ai.choice"):
+                    found.take("event.name")
+                    (answered if event == "gen_ai.choice" else asked).extend(_event(event, found))
+    return Said(asked, answered)
+
+
+def _event(name: str, found: Found) -> list[Message]:
+    role = _EVENTS.get(name, "assistant")
+    fields: JsonObject = {one: found.take(one) for one in ("content", "tool_calls", "name", "message")}
+    fields["finish_reason"] = found.text("finish_reason")
+    if found.peek("role") == role:
+        found.take("role")
+    said = _unpacked(fields.pop("message"))
+    if isinstance(said, list):
+        said = {"content": said}
+    if isinstance(said, dict):
+        fields |= said
+    elif said is not None:
+        fields["content"] = said
+    if role == "tool":
+        fields["tool_call_id"] = found.take("id")
+    role = role if fields.get("role") is None else str(fields["role"])
+    content = _unpacked(fields["content"])
+    if role != "system" and bedrock.is_bedrock([{"role": "user", "content": content}]):
+        reason = fields["finish_reason"]
+        whole = {"finish_reason": fields.pop("finish_reason")} if isinstance(reason, str) else None
+        block = {**fields, "role": "assistant" if role == "assistant" else "user", "content": content}
+        return bedrock.read_message(Found(block, found.where, found.warnings), whole=whole)
+    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
+        texts = [part.get("text") for part in content if isinstance(part, dict)]
+        if all(isinstance(text, str) for text in texts):
+            fields["content"] = [{"type": "text", **part} for part in content if isinstance(part, dict)]
+    elif role == "tool" and content is not None:
+        fields["content"] = as_text(fields["content"])
+    known = {one: value for one, value in fields.items() if value is not None}
+    return [_chat(Found({**known, "role": role}, found.where, found.warnings), role)]
+
+
+def _unpacked(value: JsonValue) -> JsonValue:
+    if isinstance(value, str) and value.startswith(("[{", "{")):
+        try:
+            parsed: JsonValue = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        return parsed
+    return value
+
+
+def _unpack(attributes: Found, *names: str) -> None:
+    attributes.unpack(*names)
+    for name in names:
+        if isinstance(value := attributes.peek(name), str) and value.lstrip()[:1] in ("[", "{"):
+            raise attributes.unfit(name, f"JSON ({CUT_OFF})")
+
+
+def _adk(attributes: Found) -> Said:
+    """Google's ADK writes Gemini's requests and responses, and an empty object where it must not capture them."""
+    request, response = "gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"
+    _unpack(attributes, request, response)
+    asked: list[Message] = []
+    tools: list[ToolDefinition] = []
+    if (
+        attributes.peek(request)
+        and isinstance(attributes.peek(request), dict)
+        and (found := attributes.object(request))
+    ):
+        asked, tools = gemini.read_request(found)
+    answered: list[Message] = []
+    if isinstance(attributes.peek(response), dict) and (found := attributes.object(response)):
+        if (content := found.object("content")) is not None:
+            answered = gemini.read_content(content, AIMessage)
+        usage = gemini.read_usage(found.object("usage_metadata", "usageMetadata"))
+        known = {"usage": usage, "finish_reason": found.text("finish_reason", "finishReason")}
+        answered = gemini.completed(answered, once=known) if answered else answered
+    return Said(asked, answered, tools)
+
+
+def _ai_sdk(attributes: Found) -> Said:
+    """Vercel's AI SDK writes what it sends to models in its own words, and the parts of an answer one by one."""
+    _unpack(attributes, "ai.prompt.messages", "ai.prompt", "ai.response.toolCalls")
+    asked: list[JsonValue] = []
+    if (prompt := attributes.take("ai.prompt.messages", "ai.prompt")) is not None:
+        whole = prompt if isinstance(prompt, dict) else {"messages" if isinstance(prompt, list) else "prompt": prompt}
+        texts = {"system": whole.get("system"), "user": whole.get("prompt")}
+        asked = [{"role": role, "content": text} for role, text in texts.items() if isinstance(text, str)]
+        for name in ("prompt", "messages"):
+            asked += messages if isinstance(messages := whole.get(name), list) else []
+    answer: list[JsonValue] = []
+    for kind, names in (
+        ("reasoning", ("ai.response.reasoning",)),
+        ("text", ("ai.response.text", "ai.response.object")),
+    ):
+        if (said := attributes.take(*names)) is not None:
+            answer.append({"type": kind, "text": as_text(said)})
+    calls = attributes.take("ai.response.toolCalls")
+    answer += (
+        [{**call, "type": "tool-call"} for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    )
+    where = f"{attributes.where}.ai"
+    return Said(_sdk(asked, where), _sdk([{"role": "assistant", "content": answer}], where) if answer else ())
+
+
+def _sdk(messages: list[JsonValue], where: str) -> Sequence[Message]:
+    if not messages:
+        return ()
+    try:
+        return VercelReader().sample({"messages": messages}, 0).trace.messages
+    except TraceError as error:
+        raise TraceError(f"{where}: {error.found}") from error

@@ -1,0 +1,298 @@
+"""Messages of pydantic-ai, as ``all_messages_json()`` gives them, of versions 1 and 2.
+
+[{"kind": "request", "instructions": "be kind", "parts": [{"part_kind": "user-prompt", "content": "weather?"}]},
+ {"kind": "response", "model_name": "m", "usage": {"input_tokens": 52, "output_tokens": 9}, "parts": [
+    {"part_kind": "tool-call", "tool_name": "weather", "args": {"city": "a"}, "tool_call_id": "c1"}]},
+ {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_name": "weather", "content": "rain", ...}]}]
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import zip_longest
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.reply import Item, content_of, reply
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.traces.message import (
+    HumanMessage,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    parse_arguments,
+)
+from judgekit.traces.sample import Sample
+
+_URLS = {"image-url": "image", "audio-url": "audio", "video-url": "video", "document-url": "file"}
+_KEPT = ("cache-point", "uploaded-file")
+_PROCESSED = "Final result processed."
+"""What an output tool is answered: its arguments are the agent's answer, in the form that was asked for."""
+
+
+class PydanticAIReader:
+    """Lists of messages, or rows that hold one in ``messages``.
+
+    A call of an output tool is no call but the agent's answer, as JSON text, unless it was not used. Instructions, which every request repeats,
+    are one `SystemMessage` until they change.
+    """
+
+    name = "pydantic-ai"
+    gathers = False
+    shape = (
+        'pydantic-ai: [{"kind": "request", "parts": [{"part_kind": "user-prompt", ...}]}, ...], or rows of "messages"'
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Messages are requests and responses, and their parts have a ``part_kind``."""
+        return any(map(_is_conversation, self.records(value)[:1]))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
+        return [document] if _is_conversation(document) else items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation, named by its id if it has one."""
+        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        outputs, identity = _about(row.peek("messages"))
+        messages = _messages(row.objects("messages"), outputs)
+        if not messages:
+            raise TraceError("messages: expected messages, found none")
+        return sample_from(row, index, {"messages": messages}, identity=identity)
+
+
+def _is_conversation(value: JsonValue) -> bool:
+    messages = value.get("messages") if isinstance(value, dict) else value
+    return isinstance(messages, list) and any(map(_is_telling, messages[:50]))
+
+
+def _is_telling(message: JsonValue) -> bool:
+    if not isinstance(message, dict) or message.get("kind") not in ("request", "response"):
+        return False
+    parts = message.get("parts")
+    return isinstance(parts, list) and any(isinstance(part, dict) and "part_kind" in part for part in parts[:1])
+
+
+def _about(messages: JsonValue) -> tuple[set[str], str | None]:
+    """The names of the output tools, and the conversation's id."""
+    names: set[str] = set()
+    identity: str | None = None
+    for message in messages if isinstance(messages, list) else ():
+        if not isinstance(message, dict):
+            continue
+        if identity is None and isinstance(found := message.get("conversation_id"), str):
+            identity = found
+        parts = message.get("parts")
+        for part in parts if isinstance(parts, list) else ():
+            name = part.get("tool_name") if isinstance(part, dict) else None
+            if isinstance(part, dict) and isinstance(name, str) and _names_output(name, part.get("content")):
+                names.add(name)
+    return names, identity
+
+
+def _names_output(name: str, content: JsonValue) -> bool:
+    return content == _PROCESSED or name == "final_result" or name.startswith("final_result_")
+
+
+def _messages(found: Sequence[Found], outputs: Collection[str]) -> list[Message]:
+    messages: list[Message] = []
+    instructions: str | None = None
+    for message, following in zip_longest(found, found[1:]):
+        kind = message.peek("kind")
+        if kind not in ("request", "response"):
+            raise message.unfit("kind", "request or response")
+        if kind == "response":
+            messages += _response(message, outputs, _unused(following, outputs))
+            continue
+        made: list[Message] = []
+        if (told := message.text("instructions")) is not None and told != instructions:
+            made.append(SystemMessage(told))
+            instructions = told
+        made += [one for part in message.objects("parts") for one in _asked(part, outputs)]
+        if made:
+            message.take("kind")
+            first, rest = made[0], message.leftover()
+            made[0] = first.model_copy(update={"extra": {**first.extra, "request": rest}}) if rest else first
+        messages += made
+    return messages
+
+
+def _unused(request: Found | None, outputs: Collection[str]) -> set[str]:
+    """The calls of output tools which are not the answer, as the request says that follows them."""
+    parts = request.peek("parts") if request is not None else None
+    return {
+        as_text(part.get("tool_call_id"))
+        for part in (parts if isinstance(parts, list) else ())
+        if isinstance(part, dict) and part.get("content") != _PROCESSED and _closes(Found(part), outputs)
+    }
+
+
+def _closes(found: Found, outputs: Collection[str]) -> bool:
+    """Whether this is what an output tool returned, which nobody reads."""
+    name, outcome = found.peek("tool_name"), found.peek("outcome")
+    is_return = found.peek("part_kind") == "tool-return" and outcome in (None, "success")
+    return is_return and isinstance(name, str) and name in outputs
+
+
+def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
+    """A part of a request as a message; none if it is none, and then it stays with the request."""
+    kind, name = found.peek("part_kind"), found.peek("tool_name")
+    if _closes(found, outputs):
+        return []
+    if kind in ("tool-return", "retry-prompt") and isinstance(name, str) and name not in outputs:
+        return [_result(found)]
+    if kind in ("system-prompt", "instruction-delta"):
+        found.take("part_kind")
+        prompt: dict[str, object] = {"content": _text(found), "timestamp": found.moment("timestamp")}
+        return [SystemMessage.model_validate({**prompt, "extra": found.leftover()})]
+    if kind == "user-prompt":
+        found.take("part_kind")
+        said = _content(found)
+    elif kind in ("tool-return", "retry-prompt", "retry-feedback"):  # the library's words on an answer of no use
+        said = _text(found)
+    elif kind == "speech":
+        said = found.text("transcript") or ""
+    else:
+        _unread(found, kind)
+        return []
+    fields: dict[str, object] = {"content": said, "timestamp": found.moment("timestamp")}
+    return [HumanMessage.model_validate({**fields, "extra": found.leftover()})]
+
+
+def _text(found: Found) -> str:
+    content = found.take("content")
+    return "" if content is None else as_text(content)
+
+
+def _result(found: Found) -> ToolMessage:
+    retry = found.peek("part_kind") == "retry-prompt"
+    outcome = found.peek("outcome")
+    found.take("part_kind")
+    fields: dict[str, object] = {
+        "name": found.text("tool_name"),
+        "tool_call_id": found.identity("tool_call_id"),
+        "timestamp": found.moment("timestamp"),
+        "is_error": True if retry else None if outcome is None else outcome != "success",
+    }
+    content = found.peek("content")
+    if isinstance(content, list) and any(isinstance(one, dict) and "kind" in one for one in content):
+        fields["content"] = _content(found)
+    else:
+        fields["content"] = _text(found)
+    if outcome == "success":
+        found.take("outcome")
+    return ToolMessage.model_validate({**fields, "extra": found.leftover()})
+
+
+def _content(found: Found) -> str | Sequence[Part]:
+    """Text, or a list of texts, media and other things."""
+    content = found.peek("content")
+    if isinstance(content, list):
+        return content_of([_part(part) for part in found.items("content")])
+    if content is not None and not isinstance(content, str):
+        raise found.unfit("content", "a text or a list")
+    found.take("content")
+    return content or ""
+
+
+def _part(found: Found | JsonValue) -> Part:
+    if not isinstance(found, Found):
+        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+    kind = found.peek("kind")
+    if kind in ("text", "text-content") and isinstance(found.peek("content"), str):
+        found.take("kind")
+        return TextPart(found.text("content") or "", extra=found.leftover())
+    if kind == "binary" and isinstance(found.peek("data"), str):
+        found.take("kind")
+        data, mime_type = found.text("data"), found.text("media_type")
+        family = (mime_type or "").partition("/")[0]
+        media = {"kind": family if family in ("image", "audio", "video") else "file", "data": data}
+        return MediaPart.model_validate({**media, "mime_type": mime_type, "extra": found.leftover()})
+    if isinstance(kind, str) and kind in _URLS and isinstance(found.peek("url"), str):
+        found.take("kind")
+        media = {"kind": _URLS[kind], "url": found.text("url"), "mime_type": found.text("media_type")}
+        return MediaPart.model_validate({**media, "extra": found.leftover()})
+    if kind not in _KEPT:
+        _unread(found, kind)
+    return OtherPart(found.leftover())
+
+
+def _unread(found: Found, kind: JsonValue) -> None:
+    found.warn(f"a part of the kind {kind!r:.80} that cannot be read, kept as it stands")
+
+
+def _response(found: Found, outputs: Collection[str], unused: Collection[str]) -> list[Message]:
+    found.take("kind")
+    said = [_said(part, outputs, unused) for part in found.objects("parts")]
+    whole: dict[str, object] = {
+        "id": found.identity("provider_response_id", "vendor_id"),
+        "timestamp": found.moment("timestamp"),
+        "finish_reason": found.text("finish_reason"),
+        "usage": _usage(found.object("usage")),
+    }
+    model = found.text("model_name")
+    return reply(said, {"model": model}, {**whole, "extra": found.leftover()})
+
+
+def _said(found: Found, outputs: Collection[str], unused: Collection[str]) -> Item:
+    kind = found.peek("part_kind")
+    if kind in ("tool-call", "builtin-tool-call"):
+        return _call(found, outputs, unused)
+    if kind == "builtin-tool-return":
+        return _result(found)
+    if kind in ("text", "thinking"):
+        content = found.peek("content")
+        if content is not None and not isinstance(content, str):
+            raise found.unfit("content", "a text")
+        found.take("part_kind")
+        return (TextPart if kind == "text" else ReasoningPart)(found.text("content") or "", extra=found.leftover())
+    if kind == "speech" and isinstance(found.peek("transcript"), str):
+        return TextPart(found.text("transcript") or "", extra=found.leftover())
+    if kind == "file" and (file := found.object("content")) is not None:
+        part, rest = _part(file), found.leftover()
+        if isinstance(part, OtherPart):
+            return OtherPart({**rest, "content": part.data})
+        return part.model_copy(update={"extra": {**part.extra, "part": rest}})
+    _unread(found, kind)
+    return OtherPart(found.leftover())
+
+
+def _call(found: Found, outputs: Collection[str], unused: Collection[str]) -> Item:
+    name = found.peek("tool_name")
+    if not isinstance(name, str):
+        raise found.unfit("tool_name", "the name of a tool")
+    if name in outputs and as_text(found.peek("tool_call_id")) in unused:
+        return OtherPart(found.leftover())
+    found.take("tool_name")
+    provider = found.take("part_kind") == "builtin-tool-call"
+    arguments, identity = found.take("args"), found.identity("tool_call_id")
+    if name in outputs and not provider:
+        said = "" if arguments is None else as_text(arguments)
+        return TextPart(said, extra={"tool_name": name, "tool_call_id": identity, **found.leftover()})
+    fields: dict[str, object] = {"name": name, "id": identity, **parse_arguments(arguments)}
+    if provider:
+        fields["metadata"] = {"executor": "provider"}
+    return ToolCall.model_validate({**fields, "extra": found.leftover()})
+
+
+def _usage(found: Found | None) -> Usage | None:
+    """Token counts; the input counts the cached tokens too."""
+    if found is None:
+        return None
+    details = found.object("details") or Found({})
+    thought = found.count("output_reasoning_tokens")
+    return Usage(
+        input_tokens=found.count("input_tokens", "request_tokens"),
+        output_tokens=found.count("output_tokens", "response_tokens"),
+        cached_tokens=found.count("cache_read_tokens"),
+        reasoning_tokens=details.count("reasoning_tokens") if thought is None else thought,
+        extra=found.leftover(),
+    )

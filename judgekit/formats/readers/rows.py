@@ -1,0 +1,149 @@
+"""Rows of datasets, as tables and many tools have them.
+
+{"input": "Where is my order?", "response": "On its way.", "expected_output": "It is on its way.", "label": "shipping"}
+"""
+
+import re
+from contextlib import nullcontext, suppress
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, listed, shortened
+from judgekit.formats.found import Found
+from judgekit.formats.known import KEPT, ONE_TEXT, as_text, only_text
+from judgekit.formats.merging.said import atoms, parted
+from judgekit.formats.readers.foreign import items, must_be_object, row_sample, with_reply
+from judgekit.formats.readers.native import Payload, exchanged, messages_in, parsed
+from judgekit.formats.unread import RESPONSES, meaning, renaming
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.sample import MEASURED, References, Sample
+from judgekit.traces.trace import ToolDefinition
+
+_CONVERSATIONS = ("messages", "trace", "user_input")
+_KNOWN = {*KEPT, *References.__annotations__} - {"fields", "group", "domain", "metadata", "results"}
+_PYTHON = re.compile(r"\s*(\[\s*)?\{'\w+':")
+_SUFFICIENT = ("prediction", "ranking", "fields", "results", *MEASURED)
+"""Columns that can be scored without a conversation."""
+
+
+class RowsReader:
+    """Rows of what was asked, what was answered, and what is known to be right.
+
+    That is ``input``, ``response`` or ``output``, and ``reference`` (a text or a list), ``expected_output``, ``label`` or
+    other fields of a `Sample`. What was asked and answered is text, or messages in the format of any provider. Other
+    columns go into the sample's fields; those with a meaning in other evaluation systems are named in warnings. A row
+    without a response has no message of the agent; with an empty one, the agent said nothing.
+    """
+
+    name = "rows"
+    gathers = False
+    shape = (
+        'rows: {"input": ..., "response": ..., "reference": ...}, or a table with such columns; '
+        "others are renamed: --column question=input, columns={...}"
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Rows hold no conversation of another format, and say what was asked and answered, or what is known to be right.
+
+        That some columns have the names of another system is enough, so that `sample` can say how to rename them.
+        """
+        record = next(iter(items(value)), None)
+        if not isinstance(record, dict) or any(record.get(name) is not None for name in _CONVERSATIONS):
+            return False
+        names = {meaning(name) or name for name in record}
+        if record.get("model") is not None and names.isdisjoint(RESPONSES):
+            names.discard("input")  # a request to a model
+        known = not _KNOWN.isdisjoint(names) or _are_scores(record.get("results"))
+        answered = isinstance(record.get("response"), str | int | float) and record.get("done") is not False  # a piece
+        return known or answered or ("input" in names and not names.isdisjoint(RESPONSES))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """One row, or a list of them."""
+        return items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One row. Without an id, the index names it."""
+        row = Found(must_be_object(record))
+        identity = row.identity("id") or str(index)
+        tools: list[ToolDefinition] = []
+        asked = _payload(row, "input", HumanMessage)
+        messages, replies = exchanged(asked, _payload(row, _response(row), AIMessage), tools)
+        (systems, said), (own, rest) = parted(messages), parted(replies)
+        if said and len(rest) > len(said) and atoms(rest[: len(said)]) == atoms(said):
+            messages, replies = [*(own or systems)], rest  # the response repeats what was asked
+        sample = row_sample(row, identity, with_reply(messages, replies, row), {}, tools)
+        _must_suffice(sample, must_be_object(record))
+        return sample
+
+
+def _are_scores(results: JsonValue) -> bool:
+    """Whether results are scores, which are measured without a conversation."""
+    found = results if isinstance(results, list) else [None]
+    return all(isinstance(one, int | float) or (isinstance(one, dict) and "score" in one) for one in found)
+
+
+def _response(row: Found) -> str:
+    """The name of the column with the response."""
+    found = {name: as_text(row.peek(name)) for name in RESPONSES if name in row}
+    if len(set(found.values())) > 1:
+        which = " and ".join(f"{name!r} is {shortened(text)}" for name, text in found.items())
+        raise TraceError(f"two responses that differ: {which}; keep one of the columns")
+    for name in list(found)[1:]:
+        row.take(name)
+    return next(iter(found), RESPONSES[0])
+
+
+def _payload(row: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
+    """What was asked or answered: messages in the format of any provider, or a text, which may hold these as JSON."""
+    value = row.take(name)
+    if value is None:
+        return Payload()
+    opened = parsed(value)
+    text = only_text(opened if kind is HumanMessage else value)  # an answer that is JSON text may be meant as it is
+    if text is not None:
+        row.warn(ONE_TEXT, name)
+        return Payload((kind(text),))
+    with suppress(TraceError) if isinstance(value, str) else nullcontext():  # a text that only looks like messages
+        payload = messages_in(opened, row, name, kind)
+        if payload is not None and _answers(payload, kind):
+            if isinstance(value, str):
+                row.warn("JSON text that holds messages, read as these", name)
+            return payload
+    if isinstance(value, dict | list):
+        row.warn("neither a text nor messages, read as its JSON", name)
+    elif isinstance(value, str) and _PYTHON.match(value):
+        row.warn("the text that Python prints of a list or an object, read as it is; write JSON instead", name)
+    return Payload((kind(as_text(value)),))
+
+
+def _answers(payload: Payload, kind: type[HumanMessage | AIMessage]) -> bool:
+    """Whether there are messages, and among those of an answer one that is not the user's."""
+    return any(kind is HumanMessage or not isinstance(message, HumanMessage) for message in payload.messages)
+
+
+def _must_suffice(sample: Sample, row: JsonObject) -> None:
+    """Checks that a row has what it needs, and that no column of another system has it instead.
+
+    Raises:
+        TraceError: It does not; says which columns to rename.
+    """
+    messages, fields = sample.trace.messages, sample.fields
+    answered = any(isinstance(message, AIMessage) for message in messages)
+    there = {
+        "input": any(message.text.strip() for message in messages if not isinstance(message, AIMessage)),
+        "response": answered,
+        "reference": answered or any(row.get(name) is not None for name in _KNOWN),
+    }
+    theirs = {meaning(name): name for name in reversed(fields)}  # the first of several
+    renamed = {theirs[ours]: ours for ours, found in there.items() if not found and ours in theirs}
+    if renamed:
+        lacking = " and no ".join(dict.fromkeys(renamed.values()))
+        if "input" in renamed.values() and "input" in row:  # which is blank
+            renamed["input"] = "context"
+        columns = " ".join(renaming(name, ours) for name, ours in renamed.items())
+        raise TraceError(f"no {lacking} in this row; if it has another name: {columns}")
+    lost = [one for one in sample.trace.warnings if one.where in fields and one.where not in KEPT]
+    if not messages and (lost or all(row.get(name) is None for name in _SUFFICIENT)):
+        found = listed(f"{one.where}: {one.found}" for one in lost) or f"found the columns {', '.join(map(repr, row))}"
+        needed = "what was asked or answered ('input', 'response'), a prediction, a ranking or measured numbers"
+        raise TraceError(f"a row needs {needed}; {found}")

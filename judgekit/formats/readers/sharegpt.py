@@ -1,0 +1,156 @@
+r"""ShareGPT conversations, with tool calls as LLaMA-Factory writes them, or in the XML of Hermes.
+
+{"conversations": [{"from": "human", "value": "Weather?"}, {"from": "function_call", "value": "{\"name\": \"f\", \"arguments\": {}}"},
+  {"from": "observation", "value": "21C"}, {"from": "gpt", "value": "21C"}], "system": "...", "tools": "[{\"name\": \"f\", ...}]"}
+{"from": "gpt", "value": "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"}, {"from": "tool", "value": "<tool_response>..."}
+"""
+
+import json
+import re
+from itertools import islice
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_tools
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    parse_arguments,
+)
+from judgekit.traces.sample import Sample
+
+_SPEAKERS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
+    "system": SystemMessage,
+    **dict.fromkeys(("human", "user"), HumanMessage),
+    **dict.fromkeys(("gpt", "assistant", "bot", "chatgpt", "bard", "bing", "model", "function_call"), AIMessage),
+    **dict.fromkeys(("observation", "tool", "function", "function_response", "tool_response", "ipython"), ToolMessage),
+}
+_CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+_RESULT = re.compile(r"<tool_response>(.*?)(?:</tool_response>|\Z)", re.DOTALL)
+_NAME = re.compile(r"""["']name["']\s*:\s*["']([^"']+)["']""")
+_LOOKED_AT = 50
+
+
+class ShareGPTReader:
+    """Each turn is a message; a turn with several results of tools, one for each."""
+
+    name = "sharegpt"
+    gathers = False
+    shape = 'sharegpt: {"conversations": [{"from": "human", "value": ...}, {"from": "gpt", "value": ...}]}'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Turns are from somebody and have a value."""
+        rows = self.records(value)
+        return bool(rows) and _turns(rows[0]) is not None
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A list of turns is one conversation; a list of rows, or of such lists, is many."""
+        return [document] if _turns(document) is not None else items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation."""
+        row = Found.of({"conversations": record} if isinstance(record, list) else record)
+        messages = [message for turn in row.objects("conversations", "conversation") for message in _read(turn)]
+        if isinstance(row.peek("chosen"), dict) and (chosen := row.object("chosen")) is not None:  # of two answers
+            messages += _read(chosen)
+            row.warn("the answer that was not preferred is no message, and kept in extra", "rejected")
+        if not messages:
+            raise TraceError("holds no messages")
+        if system := row.text("system"):
+            messages.insert(0, SystemMessage(system))
+        row.unpack("tools")
+        trace = {"messages": messages, "tools": read_tools(row.details("tools"))}
+        return sample_from(row, index, trace)
+
+
+def _turns(value: JsonValue) -> list[JsonValue] | None:
+    if isinstance(value, dict):
+        value = value.get("conversations") or value.get("conversation")
+    first = list(islice(value, _LOOKED_AT)) if isinstance(value, list) else []
+    found = bool(first) and all(isinstance(one, dict) and "from" in one and "value" in one for one in first)
+    return value if found and isinstance(value, list) else None
+
+
+def _read(turn: Found) -> list[Message]:
+    speaker, value = turn.peek("from"), turn.peek("value")
+    kind = _SPEAKERS.get(speaker.lower()) if isinstance(speaker, str) else None
+    if kind is None:
+        raise turn.unfit("from", f"one of {', '.join(_SPEAKERS)}")
+    if kind is not ToolMessage and value is not None and not isinstance(value, str):
+        raise turn.unfit("value", "a text")
+    turn.take("from")
+    text = "" if value is None else as_text(value)
+    messages: list[Message]
+    if str(speaker).lower() == "function_call":
+        calls = _calls(text)
+        if not calls:
+            raise turn.unfit("value", "a tool call with a name")
+        messages = [AIMessage(tool_calls=calls)]
+    elif kind is AIMessage:
+        messages = [_answer(text)]
+    elif kind is ToolMessage:
+        messages = _results(text)
+    else:
+        messages = [kind(text)]
+    turn.take("value")
+    extra = turn.leftover()
+    return [messages[0].model_copy(update={"extra": extra}), *messages[1:]] if extra else messages
+
+
+def _answer(text: str) -> AIMessage:
+    """What was said, and calls in XML within it. What has no name of a tool is no call, and stays text."""
+    calls: list[ToolCall] = []
+
+    def taken(match: re.Match[str]) -> str:
+        found = _calls(match[1])
+        calls.extend(found)
+        return "" if found else match[0]
+
+    said = _CALL.sub(taken, text)
+    return AIMessage(said.strip() if calls else text, tool_calls=calls)
+
+
+def _calls(text: str) -> list[ToolCall]:
+    """The calls in a text: an object or a list of them. A broken one is kept as text if it names its tool."""
+    found = items(_parsed(text))
+    if all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in found):
+        return [_call(Found.of(one)) for one in found]
+    named = _NAME.search(text)
+    if named is None or found != [None]:
+        return []
+    return [ToolCall.model_validate({"name": named[1], "args_raw": text.strip(), "args_error": "the call is not JSON"})]
+
+
+def _call(found: Found) -> ToolCall:
+    fields = {"name": found.text("name"), "id": found.identity("id")}
+    arguments = parse_arguments(found.take("arguments", "args", "parameters"))
+    return ToolCall.model_validate({**fields, **arguments, "extra": found.leftover()})
+
+
+def _results(text: str) -> list[Message]:
+    found = _RESULT.findall(text)
+    alone = bool(found) and not _RESULT.sub("", text).strip()
+    return [_result(inner) for inner in found] if alone else [ToolMessage(text)]
+
+
+def _result(text: str) -> ToolMessage:
+    value = _parsed(text)
+    if isinstance(value, dict) and value.keys() == {"name", "content"} and isinstance(name := value["name"], str):
+        return ToolMessage(as_text(value["content"]), name=name)
+    return ToolMessage(text.strip())
+
+
+def _parsed(text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value

@@ -1,0 +1,94 @@
+"""Trajectories of SWE-agent, and of mini-SWE-agent.
+
+{"trajectory": [{"action", "observation", ...}], "history": [{"role": "assistant", "content": "...", "agent": "main", "thought", "action",
+  "tool_calls": [...]}, {"role": "tool", "content": "...", "tool_call_ids": ["call_1"]}], "info": {"exit_status": "submitted", ...}}
+{"trajectory_format": "mini-swe-agent-1.1", "messages": [{"role": "user", "content": "..."}], "info": {...}}
+"""
+
+from itertools import islice
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_message, read_usage
+from judgekit.formats.found import Found
+from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.traces.message import Message, Usage
+from judgekit.traces.sample import Sample
+
+_LOOKED_AT = 50
+_OWN = frozenset(("message_type", "agent", "is_demo", "thought", "action", "tool_call_ids"))
+
+
+class SWEAgentReader:
+    """The messages that the model saw, but for demonstrations. Actions written as text are not made into calls."""
+
+    name = "swe-agent"
+    gathers = False
+    shape = (
+        'swe-agent: {"history": [{"role", "content", "agent", ...}], "trajectory": [...], "info": {"exit_status", ...}}'
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """A history of messages that say more than others, or the format's name."""
+        row = first_of(value)
+        if not isinstance(row, dict):
+            return False
+        kind = row.get("trajectory_format")
+        if isinstance(kind, str) and kind.startswith("mini-swe-agent"):
+            return True
+        history = row.get("history")
+        first = list(islice(history, _LOOKED_AT)) if isinstance(history, list) else []
+        if not first or not all(isinstance(one, dict) and "role" in one for one in first):
+            return False
+        own = any(isinstance(one, dict) and not _OWN.isdisjoint(one) for one in first)
+        return own or isinstance(row.get("trajectory"), list)
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A file holds one trajectory; many may have been put into a list, or into lines."""
+        return items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One trajectory. How it ended says nothing of whether the task was solved."""
+        row = Found.of(record)
+        messages = [message for one in row.objects("history", "messages") for message in _read(one)]
+        if not messages:
+            raise TraceError("holds no messages")
+        queries = [step.take("query") for step in row.details("trajectory")]
+        if any(queries):
+            row.warn("the steps' queries, which repeat the history, are left out", "trajectory")
+        info = row.object("info") or Found({})
+        stats = info.object("model_stats") or Found({})
+        sent, received = stats.count("tokens_sent"), stats.count("tokens_received")
+        trace = {
+            "messages": messages,
+            "termination": info.text("exit_status"),
+            "cost_usd": stats.number("instance_cost"),
+            "usage": None if sent is received is None else Usage(input_tokens=sent, output_tokens=received),
+        }
+        return sample_from(row, index, trace, identity=row.identity("instance_id"))
+
+
+def _read(found: Found) -> list[Message]:
+    if found.peek("role") == "exit":  # no message, but how the run ended: it stays in extra
+        return []
+    if found.flag("is_demo"):
+        found.warn("a demonstration, which is no part of the conversation, is left out")
+        found.leftover()
+        return []
+    answered = found.peek("tool_call_ids")
+    identity = answered[0] if isinstance(answered, list) and len(answered) == 1 else None
+    known: dict[str, object] = {}
+    if found.peek("role") == "tool" and isinstance(identity, str):
+        found.take("tool_call_ids")
+        known["tool_call_id"] = identity
+    if found.peek("role") == "assistant":
+        known["agent"] = found.text("agent")
+    if about := found.object("extra"):  # of mini-SWE-agent
+        known["timestamp"] = about.moment("timestamp")
+        if found.peek("role") == "assistant" and (response := about.object("response")):
+            known["usage"] = read_usage(response.object("usage"))
+            known["model"] = response.text("model")
+    message = read_message(found)
+    given = {name: value for name, value in known.items() if value is not None}
+    return [message.model_copy(update=given) if given else message]

@@ -1,0 +1,244 @@
+"""tau2-bench result files: simulations of an agent, a user who may call tools too, and the tasks they were given.
+
+{"info": {...}, "tasks": [{"id", "evaluation_criteria": {"actions": [{"name", "arguments", "compare_args", "requestor"}]}}],
+ "simulations": [{"id", "task_id", "trial", "reward_info": {...}, "messages": [...]}]}
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import get_args
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_message, read_usage
+from judgekit.formats.found import Found
+from judgekit.formats.readers.foreign import first_of, group_of, items, must_be_object, sample_from
+from judgekit.traces.equality import canonical_json
+from judgekit.traces.message import JsonObject, Message, Requestor
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label
+
+_SOLO = frozenset(("llm_agent_solo", "dummy_user"))
+"""How files name an agent that works without a user, and the user's stand-in."""
+
+
+class Tau2Reader:
+    """Result files of tau2-bench.
+
+    The expected calls are the agent's and the user's, or, in a run without a user, the agent's alone. The rest of the
+    task stands in the sample's metadata, the agent's policy and settings in the trace's. Rewards and the benchmark's
+    verdict on each action are labels.
+
+    The benchmark checks a simulation for all actions of its task, or for none. Where the checks name other actions, the
+    file holds another version of the task: the expected calls are those of the checks, and the task stays in ``extra``.
+    In such a file, a simulation that was not checked has references only if checked trials of its task agree with it and
+    none disagrees.
+    """
+
+    name = "tau2"
+    gathers = False
+    shape = 'tau2: {"simulations": [...], "tasks": [...], "info": ...}, or {"task_id": ..., "messages": [...]}'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Simulations stand beside tasks; messages of simulations are numbered, and their calls have a requestor."""
+        return _is_file(value) or _is_simulation(value) or _is_simulation(first_of(value))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Return each simulation with its task and what all of the file share, or a single one as it is.
+
+        A task is doubted if the simulation was checked for other actions; or if it was not checked, nothing confirms its
+        task, and another simulation of the file contradicts its own.
+        """
+        if not _is_file(document):
+            return [document] if _is_simulation(document) else items(document)
+        file = must_be_object(document)
+        shared = {name: value for name, value in file.items() if name not in ("simulations", "tasks")}
+        tasks, found = file.get("tasks"), file.get("simulations")
+        by_id = {
+            str(task.get("id")): task for task in (tasks if isinstance(tasks, list) else ()) if isinstance(task, dict)
+        }
+        simulations = found if isinstance(found, list) else []
+        named = [(one, str(one.get("task_id")) if isinstance(one, dict) else "") for one in simulations]
+        trials = [(one, name, _agrees(one, by_id.get(name))) for one, name in named]
+        confirmed, refuted = ({name for _, name, agrees in trials if agrees is verdict} for verdict in (True, False))
+        doubted = by_id.keys() - (confirmed - refuted) if refuted else set[str]()
+        return [
+            {
+                **shared,
+                "simulation": simulation,
+                "task": by_id.get(name),
+                "task_doubted": not agrees and name in doubted,
+            }
+            for simulation, name, agrees in trials
+        ]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One simulation, named by its task and trial; messages alone have no name."""
+        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        raw = row.peek("simulation") or record
+        checked = [Found(action, "reward_info.action_checks", row.warnings) for action in _checked(raw)]
+        doubted = row.take("task_doubted") is True or _agrees(raw, row.peek("task")) is False
+        simulation = row.object("simulation") if "simulation" in row else row
+        if simulation is None:
+            raise row.unfit("simulation", "an object")
+        task_id, trial = simulation.identity("task_id"), simulation.count("trial")
+        if task_id is None and simulation is not row:
+            raise simulation.unfit("task_id", "the id of a task")
+        info, found = row.object("info") or Found({}), simulation.objects("messages")
+        solo = _is_solo(info, found)
+        messages = [_message(message, solo=solo) for message in found]
+        if not messages:
+            raise TraceError("holds no messages")
+        given = row.object("task")
+        instead = "the checked actions are the expected calls" if checked else "the expected calls are unknown"
+        if doubted:
+            whose = (
+                "the checked actions differ from the task's" if checked else "the file holds tasks of another version"
+            )
+            row.warn(f"{whose}; the task is kept in extra, and {instead}", "task")
+        elif given is None and task_id is not None:
+            row.warn(f"no task {task_id!r}; {instead}", "tasks")
+        task = Found({}) if doubted or given is None else given
+        task.take("id")
+        criteria = task.object("evaluation_criteria") or Found({})
+        actions = criteria.objects("actions") if "actions" in criteria else checked or None
+        expected = None if actions is None else [_action(action, solo=solo) for action in actions]
+        environment = info.object("environment_info") or Found({})
+        about = {"policy": environment.text("policy"), "agent": info.take("agent_info")}
+        reward = simulation.object("reward_info")
+        identity = simulation.identity("id")
+        name = identity or task_id or str(index)
+        if task_id is not None and (trial is not None or simulation is not row):
+            name = task_id if trial is None else f"{task_id}#{trial}"
+        trace = {
+            "id": identity or name,
+            "messages": messages,
+            "started_at": simulation.moment("start_time"),
+            "ended_at": simulation.moment("end_time"),
+            "cost_usd": simulation.number("agent_cost"),
+            "termination": simulation.text("termination_reason"),
+            "labels": [] if reward is None else _labels(reward),
+            "metadata": {key: value for key, value in about.items() if value},
+        }
+        domain, beside = environment.text("domain_name"), row.peek("domain")
+        within = domain or (beside if isinstance(beside, str) else None)
+        if task_id is not None and not within:
+            row.warn(f"no domain given: task {task_id!r} of another domain would fall into the same group", "info")
+        group = group_of(task_id, within)
+        if group and doubted:
+            group += " (another version)"
+        known: dict[str, object] = {
+            "reference_tool_calls": expected,
+            "group": group,
+            "domain": domain,
+        }
+        known = {field: value for field, value in known.items() if value is not None}
+        if simulation is not row or given is not None:
+            known["metadata"] = {"task_id": task_id, "criteria": criteria.leftover(), "task": task.leftover()}
+        return sample_from(row, index, trace, identity=name, **known)
+
+
+def _is_file(value: JsonValue) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("simulations"), list) and "tasks" in value
+
+
+def _is_simulation(value: JsonValue) -> bool:
+    if isinstance(value, dict) and not {"system", "tools"}.isdisjoint(value):
+        return False
+    messages = value.get("messages") if isinstance(value, dict) else value
+    first = messages[:50] if isinstance(messages, list) else []
+    of_others = any(isinstance(one, dict) and one.get("tool_call_id") is not None for one in first)
+    return not of_others and any(map(_is_telling, first))
+
+
+def _is_telling(message: JsonValue) -> bool:
+    if not isinstance(message, dict) or "role" not in message:
+        return False
+    calls = message.get("tool_calls")
+    first = calls[0] if isinstance(calls, list) and calls else None
+    return "turn_idx" in message or (isinstance(first, dict) and "requestor" in first)
+
+
+def _is_solo(info: Found, messages: Sequence[Found]) -> bool:
+    """Return whether the agent works without a user, and so makes the user's calls too.
+
+    The file names the agent or the stand-in of the user; else no user speaks, although the agent calls tools.
+    """
+    sides = [info.peek(name) for name in ("agent_info", "user_info")]
+    named = {str(side.get("implementation")) for side in sides if isinstance(side, dict)}
+    if not named.isdisjoint(_SOLO):
+        return True
+    silent = all(message.peek("role") != "user" for message in messages)
+    return silent and any(message.peek("tool_calls") for message in messages)
+
+
+def _checked(simulation: JsonValue) -> list[JsonObject]:
+    """Return the actions that a simulation was checked for, if all of them are there in full."""
+    reward = simulation.get("reward_info") if isinstance(simulation, dict) else None
+    checks = reward.get("action_checks") if isinstance(reward, dict) else None
+    found = [one.get("action") if isinstance(one, dict) else None for one in items(checks)]
+    actions = [one for one in found if isinstance(one, dict)]
+    in_full = all(isinstance(one.get("name"), str) and isinstance(one.get("arguments"), dict) for one in actions)
+    return actions if in_full and len(actions) == len(found) else []
+
+
+def _agrees(simulation: JsonValue, task: JsonValue) -> bool | None:
+    """Return whether a simulation was checked for the actions of a task; ``None`` if there is nothing to compare.
+
+    Ids, places and notes of actions may differ.
+    """
+    checked = _checked(simulation)
+    if not checked or not isinstance(task, dict):
+        return None
+    criteria = task.get("evaluation_criteria")
+    actions = criteria.get("actions") if isinstance(criteria, dict) else None
+    return Counter(map(_content, checked)) == Counter(map(_content, actions if isinstance(actions, list) else ()))
+
+
+def _content(action: JsonValue) -> str:
+    if not isinstance(action, dict):
+        return ""
+    fields = [action.get(name) for name in ("name", "arguments", "compare_args")]
+    return canonical_json([*fields, action.get("requestor") or "assistant"])
+
+
+def _message(found: Found, *, solo: bool) -> Message:
+    about: dict[str, object] = {"timestamp": found.moment("timestamp")}
+    role = found.peek("role")
+    if role == "tool":  # its id is the id of the call that it answers
+        if "requestor" in found and found.peek("requestor") not in get_args(Requestor):
+            raise found.unfit("requestor", "'assistant' or 'user'")
+        requestor = "assistant" if solo else found.take("requestor") or "assistant"
+        about |= {"tool_call_id": found.identity("id"), "is_error": found.flag("error"), "requestor": requestor}
+    elif role == "assistant":
+        reply = found.object("raw_data") or Found({})
+        about |= {"usage": read_usage(found.object("usage")), "finish_reason": reply.text("finish_reason")}
+        about["model"] = reply.text("model")
+    return read_message(found).model_copy(update=about)
+
+
+def _action(found: Found, *, solo: bool) -> JsonObject:
+    if not isinstance(found.peek("arguments"), dict):
+        raise found.unfit("arguments", "an object")
+    return {
+        "name": found.take("name"),
+        "args": found.take("arguments"),
+        "id": found.identity("action_id"),
+        "compare_args": found.take("compare_args"),
+        "requestor": "assistant" if solo else found.take("requestor") or "assistant",
+        "extra": found.leftover(),
+    }
+
+
+def _labels(found: Found) -> list[Label]:
+    """Return the verdicts; those on actions stay with the rest of what is said about the reward."""
+    reward, checks, basis = found.number("reward"), found.peek("action_checks"), found.peek("reward_basis")
+    is_judged = isinstance(basis, list) and "NL_ASSERTION" in basis  # a model decides these
+    labels = [] if reward is None else [Label("reward", reward, source="judge" if is_judged else "benchmark")]
+    for check in checks if isinstance(checks, list) else ():
+        action = check.get("action") if isinstance(check, dict) else None
+        matched = check.get("action_match") if isinstance(check, dict) else None
+        if isinstance(action, dict) and isinstance(matched, bool):
+            labels.append(Label(f"action_match:{action.get('action_id')}", matched, source="benchmark"))
+    return labels

@@ -1,0 +1,75 @@
+"""tau-bench result files: trials of tasks, each with its trajectory in the messages of OpenAI's Chat Completions.
+
+[{"task_id": 0, "trial": 0, "reward": 1.0, "traj": [{"role": "system", "content": ...}, ...],
+  "info": {"task": {"instruction": ..., "actions": [{"name": "f", "kwargs": {...}}], "outputs": []}}}]
+"""
+
+import hashlib
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_messages
+from judgekit.formats.found import Found
+from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from
+from judgekit.traces.equality import canonical_json
+from judgekit.traces.message import JsonObject
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label
+
+
+class TauBenchReader:
+    """Result files of tau-bench.
+
+    A task's actions are the expected calls, the rest of it stands in the sample's metadata. The reward is a label: it
+    compares the state of the database, and so says nothing of single calls. Files do not name their domain, and ids of
+    tasks start at 0 in each, so that a group is named by a hash of the task and the id.
+    """
+
+    name = "tau-bench"
+    gathers = False
+    shape = 'tau-bench: [{"task_id": ..., "trial": ..., "reward": ..., "traj": [...], "info": {"task": ...}}]'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Trials have a trajectory."""
+        row = first_of(value)
+        return isinstance(row, dict) and "task_id" in row and isinstance(row.get("traj"), list)
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """One trial, or a list of them."""
+        return items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One trial, named by its task and number."""
+        row = Found.of(record)
+        task_id, trial = row.identity("task_id"), row.count("trial")
+        if task_id is None:
+            raise row.unfit("task_id", "the id of a task")
+        messages = read_messages(row.objects("traj"))
+        if not messages:
+            raise TraceError("holds no messages")
+        info = row.object("info") or Found({})
+        content = None
+        if "task" in info:
+            content = hashlib.sha256(canonical_json(info.peek("task")).encode()).hexdigest()[:8]
+        else:
+            row.warn(f"no domain given: task {task_id!r} of another domain would fall into the same group", "info")
+        task = info.object("task") or Found({})
+        expected = None if "actions" not in task else [_action(action) for action in task.objects("actions")]
+        reward = row.number("reward")
+        trace = {
+            "messages": messages,
+            "labels": [] if reward is None else [Label("reward", reward, source="benchmark")],
+        }
+        known = {
+            "reference_tool_calls": expected,
+            "group": group_of(task_id, content),
+            "metadata": {"task_id": task_id, "task": task.leftover()},
+        }
+        return sample_from(row, index, trace, identity=task_id if trial is None else f"{task_id}#{trial}", **known)
+
+
+def _action(found: Found) -> JsonObject:
+    if not isinstance(found.peek("kwargs"), dict):
+        raise found.unfit("kwargs", "an object")
+    return {"name": found.take("name"), "args": found.take("kwargs"), "extra": found.leftover()}

@@ -1,0 +1,93 @@
+"""Answer files of ToolBench: the path that a search took, and the tree of all that it tried.
+
+{"win": true, "tree": {...}, "answer_generation": {"valid_data": true, "function": [...], "final_answer": "...", "train_messages": [
+  [{"role": "system", ...}, {"role": "user", ...}, {"role": "assistant", "content": null, "function_call": {...}}],
+  [..., {"role": "function", "name": "f", "content": "..."}, {"role": "assistant", "function_call": {"name": "Finish", ...}}]]}}
+"""
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_messages, read_tools
+from judgekit.formats.blocks.reply import content_of
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.traces.message import AIMessage, Message, Part, ReasoningPart, TextPart
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label
+
+
+class ToolBenchReader:
+    """The last of the message lists is the path taken. Others, and the tree, stay in ``extra``.
+
+    The call of ``Finish`` at its end is no call but the agent's answer, or nothing said if the agent gave up.
+    """
+
+    name = "toolbench"
+    gathers = False
+    shape = 'toolbench: {"answer_generation": {"train_messages": [[...], ...], "function": [...]}, "tree": {...}, "win": true}'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """An answer was generated."""
+        row = first_of(value)
+        return isinstance(row, dict) and isinstance(row.get("answer_generation"), dict)
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A file holds one answer; many may have been put into a list, or into lines."""
+        return items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One answer. Whether the search ended with an answer is a label; the results of its calls say what failed."""
+        row = Found.of(record)
+        answer = row.object("answer_generation") or Found({})
+        found = answer.peek("train_messages")
+        if not isinstance(found, list) or not found:
+            unfinished = " (valid_data is false: the search ended without an answer)"
+            raise TraceError(f"holds no messages{unfinished if answer.peek('valid_data') is False else ''}")
+        number = len(found) - 1
+        path = Found({f"train_messages[{number}]": found[-1]}, answer.where, row.warnings)
+        messages = read_messages(path.objects(f"train_messages[{number}]"))
+        if not messages:
+            raise TraceError(f"{answer.where}.train_messages[{number}]: holds no messages")
+        messages[-1] = _finished(messages[-1], path)
+        if all(_begins(one, found[-1]) for one in found):
+            answer.take("train_messages")
+        labels: list[Label] = []
+        if (win := row.flag("win")) is not None:
+            labels.append(Label("win", win, source="benchmark"))
+        if any(name in row for name in ("tree", "trys")):
+            row.warn("what else the search tried is kept in extra")
+        trace = {
+            "messages": messages,
+            "tools": read_tools(answer.details("function")),
+            "termination": answer.text("finish_type"),
+            "labels": labels,
+        }
+        return sample_from(row, index, trace)
+
+
+def _finished(message: Message, path: Found) -> Message:
+    """The last message of a path. What is said beside ``Finish`` is a thought; its other arguments go to ``extra``."""
+    if not isinstance(message, AIMessage) or [call.name for call in message.tool_calls] != ["Finish"]:
+        return message
+    [call] = message.tool_calls
+    if call.args_error:
+        path.warn("the answer cannot be read: the arguments of Finish are broken")
+        return message
+    rest = dict(call.args)
+    answer = rest.pop("final_answer", None) if rest.get("return_type") == "give_answer" else None
+    thoughts = [TextPart(message.content)] if isinstance(message.content, str) else message.content
+    said: list[Part] = [
+        ReasoningPart(part.text, extra=part.extra) if isinstance(part, TextPart) else part
+        for part in thoughts
+        if part != TextPart("")
+    ]
+    if answer is not None:
+        said.append(TextPart(as_text(answer)))
+    extra = {**message.extra, "Finish": {**rest, **call.extra}}
+    return AIMessage.model_validate({**dict(message), "content": content_of(said), "tool_calls": (), "extra": extra})
+
+
+def _begins(one: JsonValue, whole: JsonValue) -> bool:
+    return isinstance(one, list) and isinstance(whole, list) and whole[: len(one)] == one

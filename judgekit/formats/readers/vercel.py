@@ -1,0 +1,391 @@
+"""Messages of the Vercel AI SDK: those of its user interfaces, and those that it sends to models.
+
+{"id": "m1", "role": "assistant", "parts": [{"type": "step-start"}, {"type": "tool-f", "toolCallId": "c1",
+    "state": "output-available", "input": {"a": 1}, "output": 2}, {"type": "step-start"}, {"type": "text", ...}]}
+{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "c1", "toolName": "f", "input": {"a": 1}}]}
+{"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "output": {"type": "json", "value": 2}}]}
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import JsonValue
+
+from judgekit.formats.blocks.openai_chat import read_tools
+from judgekit.formats.blocks.reply import unread_part
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    JsonObject,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    parse_arguments,
+)
+from judgekit.traces.sample import Sample
+
+_ROLES = ("system", "user", "assistant", "tool", "data")
+_DECISIVE_PARTS = ("step-start", "dynamic-tool", "tool-invocation", "source-url", "source-document")
+_DECISIVE_CONTENT = ("tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file")
+_KEPT = ("data-", "source", "tool-approval-", "reasoning-file")
+"""How kinds of parts begin that hold nothing of what was said."""
+_STREAMING = ("input-streaming", "partial-call")
+_STATES = (
+    *_STREAMING,
+    *("input-available", "call", "approval-requested", "approval-responded"),
+    *("output-available", "result", "output-error", "output-denied"),
+)
+
+
+class VercelReader:
+    """Rows with ``messages``, or bare lists of messages; UI messages also as version 4 had them (``toolInvocations``).
+
+    A UI message holds several answers of the model, which are messages here. Source: ``ui-messages.ts`` and the types of
+    model messages in the AI SDK.
+    """
+
+    name = "vercel"
+    gathers = False
+    shape = (
+        'vercel: {"messages": [{"role": "assistant", "parts": [{"type": "tool-NAME", "state": ...}, ...]}, ...]}, or '
+        '{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": ...}]}, or the list alone'
+    )
+
+    def recognises(self, value: JsonValue) -> bool:
+        """Parts have kinds and states of their own. Model messages of text alone are as good as OpenAI's."""
+        rows = self.records(value)
+        return bool(rows) and _are_messages(_messages_of(rows[0]))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
+        return [document] if _are_messages(document) else items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation; the id of a chat names it."""
+        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        messages = [message for found in row.objects("messages") for message in _read(found)]
+        if not messages:
+            raise row.unfit("messages", "messages")
+        tools = read_tools(row.details("tools"))
+        return sample_from(row, index, {"messages": messages, "tools": tools})
+
+
+def _messages_of(value: JsonValue) -> JsonValue:
+    return value.get("messages") if isinstance(value, dict) else value
+
+
+def _are_messages(value: JsonValue) -> bool:
+    messages = value[:50] if isinstance(value, list) else []
+    return any(isinstance(message, dict) and "role" in message and _is_message(message) for message in messages)
+
+
+def _is_message(message: JsonObject) -> bool:
+    if isinstance(message.get("toolInvocations"), list):
+        return True
+    parts, content = message.get("parts"), message.get("content")
+    if isinstance(parts, list):
+        return any(isinstance(part, dict) and _is_ui_part(part) for part in parts[:50])
+    return isinstance(content, list) and any(
+        isinstance(part, dict) and part.get("type") in _DECISIVE_CONTENT for part in content[:50]
+    )
+
+
+def _is_ui_part(part: JsonObject) -> bool:
+    kind = part.get("type")
+    if not isinstance(kind, str):
+        return False
+    if kind in ("text", "reasoning"):
+        return isinstance(part.get("text"), str)
+    if kind == "file":
+        return "mediaType" in part and "url" in part
+    return kind in _DECISIVE_PARTS or kind.startswith(("tool-", "data-"))
+
+
+@dataclass
+class _Step:
+    """One answer of the model, within a message."""
+
+    parts: list[Part] = field(default_factory=list[Part])
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    results: list[ToolMessage] = field(default_factory=list[ToolMessage])
+
+
+def _read(found: Found) -> list[Message]:
+    role = found.peek("role")
+    if role not in _ROLES:
+        raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+    found.take("role")
+    if role == "assistant":
+        return _assistant(found)
+    if role == "tool":
+        return _tool(found)
+    identity, moment = found.identity("id"), found.moment("createdAt")
+    content = _plain([part for one in _parts(found) for part in [_part(one)]] + _attachments(found))
+    metadata = _metadata(found)
+    extra = found.leftover()
+    kind = HumanMessage if role == "user" else SystemMessage
+    if role == "data":  # of version 3, for the developer's use
+        extra["role"] = role
+    return [kind(content, id=identity, timestamp=moment, metadata=metadata, extra=extra)]
+
+
+def _metadata(found: Found) -> JsonObject:
+    metadata = found.object("metadata") if isinstance(found.peek("metadata"), dict) else None
+    return {} if metadata is None else metadata.leftover()
+
+
+def _parts(found: Found) -> Sequence[Found | JsonValue]:
+    """The parts of a message, wherever they stand."""
+    content = found.peek("content")
+    if "parts" in found:
+        parts = found.items("parts")
+        texts = [text for part in parts if isinstance(part, Found) and isinstance(text := part.peek("text"), str)]
+        if isinstance(content, str) and content in "".join(texts):
+            found.take("content")  # which version 4 repeats
+        return parts
+    if isinstance(content, list):
+        return found.items("content")
+    if content is not None and not isinstance(content, str):
+        raise found.unfit("content", "a text or a list of parts")
+    found.take("content")
+    return [content] if content else []
+
+
+def _assistant(found: Found) -> list[Message]:
+    identity, moment = found.identity("id"), found.moment("createdAt")
+    steps = [_Step()]
+    thought = found.text("reasoning") if isinstance(found.peek("reasoning"), str) and "parts" not in found else None
+    if thought:
+        steps[0].parts.append(ReasoningPart(thought))
+    known: set[str] = set()
+    parts = _parts(found)
+    invoked = found.objects("toolInvocations") if isinstance(found.peek("toolInvocations"), list) else []
+    if parts and not isinstance(parts[0], Found):  # version 4 without parts: the text is said after the calls
+        _invocations(invoked, steps, known)
+        invoked = []
+    for part in parts:
+        _add(part, steps, known)
+    _invocations(invoked, steps, known)
+    made = [step for step in steps if step.parts or step.calls] or steps[:1]
+    metadata, extra = _metadata(found), found.leftover()
+    messages: list[Message] = []
+    for step in made:
+        first = step is made[0]
+        messages.append(
+            AIMessage(
+                _plain(step.parts),
+                tool_calls=step.calls,
+                id=identity,
+                timestamp=moment,
+                metadata=metadata if first else {},
+                extra=extra if first else {},
+            )
+        )
+        messages += step.results
+    return messages
+
+
+def _invocations(found: Sequence[Found], steps: list[_Step], known: set[str]) -> None:
+    """Calls as version 4 lists them, which its parts may repeat."""
+    step: JsonValue = None
+    for one in found:
+        if isinstance(identity := one.peek("toolCallId"), str) and identity in known:
+            continue  # it stays in the message's extra
+        if step is not None and one.peek("step") != step:
+            steps.append(_Step())
+        step = one.peek("step")
+        _call(one, steps, known)
+    if found and steps[-1].results:
+        steps.append(_Step())
+
+
+def _add(part: Found | JsonValue, steps: list[_Step], known: set[str]) -> None:
+    """Adds a part of the assistant's to the last of its steps, or begins one."""
+    kind = part.peek("type") if isinstance(part, Found) else None
+    if not isinstance(part, Found) or not isinstance(kind, str):
+        steps[-1].parts.append(_part(part))
+    elif kind == "step-start":
+        part.take("type")
+        steps.append(_Step())
+        if rest := part.leftover():
+            steps[-1].parts.append(OtherPart({"type": kind, **rest}))
+    elif kind == "tool-invocation" and (inner := part.object("toolInvocation")) is not None:
+        part.take("type")
+        _call(inner, steps, known)
+    elif kind == "tool-result":
+        steps[-1].results.append(_tool_result(part))
+        steps.append(_Step())
+    elif kind == "tool-call" or (
+        kind not in _DECISIVE_CONTENT and kind.startswith(("tool-", "dynamic-tool")) and "toolCallId" in part
+    ):
+        _call(part, steps, known)
+    else:
+        steps[-1].parts.append(_part(part))
+
+
+def _call(found: Found, steps: list[_Step], known: set[str]) -> None:
+    """A call, and what its state says of the result. Its states are those of UI messages; those of models have none."""
+    state, kind = found.peek("state"), found.peek("type")
+    if state in _STREAMING:
+        found.warn("a call that was still being written, kept as a part of the message")
+        steps[-1].parts.append(OtherPart(found.leftover()))
+        return
+    if state is not None and state not in _STATES:
+        raise found.unfit("state", f"one of {', '.join(_STATES)}")
+    name = found.text("toolName")
+    if name is None and isinstance(kind, str) and kind.startswith("tool-") and kind != "tool-call":
+        name = kind.removeprefix("tool-")
+    if not name:
+        raise found.unfit("toolName", "the name of a tool")
+    if kind != "dynamic-tool":
+        found.take("type")
+    identity = found.identity("toolCallId")
+    if identity is not None:
+        known.add(identity)
+    arguments = parse_arguments(found.take("input", "args", "rawInput"))
+    provided = found.peek("providerExecuted") is True
+    result = _outcome(found, str(state), identity, name)
+    call = ToolCall.model_validate(
+        {
+            "name": name,
+            "id": identity,
+            "metadata": {"executor": "provider"} if provided else {},
+            "extra": found.leftover(),
+            **arguments,
+        }
+    )
+    steps[-1].calls.append(call)
+    if result is not None:
+        steps[-1].results.append(result)
+        if provided:  # the model went on from there
+            steps.append(_Step())
+
+
+def _outcome(found: Found, state: str, identity: str | None, name: str) -> ToolMessage | None:
+    metadata: JsonObject = {}
+    if state == "output-available":
+        failed: bool | None = False
+        output = found.take("output")
+        if found.peek("preliminary") is True:
+            failed, metadata = None, {"preliminary": True}
+    elif state == "result":  # of version 4, which does not say
+        failed, output = None, found.take("result")
+    elif state == "output-error":
+        failed, output = True, found.take("errorText")
+    elif state == "output-denied":
+        approval = found.peek("approval")
+        failed, output = True, approval.get("reason") if isinstance(approval, dict) else None
+        metadata = {"denied": True}
+    else:
+        return None
+    told = found.take("resultProviderMetadata")
+    return ToolMessage(
+        "" if output is None else as_text(output),
+        tool_call_id=identity,
+        name=name,
+        is_error=failed,
+        metadata=metadata,
+        extra={} if told is None else {"resultProviderMetadata": told},
+    )
+
+
+def _tool(found: Found) -> list[Message]:
+    """Results, and what the user has allowed."""
+    messages: list[Message] = []
+    for part in found.objects("content"):
+        kind = part.peek("type")
+        if kind == "tool-result":
+            messages.append(_tool_result(part))
+        elif kind == "tool-approval-response":
+            messages.append(HumanMessage([_part(part)]))
+        else:
+            raise part.unfit("type", "tool-result or tool-approval-response")
+    if not messages:
+        raise found.unfit("content", "results")
+    rest = found.leftover()
+    if rest:
+        messages[0] = messages[0].model_copy(update={"extra": {**messages[0].extra, **rest}})
+    return messages
+
+
+def _tool_result(found: Found) -> ToolMessage:
+    found.take("type")
+    identity, name = found.identity("toolCallId"), found.text("toolName")
+    failed = found.flag("isError")
+    content: str | list[Part]
+    output = found.object("output") if isinstance(found.peek("output"), dict) else None
+    if output is None:
+        content = "" if (result := found.take("output", "result")) is None else as_text(result)
+    else:
+        kind = output.peek("type")
+        if not isinstance(kind, str):
+            raise output.unfit("type", "the kind of a result")
+        failed = kind.startswith("error-") or kind == "execution-denied"
+        value = output.peek("value")
+        if kind == "content" and isinstance(value, list):
+            content = _plain([_part(part) for part in output.items("value")])
+        else:
+            value = output.take("value", "reason")
+            content = "" if value is None else as_text(value)
+    return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=found.leftover())
+
+
+def _plain(parts: list[Part]) -> str | list[Part]:
+    if len(parts) == 1 and isinstance(part := parts[0], TextPart) and not part.extra:
+        return part.text
+    return parts or ""
+
+
+def _part(found: Found | JsonValue) -> Part:
+    if not isinstance(found, Found):
+        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+    kind = found.peek("type")
+    if kind in ("text", "reasoning"):
+        name = "reasoning" if kind == "reasoning" and "reasoning" in found else "text"
+        if isinstance(text := found.peek(name), str):
+            found.take("type")
+            found.take(name)
+            return (TextPart if kind == "text" else ReasoningPart)(text, extra=found.leftover())
+    if kind in ("file", "image", "media", "file-data", "file-url", "image-data", "image-url"):
+        return _media(found)
+    is_kept = isinstance(kind, str) and kind.startswith(_KEPT)
+    return OtherPart(found.leftover()) if is_kept else unread_part(found)
+
+
+def _media(found: Found) -> Part:
+    names = ("url", "data", "image")
+    name = next((name for name in names if isinstance(found.peek(name), str)), None)
+    if name is None:  # bytes, or an id
+        return OtherPart(found.leftover())
+    told = found.text(name) or ""
+    kind = str(found.peek("type"))
+    mime = found.text("mediaType", "mimeType", "contentType")
+    is_url = name == "url" or told.startswith(("data:", "http:", "https:"))
+    return MediaPart(
+        kind="image" if kind.startswith("image") else _kind(mime),
+        url=told if is_url else None,
+        data=None if is_url else told,
+        mime_type=mime,
+        name=found.text("filename", "name"),
+        extra=found.leftover(),
+    )
+
+
+def _kind(mime: str | None) -> Literal["image", "audio", "video", "file"]:
+    kinds: dict[str, Literal["image", "audio", "video"]] = {"image": "image", "audio": "audio", "video": "video"}
+    return kinds.get((mime or "").partition("/")[0], "file")
+
+
+def _attachments(found: Found) -> list[Part]:
+    """Files as version 4 has them."""
+    return [_media(one) for one in found.details("experimental_attachments")]

@@ -1,0 +1,108 @@
+"""Who&When: failed conversations of several agents, and which of them made the decisive mistake in which step.
+
+{"question": "...", "question_ID": "4d51", "ground_truth": "8", "is_correct": false, "history": [
+    {"content": "...", "role": "assistant", "name": "Excel_Expert"}, {"content": "...", "name": "Computer_terminal", "role": "user"}],
+ "mistake_agent": "Excel_Expert", "mistake_step": 0, "mistake_reason": "...", "system_prompt": {"Excel_Expert": "..."}}
+{"question": "...", "question_ID": "6e3b", "groundtruth": "...", "history": [
+    {"content": "...", "role": "human"}, {"content": "...", "role": "Orchestrator (-> WebSurfer)"}, {"content": "...", "role": "WebSurfer"}], ...}
+"""
+
+import re
+from itertools import islice
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_message
+from judgekit.formats.found import Found
+from judgekit.formats.known import as_text
+from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label
+
+_LOOKED_AT = 50
+_OWN = frozenset(("mistake_agent", "mistake_step", "question_ID"))
+_OF_THE_CHAT = ("system", "developer", "user", "assistant", "tool", "function")
+_HUMAN = ("human", "user")
+_REMARK = re.compile(r" \(.*\)$", re.DOTALL)
+"""What stands behind the name of an orchestrator: ``(thought)``, ``(-> WebSurfer)``."""
+
+
+class WhoWhenReader:
+    """Conversations in which every speaker but the human is an agent, also one that runs code or browses.
+
+    Source: the data set of "Which Agent Causes Task Failures and When?", https://arxiv.org/abs/2505.00212.
+    """
+
+    name = "who-when"
+    gathers = False
+    shape = 'who-when: {"history": [{"role", "content", ...}], "question_ID": ..., "mistake_agent": ..., "mistake_step": ...}'
+
+    def recognises(self, value: JsonValue) -> bool:
+        """A history of messages with a speaker, and what the data set says of it."""
+        row = first_of(value)
+        if not isinstance(row, dict) or _OWN.isdisjoint(row):
+            return False
+        history = row.get("history")
+        first = list(islice(history, _LOOKED_AT)) if isinstance(history, list) else []
+        return bool(first) and all(isinstance(one, dict) and "content" in one for one in first)
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """One conversation, or a list of them."""
+        return items(document)
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """One conversation. What its annotators say of the mistake are labels."""
+        row = Found.of(record)
+        messages = [_message(one) for one in row.objects("history")]
+        if not messages:
+            raise TraceError("holds no messages")
+        question = row.peek("question")
+        if isinstance(question, str) and not any(_asks(message, question) for message in messages):
+            row.take("question")
+            row.warn("in no message of the user: it stands before the history, whose step 0 is message 2", "question")
+            messages.insert(0, HumanMessage(question))
+        if "system_prompt" in row:
+            row.warn("the instructions of each agent stand in extra", "system_prompt")
+        name = "ground_truth" if row.peek("ground_truth") is not None else "groundtruth"
+        truth = row.number(name) if isinstance(row.peek(name), int | float) else row.text(name)
+        known = {} if truth is None else {"reference": as_text(truth)}
+        trace = {"messages": messages, "labels": _labels(row)}
+        return sample_from(row, index, trace, identity=row.identity("question_ID"), **known)
+
+
+def _message(found: Found) -> Message:
+    role, name = found.peek("role"), found.peek("name")
+    if role in _OF_THE_CHAT and (name is None or role not in ("user", "assistant")):
+        return read_message(found)
+    content = found.peek("content")
+    if not isinstance(content, str):
+        raise found.unfit("content", "a text")
+    found.take("content")
+    speaker = role if name is None else name
+    if not isinstance(speaker, str):
+        raise found.unfit("role", "the name of an agent, 'human', or a role beside a name")
+    found.take("role" if name is None else "name")
+    if role == "human" or speaker in _HUMAN:
+        return HumanMessage(content, extra=found.leftover())
+    agent = _REMARK.sub("", speaker)
+    metadata: JsonObject = {} if agent == speaker else {"role": speaker}
+    return AIMessage(content, agent=agent, metadata=metadata, extra=found.leftover())
+
+
+def _asks(message: Message, question: str) -> bool:
+    return message.role == "user" and question.strip() in message.text
+
+
+def _labels(row: Found) -> list[Label]:
+    correct, agent, step = row.flag("is_correct"), row.text("mistake_agent"), row.peek("mistake_step")
+    labels = [] if correct is None else [Label("is_correct", correct, source="benchmark")]
+    reason = None if agent is None else row.text("mistake_reason")
+    if agent is not None:
+        labels.append(Label("mistake_agent", agent, source="human", reason=reason))
+    if isinstance(step, int | str):  # as text in half of the data set
+        row.take("mistake_step")
+        number = int(step) if isinstance(step, str) and step.isdecimal() else step
+        labels.append(Label("mistake_step", number, source="human"))
+    return labels

@@ -1,0 +1,488 @@
+"""Reading recorded conversations and dataset rows from a file."""
+
+import operator
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+from pydantic import JsonValue, ValidationError
+
+from judgekit.errors import ConfigError, TraceError, explain, path_text
+from judgekit.formats.columns import ROWS_LOOKED_AT, Columns
+from judgekit.formats.detect import detect, reader_of
+from judgekit.formats.exports import (
+    MORE_PAGES,
+    Histories,
+    must_be_no_frame,
+    must_be_one_conversation,
+    must_be_whole,
+    names_trace,
+    page_of,
+)
+from judgekit.formats.files import File, Record, files_at
+from judgekit.formats.readers import FALLBACKS, reader_named
+from judgekit.formats.readers.foreign import Reader, items
+from judgekit.formats.readers.judgekit import JudgekitReader
+from judgekit.formats.references import Joiner
+from judgekit.formats.tables import csv_rows, parquet_rows
+from judgekit.traces.message import is_unicode
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Source, TraceWarning
+
+OnError: TypeAlias = Literal["warn", "raise"] | Callable[[TraceError], object]
+Wanted: TypeAlias = Callable[[int], bool]
+"""Whether the sample with this number is to be made."""
+
+
+class _Found(NamedTuple):
+    """What a record became, with its number over all files; nothing where it is not wanted.
+
+    What concerns a whole file has no number.
+    """
+
+    number: int | None
+    what: Sample | TraceError | None
+
+
+def read(
+    path: Path | str,
+    format: str | None = None,
+    references: Path | str | None = None,
+    on_error: OnError = "warn",
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+) -> Iterator[Sample]:
+    """Reads recorded conversations or dataset rows, one after another.
+
+    Of JSON Lines, tables and archives few records are held at a time. A JSON document is held as a whole, and so are the
+    lines of a log whose lines belong together, such as spans and the sessions of coding agents.
+
+    Args:
+        path: A ``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.eval`` or ``.traj`` file, also packed
+            (``.gz``, ``.zst``); ``.txt`` and ``.log`` if they hold JSON; a folder, all of whose files with such names are read; a
+            pattern such as ``logs/**/*.json``; or ``-``, which is standard input. Each of many files has its own format;
+            samples without an id are numbered over all of them.
+        format: One of those that ``judgekit formats`` lists; found out by itself when not given.
+        references: A file of references for traces that carry none, in any of these containers; see `Joiner`.
+        on_error: What is done about a record that cannot be read, a file that breaks off, one of many files that cannot
+            be read, and references that fit no sample: a Python warning (the default), an error, or a call with the `TraceError`. The rest is read in
+            any case but ``raise``.
+        columns: What columns of rows are called in the file, or in that of references, and what here:
+            ``{"question": "input", "answer": "response"}``.
+        encoding: That of the file, and of references, if they hold text. UTF-8 and GB18030 are told apart when it is not
+            given; what was read as GB18030 is told by ``on_error``.
+
+    Raises:
+        TraceError: The file, or none of the files, can be read at all, has a known format, and has the columns.
+        ConfigError: There is no such format or encoding, or two columns are to have one name.
+    """
+    return Recordings(path, format, references, columns, encoding).samples(on_error)
+
+
+class Recordings:
+    """Files that are read together; see `read`.
+
+    Attributes:
+        formats: The format of each file that could be read so far.
+        failed: Why other files could not be, or not to the end, and columns that are in none of many files.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        format: str | None = None,
+        references: Path | str | None = None,
+        columns: Mapping[str, str] | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        self.formats: dict[Path, str] = {}
+        self.failed: list[TraceError] = []
+        self._encoding = encoding
+        self._joiner = None
+        self._wanted: Wanted = _all
+        self._notices: list[TraceError | None] = []
+        self._named = None if format is None else reader_named(format)
+        paths = files_at(path)
+        self._names = Columns(columns or {}, late=len(paths) > 1)
+        file = File.at(path, encoding) if paths == [Path(path)] else None
+        if references is not None:
+            known = File.at(references, encoding)
+            with closing(_records(known, self._names)) as rows:
+                self._joiner = Joiner(known.path, rows)
+            self._notices = [known.notice, self._joiner.notice]
+        self._found = self._of_all(Path(path), paths) if file is None else self._of_one(self._of(file, 0))
+
+    def samples(self, on_error: OnError) -> Iterator[Sample]:
+        """The samples, once; see `read`."""
+        return (sample for _, sample in self.numbered(on_error))
+
+    def numbered(self, on_error: OnError, wanted: Wanted | None = None) -> Iterator[tuple[int, Sample]]:
+        """The samples, once, each with the number of its record, from 0.
+
+        Those that are not ``wanted`` are passed over without being made, though what joins references sees all.
+        """
+        joiner = self._joiner
+        self._wanted = wanted if wanted is not None and joiner is None else _all
+        histories = Histories()
+        with closing(self._found):  # an error that is raised would else hold the file open for as long as it lives
+            for number, found in chain((_Found(None, notice) for notice in self._notices), self._found):
+                if isinstance(found, TraceError):
+                    _report(found, on_error)
+                elif found is not None and number is not None:
+                    histories.add(found.trace)
+                    sample = found if joiner is None else joiner.join(found)
+                    if wanted is None or wanted(number):
+                        yield number, sample
+        for problem in chain(histories.repeated(), self._joiner.misfits() if self._joiner else ()):
+            _report(problem, on_error)
+
+    def _of(self, file: File, before: int) -> Iterator[_Found]:
+        """What is in a file; ``before`` is how many records there are in the files before it."""
+        if file.container == "document":
+            samples, name = self._from_document(file, before)
+        else:
+            reader = self._named or _detected_in(file, self._names)
+            samples, name = self._from_records(file, reader, before), reader.name
+        self.formats[file.path] = name
+        return samples if file.notice is None else chain([_Found(None, file.notice)], samples)
+
+    def _of_one(self, found: Iterator[_Found]) -> Generator[_Found]:
+        """What is in a single file. Where it breaks off, what was read before stays."""
+        any_read = False
+        try:
+            for one in found:
+                any_read = any_read or not isinstance(one.what, TraceError)
+                yield one
+        except TraceError as error:
+            if not any_read:
+                raise
+            self.failed.append(error)
+            yield _Found(None, error)
+
+    def _of_all(self, path: Path, paths: Sequence[Path]) -> Generator[_Found]:
+        before = 0
+        for file in paths:
+            try:
+                for found in self._of(File.at(file, self._encoding), before):
+                    before += found.number is not None
+                    yield found
+            except (TraceError, ConfigError) as error:
+                self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=file))
+                yield _Found(None, self.failed[-1])
+        if not self.formats:
+            raise TraceError(f"none of {len(paths):,} files can be read; the first: {self.failed[0]}")
+        try:
+            self._names.must_be_seen(path)
+        except TraceError as error:
+            self.failed.append(error)
+            yield _Found(None, error)
+
+    def _from_records(self, file: File, reader: Reader, before: int) -> Iterator[_Found]:
+        own_lines = isinstance(reader, JudgekitReader) and file.container == "lines"
+        if own_lines and not self._names.names and file.encoding == "utf-8":
+            yield from self._from_own_lines(file, reader, before)
+            return
+        if not reader.gathers and (notice := self._sessions_in(file)) is not None:
+            yield _Found(None, notice)
+        records = _required(file, self._names)
+        place = _Place(file.path, before, reader, mixed=not reader.gathers and self._named is None)
+        found = self._converted(_gathered(records) if reader.gathers else records, place)
+        if (first := next(found, None)) is None:
+            raise TraceError("holds no conversations", path=file.path)
+        yield first
+        yield from found
+
+    def _sessions_in(self, file: File) -> TraceError | None:
+        """What to know of records that share a session, if the first of them say to which trace or session they belong.
+
+        Raises:
+            TraceError: A trace is spread over several records.
+        """
+        with closing(_required(file, self._names)) as records:
+            if not any(names_trace(record.value) for record in islice(records, ROWS_LOOKED_AT)):
+                return None
+        with closing(_required(file, self._names)) as records:
+            notice = must_be_whole(record.value for record in records)
+        return None if notice is None else TraceError(notice, path=file.path)
+
+    def _from_own_lines(self, file: File, reader: Reader, before: int) -> Iterator[_Found]:
+        """Our own format, as fast as it can be read."""
+        place = _Place(file.path, before, reader)
+        for index, line in enumerate(file.lines()):
+            if not self._wanted(before + index):
+                yield _Found(before + index, None)
+                continue
+            try:
+                yield _Found(before + index, Sample.model_validate_json(line.text))
+            except (
+                ValidationError
+            ):  # a missing id or a surrogate; or an error that is explained on the way of all others
+                yield from self._converted([file.parsed(line)], place, index)
+
+    def _from_document(self, file: File, before: int) -> tuple[Iterator[_Found], str]:
+        names = self._names
+        document = file.document()
+        if document is None:
+            objects = replace(file, container="objects")
+            reader = self._named or _detected_in(objects, names)
+            return self._from_records(objects, reader, before), reader.name
+        try:
+            value = _value(document.value)
+            must_be_no_frame(value)
+            page = page_of(value)
+            notices = [MORE_PAGES] if page is not None and page.has_more else []
+            value = value if page is None else cast("JsonValue", page.records)
+            if names.names:
+                value = _renamed(value, names)
+                if not names.late:
+                    names.must_be_seen(file.path)
+            reader = self._named or _of_document(file, value)
+            records = _split(value, reader)
+            whole = not isinstance(value, list) or not _are_records(value, reader, records)
+            if isinstance(value, list) and not whole:
+                if any(map(names_trace, value[:ROWS_LOOKED_AT])) and (notice := must_be_whole(value)):
+                    notices.append(notice)
+                records = value
+            elif len(records) == 1 and not reader.gathers:
+                must_be_one_conversation(value)
+        except TraceError as error:
+            raise TraceError(error.found, path=file.path) from error
+        if not records:
+            raise TraceError("holds no conversations", path=file.path)
+        place = _Place(file.path, before, reader, mixed=not whole and self._named is None)
+        rows = (Record(None, record, document.clean) for record in records)
+        found: Iterator[_Found] = (
+            (self._one(row, reader, place, index) for index, row in enumerate(rows))
+            if whole
+            else self._converted(rows, place)
+        )
+        return chain((_Found(None, TraceError(one, path=file.path)) for one in notices), found), reader.name
+
+    def _converted(self, rows: Iterable[Record], place: "_Place", index: int = 0) -> Iterator[_Found]:
+        """The conversations in the rows of a file, counted from ``index``."""
+        for row in rows:
+            reader, values = _split_row(row, place)
+            for value in values:
+                yield self._one(Record(row.line, value, row.clean), reader, place, index)
+                index += 1
+
+    def _one(self, record: Record, reader: Reader, place: "_Place", index: int) -> _Found:
+        number = place.before + index
+        return _Found(number, _made(record, reader, place, index) if self._wanted(number) else None)
+
+
+def _all(_: int) -> bool:
+    return True
+
+
+def _records(file: File, names: Columns) -> Generator[Record]:
+    if file.container == "csv":
+        yield from csv_rows(file, names)
+        return
+    if file.container == "parquet":
+        yield from parquet_rows(file, names)
+        return
+    document = file.document() if file.container == "document" else None
+    if document is None:
+        records = _unpaged(file.records())
+    elif rows := items(_value(document.value)):
+        records = _unpaged(Record(None, row, document.clean) for row in rows)
+    else:
+        raise TraceError("holds no rows", path=file.path)
+    yield from names.rows(records) if names.names else records
+
+
+def _unpaged(records: Iterable[Record]) -> Iterator[Record]:
+    """Records, and those of each page among them; behind the last one, an error if it is not the last of all."""
+    more = None
+    for record in records:
+        page = None if isinstance(record.value, TraceError) else page_of(record.value)
+        if page is None:
+            yield record
+        else:
+            more = record.line if page.has_more else None
+            yield from (Record(record.line, one, record.clean) for one in page.records)
+    if more is not None:
+        yield Record(more, TraceError(MORE_PAGES))
+
+
+def _required(file: File, names: Columns) -> Generator[Record]:
+    records = _records(file, names)
+    yield from names.required(file.path, records) if names.names else records
+
+
+def _detected_in(file: File, names: Columns) -> Reader:
+    with closing(_required(file, names)) as records:
+        return _detected(file, records)
+
+
+def _detected(file: File, records: Iterable[Record]) -> Reader:
+    """The format of the first hundred records: that of the first which is no fallback, or of a log that they are part of."""
+    failures: list[TraceError] = []
+    found: list[Reader] = []
+    for line, value, _ in islice(records, ROWS_LOOKED_AT):
+        try:
+            found.append(_recognised(_value(value)))
+        except TraceError as error:
+            said = error.found
+            if said.startswith("not JSON: EOF"):
+                said += ". (A file that holds one JSON document is named .json)"
+            failures.append(TraceError(said, path=file.path, line=line))
+            continue
+        if found[-1].name not in FALLBACKS:
+            return found[-1]
+    if not found:
+        raise failures[0] if failures else TraceError("holds no conversations", path=file.path)
+    return min(found, key=lambda reader: FALLBACKS.index(reader.name))
+
+
+def _of_document(file: File, value: JsonValue) -> Reader:
+    """The format of a document. Of a list of records, which may begin with one that says little, it is that of lines."""
+    try:
+        reader = _recognised(value)
+    except TraceError:
+        with suppress(TraceError):
+            if isinstance(value, list) and value:
+                return _detected(file, (Record(None, item) for item in value))
+        raise
+    if isinstance(value, list) and reader.name in FALLBACKS and reader.records(value) == value:
+        return _detected(file, (Record(None, item) for item in value))
+    return reader
+
+
+def _recognised(value: JsonValue) -> Reader:
+    try:
+        return detect(value)
+    except RecursionError:
+        raise TraceError("nested too deeply") from None
+
+
+def _value(value: JsonValue | TraceError) -> JsonValue:
+    if isinstance(value, TraceError):
+        raise value
+    return value
+
+
+def _gathered(records: Iterable[Record]) -> Iterator[Record]:
+    """Rows that belong together as one list; before it, those that cannot be read."""
+    rows: list[JsonValue] = []
+    clean = True
+    for record in records:
+        if isinstance(record.value, TraceError):
+            yield record
+        else:
+            rows.append(record.value)
+            clean = clean and record.clean
+    yield Record(None, rows, clean)
+
+
+def _renamed(document: JsonValue, names: Columns) -> JsonValue:
+    """A document with the keys of its rows renamed. A row where that fails becomes its error, which is told in its turn.
+
+    Raises:
+        TraceError: It fails in the first one.
+    """
+    if not isinstance(document, list):
+        return names.row(document)
+    rows = [row.value for row in names.rows(Record(None, row) for row in document)]
+    if rows and isinstance(rows[0], TraceError):
+        raise rows[0]
+    return cast("JsonValue", rows)
+
+
+class _Place(NamedTuple):
+    """Where records stand: in a file, behind those of other files; ``mixed`` if each may have a format of its own."""
+
+    path: Path
+    before: int
+    reader: Reader
+    mixed: bool = False
+
+
+def _split_row(row: Record, place: _Place) -> tuple[Reader, Sequence[JsonValue | TraceError]]:
+    """The reader of a row, and the records in it."""
+    reader = place.reader
+    try:
+        value = _value(row.value)
+        must_be_no_frame(value)
+        if place.mixed:
+            reader = reader_of(value, reader)
+        records: Sequence[JsonValue | TraceError] = _split(value, reader)
+        if len(records) == 1 and not reader.gathers:
+            must_be_one_conversation(value)
+    except TraceError as error:
+        records = [error]
+    return reader, records
+
+
+def _are_records(rows: list[JsonValue], reader: Reader, records: list[JsonValue]) -> bool:
+    """Whether a list holds records one by one, as lines do, and is no conversation or log as a whole."""
+    if reader.gathers:
+        return False
+    with suppress(TraceError):
+        return records == [record for row in rows for record in _split(row, reader)]
+    return False
+
+
+def _split(value: JsonValue, reader: Reader) -> list[JsonValue]:
+    try:
+        return list(reader.records(value))
+    except RecursionError:
+        raise TraceError("nested too deeply") from None
+
+
+def _made(record: Record, reader: Reader, place: _Place, index: int) -> Sample | TraceError:
+    path, before = place.path, place.before
+    try:
+        value = _value(record.value)
+        clean = value if record.clean else _without_surrogates(value)
+        sample = reader.sample(clean, before + index)
+    except TraceError as error:
+        return TraceError(error.found, path=path, index=index, line=record.line)
+    except ValidationError as error:
+        found = "nested too deeply" if "recursion" in str(error.errors()[0]["type"]) else explain(error)
+        return TraceError(found, path=path, index=index, line=record.line)
+    except RecursionError:
+        return TraceError("nested too deeply", path=path, index=index, line=record.line)
+    noted: dict[str, object] = {}
+    if clean is not value:
+        replaced = TraceWarning("lone surrogates, which are no text, replaced by U+FFFD")
+        noted["warnings"] = (*sample.trace.warnings, replaced)
+    if not isinstance(reader, JudgekitReader):
+        noted["source"] = Source(format=reader.name, path=path_text(path), index=index)
+    for name, known in noted.items():  # the trace is nobody else's yet, and copies would take a tenth of the time
+        object.__setattr__(sample.trace, name, known)
+        sample.trace.model_fields_set.add(name)
+    return sample
+
+
+def _without_surrogates(value: JsonValue) -> JsonValue:
+    """The same object if all its text is text. Arguments of tool calls are left: a `ToolCall` keeps broken ones."""
+    if isinstance(value, str) and not is_unicode(value):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        cleaned = [_without_surrogates(item) for item in value]
+        return value if all(map(operator.is_, cleaned, value)) else cleaned
+    if isinstance(value, dict):
+        clean = {
+            str(_without_surrogates(key)): item
+            if key in ("args", "arguments") and isinstance(item, dict)
+            else _without_surrogates(item)
+            for key, item in value.items()
+        }
+        same = all(map(operator.is_, clean.values(), value.values())) and all(map(operator.is_, clean, value))
+        return value if same else clean
+    return value
+
+
+def _report(error: TraceError, on_error: OnError) -> None:
+    if on_error == "raise":
+        raise error
+    if on_error == "warn":
+        warnings.warn(str(error), stacklevel=4)
+    else:
+        on_error(error)

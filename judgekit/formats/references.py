@@ -1,0 +1,142 @@
+"""References that stand in a file of their own, joined to traces that carry none."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import cast
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, listed, number_of
+from judgekit.formats.files import Record
+from judgekit.formats.known import KEPT, as_text, fields_of, known_of, sample_of
+from judgekit.traces.message import JsonObject
+from judgekit.traces.sample import References, Sample
+from judgekit.traces.trace import TraceWarning
+
+_SHOWN = 3
+_KNOWN = (*References.__annotations__, "expected_output")
+
+
+class Joiner:
+    """Joins rows such as ``{"id": "t1", "reference": "..."}`` to samples, and keeps account of what did not fit.
+
+    The key is ``id``, or else ``input``, the text of a trace's first message of the user, or else the one field that
+    is neither a `Sample`'s nor a dataset row's: it names a key in the metadata of the sample or its trace, or in what
+    the trace's format has beside. One row may then join many samples, as does the ``id`` of a task whose trials are
+    named ``task#trial``. All rows have the same key. Beside ``id`` and ``input`` other columns go into the sample's
+    fields.
+
+    Args:
+        path: The file the rows come from, for messages.
+        rows: The rows, which have lines or, where they have none, are counted from 0.
+
+    Raises:
+        TraceError: A row that cannot be read, that has no key, another key than the first, or an unknown or unfit field.
+    """
+
+    def __init__(self, path: Path, rows: Iterable[Record]) -> None:
+        self._path = path
+        self._key: str | None = None
+        self._references: dict[str, dict[str, object]] = {}
+        self._places: dict[str, list[str]] = {}
+        self._met: dict[str, set[str | None]] = {}
+        self._unknown: dict[str, None] = {}
+        self._carried = 0
+        self._warnings: list[TraceWarning] = []
+        for index, (line, row, _) in enumerate(rows):
+            try:
+                key, value, known = self._split(row)
+                checked = sample_of(value, known)
+            except TraceError as error:
+                raise TraceError(error.found, path=path, index=index if line is None else None, line=line) from error
+            self._key = key
+            self._references[value] = {name: getattr(checked, name) for name in known}
+            self._places.setdefault(value, []).append(f"record {index}" if line is None else f"line {line}")
+
+    def _split(self, row: JsonValue | TraceError) -> tuple[str, str, JsonObject]:
+        if isinstance(row, TraceError):
+            raise row
+        if not isinstance(row, dict):
+            raise TraceError(f"expected an object, found {row!r:.80}")
+        row = {name: value for name, value in row.items() if value is not None}
+        keys = [name for name in row if name not in References.__annotations__ and name not in KEPT]
+        key = self._key or next((name for name in ("id", "input", *keys) if name in keys), None)
+        known = known_of(row, self._warnings)
+        if key in ("id", "input") and key in keys:
+            beside = {name: row[name] for name in keys if name not in ("id", "input")}
+            return key, as_text(row[key]), {**known, "fields": {**beside, **fields_of(known)}} if beside else known
+        if key is None or keys != [key]:
+            wanted = "one key" if key is None else f"the key {key!r}"
+            raise TraceError(
+                f"expected {wanted} and references, found the fields {', '.join(map(repr, row))}; "
+                f"references are {', '.join(_KNOWN)}"
+            )
+        return key, as_text(row[key]), known
+
+    def join(self, sample: Sample) -> Sample:
+        """The sample with what its row knows and it does not. Its own references stay."""
+        value = self._value(sample)
+        if value is None:
+            return sample
+        if value not in self._references:
+            if len(self._unknown) < _SHOWN:
+                self._unknown[value] = None
+            return sample
+        self._met.setdefault(value, set()).add(sample.group)
+        if len(self._places[value]) > 1:
+            return sample
+        known = self._references[value]
+        missing = {name: found for name, found in known.items() if getattr(sample, name) in (None, {})}
+        kept = known.keys() - missing.keys()
+        if "fields" in kept:
+            fields = cast("JsonObject", known["fields"])
+            missing["fields"] = {**fields, **sample.fields}
+            if fields.keys().isdisjoint(sample.fields):
+                kept.remove("fields")
+        self._carried += bool(kept)
+        return Sample.model_validate({**dict(sample), **missing})
+
+    def _value(self, sample: Sample) -> str | None:
+        if self._key == "id":
+            task = _task_of(sample)
+            return task if task in self._references and sample.id not in self._references else sample.id
+        if self._key == "input":
+            return next((message.text for message in sample.trace.messages if message.role == "user"), None)
+        places = (sample.metadata, sample.trace.metadata, sample.trace.extra)
+        return next((as_text(place[self._key]) for place in places if self._key in place), None)
+
+    @property
+    def notice(self) -> TraceError | None:
+        """What is known before any sample is joined: the keys that stand more than once, and warnings of rows."""
+        twice = {value: places for value, places in self._places.items() if len(places) > 1}
+        found = [f"{one.where}: {one.found} ({times:,} times)" for one, times in Counter(self._warnings).items()]
+        if twice:
+            keys = listed(f"{value!r:.80} ({listed(places, between=', ')})" for value, places in twice.items())
+            found.append(f"keys that stand more than once, none of whose rows is used: {keys}")
+        return TraceError("; ".join(found), path=self._path) if found else None
+
+    def misfits(self) -> Iterator[TraceError]:
+        """What did not fit, once all samples have been joined."""
+        if unmatched := [f"{value!r:.80}" for value in self._references if value not in self._met]:
+            found = f"{len(unmatched)} references met no sample by {self._key!r}: {listed(unmatched)}"
+            if self._unknown:
+                kind = {"id": "ids", "input": "inputs"}.get(str(self._key), f"{self._key!r}")
+                found += f"; samples have {kind} such as {', '.join(f'{value!r:.80}' for value in self._unknown)}"
+            elif not self._met:
+                found += "; no sample has one"
+            yield TraceError(found, path=self._path)
+        shared = [f"{value!r:.80}" for value, groups in self._met.items() if self._key == "id" and len(groups) > 1]
+        if shared:
+            found = f"{len(shared)} references met samples of different groups by 'id': {listed(shared)}"
+            yield TraceError(found, path=self._path)
+        if self._carried:
+            found = f"{number_of(self._carried, 'sample')} with references already, which were kept"
+            yield TraceError(found, path=self._path)
+
+
+def _task_of(sample: Sample) -> str | None:
+    """Return the id of the task whose trial a sample is: ``task#trial``, in a group that `group_of` names by the task."""
+    task, _, trial = sample.id.rpartition("#")
+    is_trial = trial.isdecimal() and task and f" {sample.group}".endswith(f" {task}")
+    return task if is_trial else None

@@ -1,0 +1,534 @@
+"""Spans of a tracer in the shapes that exporters give them, and the conversations that they belong to.
+
+{"resourceSpans": [{"resource": {...}, "scopeSpans": [{"scope": {...}, "spans": [...]}]}]}  OTLP/JSON, typed attributes
+[{"trace_id": "..", "span_id": "..", "attributes": {"gen_ai.system": "openai"}}, ...]       lists of spans; one span alone
+{"name": "chat", "context": {"trace_id": "0x..", "span_id": "0x.."}, "attributes": {...}}   console exporters
+{"context.trace_id": "..", "context.span_id": "..", "attributes.llm.model_name": "gpt-4"}   data frames of Phoenix
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Literal, TypeAlias, cast
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.adot import TOGETHER, is_moved, put_back
+from judgekit.formats.found import Found, Unit
+from judgekit.traces.message import JsonObject
+
+Convention: TypeAlias = Literal["mlflow", "openinference", "otel"]
+"""What names the attributes have that say what was asked and answered."""
+
+_MARKS: dict[Convention, tuple[str, ...]] = {
+    "mlflow": ("mlflow.",),
+    "openinference": ("openinference.", "llm.input_messages", "llm.output_messages", "llm.model_name", "input.value"),
+    "otel": (
+        "gen_ai.",
+        "gcp.vertex.agent.",
+        "ai.operationId",
+        "ai.prompt",
+        "ai.response",
+        "traceloop.",
+        "pydantic_ai.",
+    ),
+}
+_RESPONSES = ("gen_ai.response.id", "ai.response.id")
+_CONVERSATIONS = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "gcp.vertex.agent.session_id",
+    "ai.telemetry.metadata.sessionId",
+    "traceloop.association.properties.session_id",
+)
+_BATCHES = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
+_SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
+_SPANS = ("spans", "logRecords", "log_records")
+_SHARED = ("resource", "scope", "beside")
+"""What all spans of one library have in common, and what the document says beside them."""
+CUT_OFF = "cut off? raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+"""What may have happened to JSON that cannot be parsed."""
+_LOOKED_AT = 1_000
+_DEEPEST = 60
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+"""When spans without a time began."""
+
+
+class Event:
+    """An event of a span, or a log record written within one. What nobody takes of it is left over in its span."""
+
+    def __init__(self, found: Found) -> None:
+        self.found = found
+        self.attributes = found.object("attributes") or Found({}, warnings=found.warnings)
+        self.name = _event_name({name: found.peek(name) for name in found}, self.attributes.peek("event.name"))
+        self.time = _moment(*map(found.peek, ("timestamp", "time", "time_unix_nano", "timeUnixNano")))
+
+
+class Span:
+    """One span. Its ids, times and all else that is not taken from ``found`` or ``attributes`` are left over.
+
+    Attributes:
+        found: The span; `Found.leftover` is what nobody took.
+        attributes: Its attributes by their dotted names; see `nested` for those whose names hold indexes.
+        parent: The span in which it began, if that is in the recording; ``depth`` counts these.
+        error: What went wrong: the message of its status, the type of its error, or its exception.
+    """
+
+    def __init__(self, found: Found) -> None:
+        fields = {name: found.peek(name) for name in found}
+        self.found = found
+        self.trace_id, self.id, self.parent_id = _trace_id(fields), _span_id(fields), _parent_id(fields)
+        self.parent: Span | None = None
+        self.depth = 0
+        self.name = name if isinstance(name := fields.get("name"), str) else ""
+        self.attributes = found.object("attributes") or Found({}, warnings=found.warnings)
+        self.events = [
+            Event(event)
+            for name in ("events", "span_events")
+            if isinstance(events := fields.get(name), list) and all(isinstance(event, dict) for event in events)
+            for event in found.objects(name)
+        ]
+        self.started = _started(fields)
+        self.ended = _moment(*map(fields.get, ("end_time", "endTime", "end_time_unix_nano", "endTimeUnixNano")))
+        if self.started is None and self.events:
+            self.started = self.events[0].time
+        status: JsonObject = {"code": fields.get("status_code"), "message": fields.get("status_message")}
+        self.error = self._error(fields.get("status") or status)
+
+    @property
+    def response_id(self) -> str | None:
+        """The id of the response that a call of a model got. Like the span's own id it is left over."""
+        ids = (self.attributes.peek(name) for name in _RESPONSES)
+        return next((one for one in ids if isinstance(one, str) and one), None)
+
+    @property
+    def is_generative(self) -> bool:
+        """Whether its attributes follow one of the conventions, as those of a web server's own span do not."""
+        return bool(_marks(self.attributes))
+
+    def _error(self, status: JsonValue) -> str | None:
+        described = status if isinstance(status, dict) else {"code": status}
+        code = described.get("code", described.get("status_code"))
+        failed = code == 2 or (isinstance(code, str) and code.upper().endswith("ERROR"))
+        kind = self.attributes.peek("error.type")
+        exceptions = [event.attributes for event in self.events if event.name == "exception"]
+        if not failed and kind is None:
+            return None
+        said = [described.get("message"), described.get("description")]
+        said += [one.peek(name) for one in exceptions for name in ("exception.message", "exception.type")]
+        return next((text for text in [*said, kind] if isinstance(text, str) and text), "error")
+
+
+def spans_in(document: JsonValue) -> Iterator[JsonObject]:
+    """Every span of a parsed file or of one line, with attributes as plain objects. Nothing is raised.
+
+    Log records are spans too, with one event each. The attributes alone of one span are a span.
+    """
+    yield from _spans_in(document, 3)
+
+
+def convention(document: JsonValue) -> Convention | None:
+    """Which convention the spans of a document follow; ``None`` if it holds no spans or they follow none.
+
+    Some tracers write attributes of two conventions: then it is the one that is named first in `Convention`.
+    """
+    looked_at = document[:_LOOKED_AT] if isinstance(document, list) else document
+    found = {kind for span in islice(spans_in(looked_at), _LOOKED_AT) for kind in _conventions(span)}
+    return next((kind for kind in _MARKS if kind in found), None)
+
+
+def conversations(document: JsonValue) -> list[JsonValue]:
+    """The spans of a document as one record for each conversation: ``{"id": ..., "spans": [...]}``.
+
+    A span is of the conversation or session that the outermost span around it names, else of the one that its trace
+    names first, else its trace is one. Conversations whose spans follow no convention (a web server's own) are left
+    out, unless there are no others.
+    """
+    traces: dict[str, list[JsonObject]] = {}
+    for number, span in enumerate(spans_in(document)):
+        traces.setdefault(_trace_id(span) or f"#{number}", []).append(span)
+    groups: dict[str, list[JsonObject]] = {}
+    for trace_id, spans in traces.items():
+        _put_back(spans)
+        for span, name in zip(spans, _named(spans), strict=True):
+            groups.setdefault(name or trace_id, []).append(span)
+    talking = {name: spans for name, spans in groups.items() if any(map(_conventions, spans))} or groups
+    return [
+        cast("JsonValue", {"spans": spans} if name.startswith("#") else {"id": name, "spans": spans})
+        for name, spans in talking.items()
+    ]
+
+
+def spans_of(record: Found) -> list[Span]:
+    """The spans of a record of `conversations` in the order in which they began, linked to their parents.
+
+    A span's log records become its events. What is the same for all (resource, scope, what stands beside the spans) stays with the first only.
+
+    Raises:
+        TraceError: Something in ``spans`` is no object; or messages were moved out of spans that are not there.
+    """
+    pieces = [Span(found) for found in record.objects("spans")]
+    moved = sum(is_moved(event.found.peek("body")) for span in pieces for event in span.events)
+    if moved:
+        found = f"spans: {moved} log records hold messages of spans that are not here, or have no place for them"
+        raise TraceError(f"{found}; {TOGETHER}")
+    kept: dict[str, JsonValue] = {}
+    for span in pieces:
+        for name in _SHARED:
+            if span.found.peek(name) == kept.get(name):
+                span.found.take(name)
+            kept[name] = span.found.peek(name) or kept.get(name)
+    spans: dict[tuple[str | None, str | None], Span] = {}
+    alone: list[Span] = []
+    for span in sorted(pieces, key=_is_log):
+        whole = spans.get((span.trace_id, span.id)) if span.id and _is_log(span) else None
+        if whole is not None:
+            whole.events += span.events
+        else:
+            spans[span.trace_id, span.id] = span
+            alone.append(span)
+    _link(alone, spans)
+    return sorted(alone, key=lambda span: span.started or EARLIEST)
+
+
+def _put_back(spans: list[JsonObject]) -> None:
+    """Puts messages that were moved into log records back into the spans of one trace."""
+    places = {_span_id(span): place for place, span in enumerate(spans) if "attributes" in span}
+    for record in list(spans):
+        for events in (record.get("events"), record.get("span_events")):
+            for number, event in enumerate(events if isinstance(events, list) else ()):
+                body, place = event.get("body") if isinstance(event, dict) else None, places.get(_span_id(record))
+                attributes = None if place is None else spans[place]["attributes"]
+                if not isinstance(body, dict) or not isinstance(attributes, dict) or not is_moved(body):
+                    continue
+                if place is not None and isinstance(events, list) and (found := put_back(attributes, body)) is not None:
+                    events[number] = _without(cast("JsonObject", event), "body")
+                    own = spans[place].get("events")
+                    own = [*(own if isinstance(own, list) else ()), *found[1]]
+                    spans[place] = {**spans[place], "attributes": found[0], "events": own}
+
+
+def _link(spans: Iterable[Span], named: Mapping[tuple[str | None, str | None], Span]) -> None:
+    """Links spans to their parents, from the outermost on; those that are within themselves have none."""
+    children: dict[int, list[Span]] = {}
+    reached: list[Span] = []
+    for span in spans:
+        parent = named.get((span.trace_id, span.parent_id)) if span.parent_id else None
+        if parent is None:
+            reached.append(span)
+        else:
+            children.setdefault(id(parent), []).append(span)
+    for parent in reached:  # it grows
+        for span in children.get(id(parent), ()):
+            span.parent, span.depth = parent, parent.depth + 1
+            reached.append(span)
+
+
+def nested(attributes: Found, prefix: str) -> JsonValue:
+    """Takes all attributes below a dotted prefix, as objects and lists: ``a.0.b`` below ``a`` gives ``[{"b": ...}]``.
+
+    Indexes are put in the order of numbers. Attributes that are nested in the source are given as they are.
+    """
+    whole = attributes.take(prefix)
+    tree: dict[str, object] = {}
+    for name in attributes:
+        if not name.startswith(f"{prefix}."):
+            continue
+        steps = name[len(prefix) + 1 :].split(".")[:_DEEPEST]
+        inner = tree
+        for step in steps[:-1]:
+            below = inner.setdefault(step, {})
+            if not isinstance(below, dict):
+                below = inner[step] = {"": below}
+            inner = cast("dict[str, object]", below)
+        value = attributes.take(name)
+        held = inner.get(steps[-1])
+        if isinstance(held, dict):
+            held[""] = value
+        else:
+            inner[steps[-1]] = value
+    return _listed(tree) if tree else whole
+
+
+def _listed(tree: object) -> JsonValue:
+    if not isinstance(tree, dict):
+        return cast("JsonValue", tree)
+    fields = {str(name): _listed(value) for name, value in cast("dict[str, object]", tree).items()}
+    if fields and all(name.isdecimal() for name in fields):
+        return [fields[name] for name in sorted(fields, key=lambda name: (len(name), name))]
+    return fields
+
+
+def _spans_in(document: JsonValue, depth: int) -> Iterator[JsonObject]:
+    if isinstance(document, list) and depth:
+        for item in document:
+            yield from _spans_in(item, depth - 1)
+    elif isinstance(document, dict):
+        name = next((name for name in _BATCHES if document.get(name) is not None), None)
+        if name is not None:
+            yield from _exported(document[name], _without(document, name))
+        elif isinstance(spans := document.get("spans"), list) and "trajectory" not in document:
+            beside = _without(document, "spans")
+            around: JsonObject = {"beside": beside} if beside else {}
+            yield from ({**around, **span} for span in _spans_in(spans, min(depth, 1)))
+        elif (span := _span(document)) is not None:
+            yield span
+
+
+def _exported(batches: JsonValue, beside: JsonObject) -> Iterator[JsonObject]:
+    for batch in _objects(batches):
+        scopes = next((name for name in _SCOPES if batch.get(name) is not None), "")
+        for scope in _objects(batch.get(scopes)):
+            spans = next((name for name in _SPANS if scope.get(name) is not None), "")
+            rest = {"resource": _without(batch, "resource", scopes), "scope": _without(scope, "scope", spans)}
+            around: JsonObject = {
+                "resource": _with_attributes(batch.get("resource")),
+                "scope": _with_attributes(scope.get("scope")),
+                "beside": {**beside, **{name: value for name, value in rest.items() if value}},
+            }
+            around = {name: value for name, value in around.items() if value}
+            for one in _objects(scope.get(spans)):
+                if (span := _span(one)) is not None:
+                    yield {**around, **span}
+
+
+def _without(found: JsonObject, *names: str) -> JsonObject:
+    return {name: value for name, value in found.items() if name not in names}
+
+
+def _span(found: JsonObject) -> JsonObject | None:
+    """An object as a span, if it is a span, a log record, or the attributes of one."""
+    if "context.trace_id" in found:
+        found = _from_columns(found)
+    attributes = _plain_attributes(found.get("attributes"))
+    marked = isinstance(attributes, dict) and bool(_marks(attributes))
+    event = _event_name(found, attributes.get("event.name") if isinstance(attributes, dict) else None)
+    body = _plain(found.get("body"))
+    if "name" not in found and (event.startswith("gen_ai.") or is_moved(body)):
+        log: JsonObject = {**found, "attributes": attributes, "body": body}
+        ids: JsonObject = {"trace_id": _trace_id(found), "span_id": _span_id(found)}
+        return {**{name: value for name, value in ids.items() if value}, "events": [log]}
+    if (_trace_id(found) and _span_id(found)) or marked:
+        span = {**found, "attributes": attributes}
+        for name in ("events", "span_events"):
+            if isinstance(events := found.get(name), list):
+                span[name] = [_with_attributes(one) for one in events]
+        for name in ("resource", "scope"):
+            if name in found:
+                span[name] = _with_attributes(found[name])
+        return span
+    return {"attributes": _flat(found)} if _marks(_flat(found)) else None
+
+
+def _from_columns(found: JsonObject) -> JsonObject:
+    """A row of Phoenix's data frames, with a column for each attribute, as a span."""
+    span: JsonObject = {}
+    for whole in ("context", "attributes"):
+        parts = {name: value for name, value in found.items() if name.startswith(f"{whole}.") and value is not None}
+        span[whole] = {name.removeprefix(f"{whole}."): value for name, value in parts.items()}
+    return {
+        **span,
+        **{name: value for name, value in found.items() if not name.startswith(("context.", "attributes."))},
+    }
+
+
+def _event_name(found: JsonObject, attribute: JsonValue) -> str:
+    """Exporters write an event's name in four places."""
+    return next(
+        (
+            name
+            for name in (found.get("event_name"), found.get("eventName"), attribute, found.get("name"))
+            if isinstance(name, str) and name
+        ),
+        "",
+    )
+
+
+def _is_log(span: Span) -> bool:
+    return all(name in ("trace_id", "span_id", *_SHARED) for name in span.found)
+
+
+def _conventions(span: JsonObject) -> set[Convention]:
+    attributes = span.get("attributes")
+    found = _marks(attributes) if isinstance(attributes, dict) else set[Convention]()
+    for name in ("events", "span_events"):
+        for event in _objects(span.get(name)):
+            inner = event.get("attributes")
+            named = _event_name(event, inner.get("event.name") if isinstance(inner, dict) else None)
+            if named.startswith("gen_ai.") or is_moved(event.get("body")):
+                found.add("openinference" if named.startswith("openinference.") else "otel")
+    return found
+
+
+def _marks(attributes: Iterable[str]) -> set[Convention]:
+    names = tuple(attributes)
+    return {kind for kind, marks in _MARKS.items() if any(name.startswith(marks) for name in names)}
+
+
+def conversation_of(span: JsonValue) -> str | None:
+    """The conversation or session that a span names, or one of its events."""
+    if not isinstance(span, dict):
+        return None
+    holders = (
+        one.get("attributes") for one in (span, *_objects(span.get("events")), *_objects(span.get("span_events")))
+    )
+    known = [one for one in holders if isinstance(one, dict)]
+    return next((str(one[name]) for one in known for name in _CONVERSATIONS if one.get(name)), None)
+
+
+def _named(spans: Sequence[JsonObject]) -> list[str | None]:
+    """The conversation of each span of one trace."""
+    parents: dict[str | None, str | None] = {}
+    own: dict[str | None, str | None] = {}
+    first: tuple[datetime, str] | None = None
+    for span in spans:
+        name, identity, started = conversation_of(span), _span_id(span), _started(span) or EARLIEST
+        parents[identity] = parents.get(identity) or _parent_id(span)
+        own[identity] = own.get(identity) or name
+        if name is not None and (first is None or started < first[0]):
+            first = (started, name)
+    names: dict[str | None, str | None] = {}
+    for identity in parents:
+        path: list[str] = []
+        above = identity
+        while above is not None and above in parents and above not in names:
+            names[above] = None  # for those that are within themselves
+            path.append(above)
+            above = parents[above]
+        name = names.get(above)
+        for inner in reversed(path):
+            name = names[inner] = name or own[inner]
+    return [names.get(_span_id(span)) or (first and first[1]) for span in spans]
+
+
+def _trace_id(span: JsonObject) -> str | None:
+    return _identity(span, "trace_id", "traceId")
+
+
+def _span_id(span: JsonObject) -> str | None:
+    return _identity(span, "span_id", "spanId")
+
+
+def _parent_id(span: JsonObject) -> str | None:
+    parent = _first(span, "parentSpanContext", "parent_span_context")
+    return _identity(span, "parent_span_id", "parentSpanId", "parent_id", "parentId") or (
+        _span_id(parent) if isinstance(parent, dict) else None
+    )
+
+
+def _identity(span: JsonObject, *names: str) -> str | None:
+    context = _first(span, "context", "span_context", "_spanContext")
+    for place in (span, context):
+        if isinstance(place, dict) and isinstance(found := _first(place, *names), str | int) and found:
+            return str(found).removeprefix("0x")
+    return None
+
+
+def _started(span: JsonObject) -> datetime | None:
+    return _moment(*map(span.get, ("start_time", "startTime", "start_time_unix_nano", "startTimeUnixNano")))
+
+
+def _moment(*values: JsonValue) -> datetime | None:
+    """The first point in time: ISO 8601, ``[seconds, nanoseconds]``, or a number whose size tells its unit."""
+    for value in values:
+        if isinstance(value, list) and len(value) == 2:
+            seconds = Found({"time": value[0]}).moment("time")
+            if seconds is not None:
+                return seconds
+        elif value is not None:
+            number = _number(value)
+            unit: Unit = "ns" if number > 1e17 else "ms" if number > 1e11 else "s"
+            if 1e14 < number <= 1e17:
+                moment = Found({"time": number / 1e3}).moment("time", unit="ms")
+            else:
+                moment = Found({"time": value}).moment("time", unit=unit)
+            if moment is not None:
+                return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return None
+
+
+def _number(value: JsonValue) -> float:
+    try:
+        return float(value) if isinstance(value, int | float | str) else 0.0
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _first(found: JsonObject, *names: str) -> JsonValue:
+    return next((found[name] for name in names if found.get(name) is not None), None)
+
+
+def _objects(found: JsonValue) -> Iterator[JsonObject]:
+    if isinstance(found, list):
+        yield from (item for item in found if isinstance(item, dict))
+
+
+def _with_attributes(found: JsonValue) -> JsonValue:
+    if isinstance(found, dict) and "attributes" in found:
+        return {**found, "attributes": _plain_attributes(found["attributes"])}
+    return found
+
+
+def _plain_attributes(found: JsonValue) -> JsonValue:
+    """Attributes by name: OTLP lists them with the type of each; others may nest them."""
+    if isinstance(found, list):
+        return _keyed(found, 0) if all(isinstance(item, dict) and "key" in item for item in found) else found
+    return _flat(found) if isinstance(found, dict) else found
+
+
+def _keyed(found: list[JsonValue], depth: int) -> JsonObject:
+    return {str(item.get("key")): _plain(item.get("value"), depth) for item in _objects(found)}
+
+
+def _plain(value: JsonValue, depth: int = 0) -> JsonValue:
+    """The value of a typed attribute of OTLP; another one as it is."""
+    if not isinstance(value, dict) or len(value) != 1 or depth > _DEEPEST:
+        return value
+    kind, held = next(iter(value.items()))
+    kind = kind.lower().replace("_", "")
+    inner = held.get("values") if isinstance(held, dict) else None
+    if kind == "arrayvalue" and isinstance(held, dict):
+        return [_plain(one, depth + 1) for one in inner] if isinstance(inner, list) else []
+    if kind == "kvlistvalue" and isinstance(held, dict):
+        return _keyed(inner, depth + 1) if isinstance(inner, list) else {}
+    if kind == "intvalue" and isinstance(held, str) and held.lstrip("-").isdecimal() and len(held) <= 20:
+        return int(held)
+    return held if kind in ("stringvalue", "boolvalue", "doublevalue", "bytesvalue", "intvalue") else value
+
+
+def _flat(attributes: JsonObject) -> JsonObject:
+    """Attributes by their dotted names, where exporters have made objects of the dots."""
+    flat: JsonObject = {}
+    pending = [(name, value, 1) for name, value in reversed(attributes.items())]
+    while pending:
+        name, value, depth = pending.pop()
+        roots = ("gen_ai", "llm", "openinference", "session", "input", "output", "tool", "ai", "gcp", "traceloop")
+        opened = name in roots or (depth > 1 and name not in _WHOLE)
+        if isinstance(value, dict) and value and opened and depth < _DEEPEST:
+            pending += [(f"{name}.{key}", inner, depth + 1) for key, inner in reversed(value.items())]
+        else:
+            flat[name] = value
+    return flat
+
+
+_WHOLE = frozenset(
+    {
+        "gen_ai.tool.call.arguments",
+        "gen_ai.tool.call.result",
+        "gen_ai.input.messages",
+        "gen_ai.output.messages",
+        "gen_ai.system_instructions",
+        "gen_ai.prompt",
+        "gen_ai.completion",
+        "input.value",
+        "output.value",
+        "tool.parameters",
+        "llm.invocation_parameters",
+        "gcp.vertex.agent.llm_request",
+        "gcp.vertex.agent.llm_response",
+        "gcp.vertex.agent.tool_call_args",
+        "gcp.vertex.agent.tool_response",
+    }
+)
+"""Attributes whose values are objects themselves."""

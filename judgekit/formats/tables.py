@@ -1,0 +1,288 @@
+"""Tables of dataset rows: CSV, Parquet and Arrow."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, datetime, time
+from functools import cache
+from importlib import import_module
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec
+from itertools import chain
+from typing import IO, Protocol, cast
+
+from pydantic import JsonValue
+
+from judgekit.errors import ConfigError, TraceError
+from judgekit.formats.columns import Columns
+from judgekit.formats.files import File, Record, parse_json, undecodable
+from judgekit.formats.packing import bounded_lines
+from judgekit.traces.sample import MEASURED
+
+STRUCTURES = frozenset(
+    {
+        "documents",
+        "fields",
+        "metadata",
+        "ranking",
+        "reference_contexts",
+        "reference_tool_calls",
+        "reference_topics",
+        "references",
+        "results",
+        "retrieved_contexts",
+    }
+)
+"""Columns whose cells hold JSON."""
+NUMBERS = frozenset({*MEASURED, "prediction_score"})
+"""Columns whose cells hold numbers."""
+_RESPONSES = ("response", "output")
+_DELIMITERS = ",;\t"
+_PYTHON = re.compile(r"\s*[\[{(]+'")
+"""How a list, or an object, of texts begins when it is printed instead of written as JSON."""
+_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+"""How Arrow's two kinds of files begin; that of Hugging Face's datasets is the second."""
+_FRAME = '; write spans of Phoenix with spans.to_json("spans.jsonl", orient="records", lines=True)'
+_HINTS = {
+    "unexpected end": "a quote that is opened in this row is never closed",
+    "new-line character": "a carriage return outside quotes; lines end in \\n or \\r\\n",
+}
+
+
+def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
+    """The rows below the first one, which names the columns; the delimiter is what that row has most of, outside quotes.
+
+    A cell is text, but for those of `STRUCTURES` and `NUMBERS`. An empty cell is a value that is absent, except that
+    an empty response is one. Rows in which all cells are empty are none, and a column without
+    a name is called by its number, ``column 1``.
+
+    Raises:
+        TraceError: There are no rows, or columns without names of their own.
+    """
+    broken: list[TraceError] = []
+    with file.opened() as stream:
+        lines = _text(bounded_lines(stream), file.encoding, broken)
+        before, first = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
+        delimiter = max(_DELIMITERS, key=re.sub('"[^"]*"', "", first).count)
+        rows = _csv().reader(chain([first], lines), delimiter=delimiter, strict=True)
+        header = _next(rows, broken)
+        if isinstance(header, TraceError):
+            raise TraceError(header.found, path=file.path, line=before + 1)
+        try:
+            names = columns.renamed(name.strip() or f"column {number}" for number, name in enumerate(header or (), 1))
+        except TraceError as error:
+            hint = _FRAME if "'context.span_id'" in error.found else ""
+            raise TraceError(error.found + hint, path=file.path, line=before + 1) from error
+        read = [_CELLS.get(name, _text_or_nothing) for name in names]
+        if delimiter == ";":  # where the comma is that of decimals
+            read = [_comma_number if one is _number else one for one in read]
+        empty = True
+        line = before + rows.line_num + 1
+        while (cells := _next(rows, broken)) is not None:
+            if isinstance(cells, TraceError) or any(cells):
+                empty = False
+                yield Record(line, cells if isinstance(cells, TraceError) else _row(names, read, cells))
+            line = before + rows.line_num + 1
+    if empty:
+        raise TraceError("holds no rows", path=file.path)
+
+
+class _Reader(Protocol):
+    @property
+    def line_num(self) -> int: ...
+    def __next__(self) -> list[str]: ...
+
+
+class _Csv(Protocol):
+    Error: type[Exception]
+
+    def field_size_limit(self, limit: int, /) -> int: ...
+    def reader(self, lines: Iterable[str], /, *, delimiter: str, strict: bool) -> _Reader: ...
+
+
+@cache
+def _csv() -> _Csv:
+    """Return an instance of Python's csv parser, in which a cell may hold a whole conversation.
+
+    How long a cell may be is state of the module: that of the one which all import belongs to the user's program.
+    """
+    spec = cast("ModuleSpec", find_spec("_csv"))
+    module = module_from_spec(spec)
+    cast("Loader", spec.loader).exec_module(module)
+    made = cast("_Csv", module)
+    made.field_size_limit(2**31 - 1)
+    return made
+
+
+def _text(stream: Iterable[bytes], encoding: str, broken: list[TraceError]) -> Iterator[str]:
+    """The lines of a file. One that is no text is told in ``broken``, and its cells still end where they end."""
+    for number, line in enumerate(stream):
+        try:
+            text = line.decode(encoding)
+        except UnicodeDecodeError as error:
+            broken.append(TraceError(undecodable(error)))
+            text = line.decode("latin-1")
+        yield text if number else text.lstrip("\ufeff")
+
+
+def _next(rows: _Reader, broken: list[TraceError]) -> list[str] | TraceError | None:
+    cells: list[str] | TraceError | None
+    try:
+        cells = next(rows, None)
+    except _csv().Error as error:
+        hint = next((hint for said, hint in _HINTS.items() if said in str(error)), str(error))
+        cells = TraceError(f"not CSV: {hint}")
+    if broken:
+        cells = broken[0]
+        broken.clear()
+    return cells
+
+
+_Cell = Callable[[str], JsonValue]
+
+
+def _row(names: Sequence[str], read: Sequence[_Cell], cells: Sequence[str]) -> JsonValue | TraceError:
+    if len(cells) != len(names):
+        return TraceError(f"has {len(cells)} cells, and the first row names {len(names)} columns")
+    row: dict[str, JsonValue] = {}
+    for name, one, cell in zip(names, read, cells, strict=True):
+        try:
+            value = one(cell)
+        except ValueError as error:
+            if _PYTHON.match(cell):
+                return TraceError(f"{name}: not JSON: these cells are Python's; write it with to_jsonl() instead")
+            return TraceError(f"{name}: not JSON: {error}")
+        if value is not None:
+            row[name] = value
+    return row
+
+
+def _text_or_nothing(cell: str) -> str | None:
+    return cell or None
+
+
+def _structure(cell: str) -> JsonValue:
+    return parse_json(cell.encode()) if cell else None
+
+
+def _number(cell: str) -> JsonValue:
+    """A number; what is none stays text, for the schema to refuse."""
+    try:
+        return int(cell) if cell.isdecimal() else float(cell)
+    except ValueError:
+        return cell or None
+
+
+def _comma_number(cell: str) -> JsonValue:
+    value = _number(cell.replace(",", "."))
+    return value if isinstance(value, int | float) else cell or None
+
+
+_CELLS: dict[str, _Cell] = {
+    **dict.fromkeys(STRUCTURES, _structure),
+    **dict.fromkeys(NUMBERS, _number),
+    **dict.fromkeys(_RESPONSES, str),
+}
+
+
+class _Column(Protocol):
+    type: object
+
+    def cast(self, to: str) -> "_Column": ...
+    def to_pylist(self) -> list[object]: ...
+
+
+class _Batch(Protocol):
+    columns: Sequence[_Column]
+
+
+class _Schema(Protocol):
+    names: Sequence[str]
+
+
+class _ParquetFile(Protocol):
+    schema_arrow: _Schema
+
+    def iter_batches(self, batch_size: int) -> Iterator[_Batch]: ...
+
+
+class _Parquet(Protocol):
+    ParquetFile: Callable[[IO[bytes]], _ParquetFile]
+
+
+class _ArrowFile(Protocol):
+    schema: _Schema
+    num_record_batches: int
+
+    def get_batch(self, i: int) -> _Batch: ...
+
+
+class _ArrowStream(Protocol):
+    schema: _Schema
+
+    def __iter__(self) -> Iterator[_Batch]: ...
+
+
+class _Arrow(Protocol):
+    open_file: Callable[[IO[bytes]], _ArrowFile]
+    open_stream: Callable[[IO[bytes]], _ArrowStream]
+
+
+def parquet_rows(file: File, columns: Columns) -> Iterator[Record]:
+    """The rows of a Parquet or Arrow file. Lists and structs stay; what JSON has no type for (times, decimals, bytes) is text.
+
+    Raises:
+        TraceError: It is no such file, or has no rows.
+        ConfigError: pyarrow is not installed.
+    """
+    empty = True
+    with file.opened() as stream:
+        try:
+            schema, batches = _batches(stream)
+            names = columns.renamed(schema.names)
+            for batch in batches:
+                for values in zip(*(map(_json, _values(column)) for column in batch.columns), strict=True):
+                    empty = False
+                    yield Record(None, dict(zip(names, values, strict=True)))
+        except TraceError as error:
+            raise TraceError(error.found, path=file.path) from error
+        except (ValueError, NotImplementedError) as error:  # what pyarrow raises about what it reads
+            raise TraceError(f"cannot be read: {error}", path=file.path) from error
+    if empty:
+        raise TraceError("holds no rows", path=file.path)
+
+
+def _batches(stream: IO[bytes]) -> tuple[_Schema, Iterator[_Batch]]:
+    """Return the columns and rows of a file, which its first bytes tell from others."""
+    try:
+        parquet = cast("_Parquet", import_module("pyarrow.parquet"))
+        arrow = cast("_Arrow", import_module("pyarrow.ipc"))
+    except ImportError as error:
+        raise ConfigError("reading Parquet and Arrow needs pyarrow: pip install 'judgekit[parquet]'") from error
+    head = stream.read(len(_ARROW_FILE))
+    stream.seek(0)
+    if head == _ARROW_FILE:
+        file = arrow.open_file(stream)
+        return file.schema, map(file.get_batch, range(file.num_record_batches))
+    if head.startswith(_ARROW_STREAM):
+        batches = arrow.open_stream(stream)
+        return batches.schema, iter(batches)
+    table = parquet.ParquetFile(stream)
+    return table.schema_arrow, table.iter_batches(batch_size=256)
+
+
+def _values(column: _Column) -> list[object]:
+    """The values in Python, whose times know no nanoseconds."""
+    return (column.cast("string") if str(column.type).startswith("timestamp[ns") else column).to_pylist()
+
+
+def _json(value: object) -> JsonValue:
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _json(item) for key, item in cast("dict[object, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_json(item) for item in cast("Sequence[object]", value)]
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    return value.isoformat() if isinstance(value, datetime | date | time) else str(value)

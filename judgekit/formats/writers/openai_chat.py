@@ -1,0 +1,198 @@
+r"""Rows with the messages of OpenAI Chat Completions, and beside them what is known to be right.
+
+{"id": "a", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "tool_calls": [
+    {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}],
+ "tools": [...], "reference": "..."}
+"""
+
+import json
+from collections import Counter
+from itertools import count, takewhile
+
+from pydantic import JsonValue
+
+from judgekit.formats.readers.openai_chat import OpenAIChatReader
+from judgekit.formats.writers.writer import Written, read_back
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    JsonObject,
+    MediaPart,
+    Message,
+    OtherPart,
+    Part,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+)
+from judgekit.traces.pairing import pair_results
+from judgekit.traces.sample import References, Sample
+from judgekit.traces.trace import ToolDefinition
+
+_KNOWN = set(References.__annotations__) - {"rival"}
+
+
+class OpenAIChatWriter:
+    """Rows of OpenAI's messages, with videos and the addresses of sounds as vLLM and OpenRouter take them.
+
+    What a message has beside (``extra``) is written as it came. Calls and results without an id get one.
+    """
+
+    name = "openai-chat"
+
+    def written(self, sample: Sample, index: int) -> Written:
+        """The conversation, its tools and usage, and the sample's references."""
+        reader = OpenAIChatReader()
+        sample, made = _identified(sample)
+        written, faithful = read_back(sample, index, _row(sample, beside=True), reader)
+        if not faithful:  # what has the name of a field of this format, or of another, would be taken for that field
+            written, _ = read_back(sample, index, _row(sample, beside=False), reader)
+        return Written(written.line, written.missing + made)
+
+
+def _identified(sample: Sample) -> tuple[Sample, Counter[str]]:
+    """A sample all of whose calls and results have ids, and how many had none: a result has that of its call."""
+    messages = sample.trace.messages
+    callers = pair_results(messages).calls
+    used = {call.id for one in messages if isinstance(one, AIMessage | HumanMessage) for call in one.tool_calls}
+    used |= {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
+    fresh = (name for number in count(1) if (name := f"call_{number}") not in used)
+    made = Counter[str]()
+    ids: dict[tuple[int, int], str] = {}
+    named: list[Message] = []
+    for index, message in enumerate(messages):
+        update: dict[str, object] = {}
+        if isinstance(message, AIMessage | HumanMessage):
+            for position, call in enumerate(message.tool_calls):
+                ids[index, position] = call.id or next(fresh)
+            if lacking := sum(call.id is None for call in message.tool_calls):
+                made["calls without an id"] += lacking
+                update["tool_calls"] = tuple(
+                    call.model_copy(update={"id": ids[index, position]})
+                    for position, call in enumerate(message.tool_calls)
+                )
+        elif isinstance(message, ToolMessage) and message.tool_call_id is None:
+            made["results without an id"] += 1
+            caller = callers.get(index)
+            update["tool_call_id"] = next(fresh) if caller is None else ids[caller.message, caller.position]
+        named.append(message.model_copy(update=update))
+    if not made:
+        return sample, made
+    return sample.model_copy(update={"trace": sample.trace.model_copy(update={"messages": tuple(named)})}), made
+
+
+def _row(sample: Sample, *, beside: bool) -> JsonObject:
+    trace = sample.trace
+    row: JsonObject = {"id": sample.id, "messages": [_message(message, beside=beside) for message in trace.messages]}
+    if trace.tools:
+        row["tools"] = [_definition(tool) for tool in trace.tools]
+    if trace.usage is not None:
+        row["usage"] = _usage(trace.usage)
+    row |= sample.model_dump(mode="json", include=_KNOWN, exclude_defaults=True)
+    if sample.rival is not None:
+        row["rival"] = sample.rival.model_dump(mode="json")
+    return _merged(trace.extra, row) if beside else row
+
+
+def _merged(extra: JsonObject, own: JsonObject) -> JsonObject:
+    """What was left over when it was read, back in its place."""
+    merged = {**extra, **own}
+    for name, value in own.items():
+        left_over = extra.get(name)
+        if isinstance(value, dict) and isinstance(left_over, dict):
+            merged[name] = _merged(left_over, value)
+    return merged
+
+
+def _message(message: Message, *, beside: bool) -> JsonObject:
+    row: JsonObject = {"role": message.role, **_content(message, beside=beside), "id": message.id}
+    if isinstance(message, ToolMessage):
+        row |= {"tool_call_id": message.tool_call_id, "name": message.name}
+    elif isinstance(message, HumanMessage | AIMessage):
+        row["name"] = message.name if isinstance(message, HumanMessage) else message.agent
+        if message.tool_calls:
+            row["tool_calls"] = [_call(call, beside=beside) for call in message.tool_calls]
+    row = {name: value for name, value in row.items() if value is not None}
+    return _merged(message.extra, row) if beside else row
+
+
+def _content(message: Message, *, beside: bool) -> JsonObject:
+    """The content; thoughts at its beginning and a refusal at its end have fields of their own."""
+    if isinstance(message.content, str):
+        return {"content": message.content}
+    parts = list(message.content)
+    fields: JsonObject = {}
+    if isinstance(message, AIMessage):
+        thoughts = [part for part in takewhile(_is_thought, parts) if isinstance(part, ReasoningPart)]
+        parts = parts[len(thoughts) :]
+        blocks: list[JsonValue] = [{**(one.extra if beside else {}), "thinking": one.text} for one in thoughts]
+        if len(thoughts) == 1 and not (beside and thoughts[0].extra):
+            fields["reasoning_content"] = thoughts[0].text
+        elif blocks:
+            fields["thinking_blocks"] = blocks
+        if parts and isinstance(last := parts[-1], RefusalPart) and not last.extra:
+            fields["refusal"], parts = last.text, parts[:-1]
+    if len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
+        return {**fields, "content": parts[0].text}
+    written: list[JsonValue] = [one for part in parts if (one := _part(part, beside=beside)) is not None]
+    return {**fields, "content": written or (None if isinstance(message, AIMessage) else "")}
+
+
+def _is_thought(part: Part) -> bool:
+    return isinstance(part, ReasoningPart)
+
+
+def _part(part: Part, *, beside: bool) -> JsonValue:
+    """A part, or nothing where the format has none of its kind."""
+    if isinstance(part, OtherPart):
+        return part.data if beside and isinstance(part.data, dict) and "type" in part.data else None
+    if isinstance(part, ReasoningPart):
+        return None
+    own: JsonObject
+    if isinstance(part, MediaPart):
+        if part.url is None and part.data is None:
+            return None
+        own = _media(part)
+    elif isinstance(part, TextPart):
+        own = {"type": "text", "text": part.text}
+    else:
+        own = {"type": "refusal", "refusal": part.text}
+    return _merged(part.extra, own) if beside else own
+
+
+def _media(part: MediaPart) -> JsonObject:
+    """Data as an address that holds it, but for sounds, which are as they are."""
+    if part.kind == "audio" and part.data is not None:
+        held: JsonObject = {"data": part.data, "format": (part.mime_type or "").partition("/")[2] or None}
+        return {"type": "input_audio", "input_audio": {name: value for name, value in held.items() if value}}
+    address = part.url or f"data:{part.mime_type or ''};base64,{part.data}"
+    if part.kind == "file":
+        return {"type": "file", "file": {"file_data": address, **({"filename": part.name} if part.name else {})}}
+    return {"type": f"{part.kind}_url", f"{part.kind}_url": {"url": address}}
+
+
+def _call(call: ToolCall, *, beside: bool) -> JsonObject:
+    arguments = json.dumps(call.args, ensure_ascii=False) if call.args_raw is None else call.args_raw
+    own: JsonObject = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return _merged(call.extra, own) if beside else own
+
+
+def _definition(tool: ToolDefinition) -> JsonObject:
+    fields = {"description": tool.description, "parameters": tool.parameters}
+    function: JsonObject = {"name": tool.name, **{name: value for name, value in fields.items() if value is not None}}
+    return _merged({"type": "function", **tool.extra}, {"function": function})
+
+
+def _usage(usage: Usage) -> JsonObject:
+    counts: JsonObject = {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "prompt_tokens_details": None if usage.cached_tokens is None else {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": (
+            None if usage.reasoning_tokens is None else {"reasoning_tokens": usage.reasoning_tokens}
+        ),
+    }
+    return _merged(usage.extra, {name: count for name, count in counts.items() if count is not None})

@@ -1,0 +1,130 @@
+"""What all writers share: a line for each sample, and account of what a format has no place for."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.detect import detect
+from judgekit.formats.files import parse_json
+from judgekit.formats.readers.foreign import Reader
+from judgekit.traces.message import CALLERS, AIMessage, HumanMessage, JsonObject, Message, Part, RefusalPart, TextPart
+from judgekit.traces.pairing import pair_results
+from judgekit.traces.sample import Sample
+
+_OPAQUE = frozenset(
+    {"args", "children", "data", "extra", "fields", "labels", "metadata", "parameters", "relevance", "rival", "usage"}
+)
+"""Fields that are one kind of thing, whatever stands in them."""
+_MAY_DIFFER = (" content.url", " content.extra")
+"""Where a part may say in another way what it said: an address may hold the data."""
+_READING = {"source", "warnings"}
+"""What a trace says of how it was read, and not of the conversation."""
+
+
+class Written(NamedTuple):
+    """A line of a file, and how often it leaves something out, by kind; no line where the format cannot hold the sample."""
+
+    line: str | None
+    missing: Counter[str]
+
+
+class Writer(Protocol):
+    """Writes one format."""
+
+    @property
+    def name(self) -> str:
+        """The format's name."""
+        ...
+
+    def written(self, sample: Sample, index: int) -> Written:
+        """A sample as a line of JSON, at this place in the file."""
+        ...
+
+
+def read_back(sample: Sample, index: int, row: JsonObject, reader: Reader) -> tuple[Written, bool]:
+    """A row as it is written, and whether it says nothing that the sample does not say and shows which format it has.
+
+    What is missing is what is not there when the row is read again, so that nothing can be forgotten here.
+    """
+    line = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+    try:
+        value = parse_json(line.encode())
+        [record] = reader.records(value)
+        found = _facts(reader.sample(record, index))
+    except (TraceError, ValueError):
+        return Written(None, Counter({"samples": 1})), False
+    facts = _facts(sample)
+    missing = Counter(kind for kind, _ in (facts - found).elements())
+    new = {kind for kind, _ in found - facts if not kind.endswith(_MAY_DIFFER)}
+    return Written(line, missing), not new and _is_detected(value, reader)
+
+
+def _is_detected(value: JsonValue, reader: Reader) -> bool:
+    try:
+        return detect(value).name == reader.name
+    except TraceError:
+        return False
+
+
+def _facts(sample: Sample) -> Counter[tuple[str, str]]:
+    """What a sample says, without the order in which it says it: each value with its kind, such as ``assistant: model``."""
+    row = sample.model_dump(mode="json", exclude={"trace"}, exclude_defaults=True)
+    trace = sample.trace.model_dump(mode="json", exclude=_READING, exclude_defaults=True)
+    if trace.get("id") == sample.id:
+        del trace["id"]
+    facts = Counter[tuple[str, str]]()
+    for message, fields in zip(sample.trace.messages, trace.pop("messages", ()), strict=True):
+        facts[f"{message.role} messages", ""] += 1
+        facts[f"{message.role}: text", message.text] += bool(message.text)
+        for part in () if isinstance(message.content, str) else message.content:
+            facts.update(_values(_beside_text(part), f"{message.role}: content"))
+        for name, value in fields.items():
+            if name not in ("role", "content"):
+                facts.update(_values(value, f"{message.role}: {name}"))
+    facts.update(_pairs(sample.trace.messages))
+    for name, value in trace.items():
+        facts.update(_values(value, f"trace: {name}"))
+    for name, value in row.items():
+        facts.update(_values(value, name))
+    return facts
+
+
+def _pairs(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+    """Which results answer which calls of one side, by the calls' numbers."""
+    callers = pair_results(messages).calls
+    numbers: dict[tuple[int, int], str] = {}
+    for side, kind in CALLERS.items():
+        made = ((at, place) for at, one in enumerate(messages) if isinstance(one, kind) for place in _places(one))
+        numbers |= {place: f"{side} {number}" for number, place in enumerate(made)}
+    for index, caller in callers.items():
+        yield "tool: pairing", f"{numbers[caller.message, caller.position]} {messages[index].text}"
+
+
+def _places(message: AIMessage | HumanMessage) -> range:
+    return range(len(message.tool_calls))
+
+
+def _beside_text(part: Part) -> JsonObject:
+    said = {"text"} if isinstance(part, TextPart | RefusalPart) else set[str]()
+    fields = part.model_dump(mode="json", exclude=said, exclude_defaults=True)
+    return fields if isinstance(part, TextPart) else {**fields, "type": part.type}
+
+
+def _values(value: JsonValue, kind: str, path: str = "") -> Iterator[tuple[str, str]]:
+    """The values in a field. Nothing, or an empty text, is none."""
+    if isinstance(value, dict):
+        opaque = re.split("[ .]", kind)[-1] in _OPAQUE
+        for name, item in value.items():
+            yield from _values(item, kind if opaque else f"{kind}.{name}", f"{path}.{name}")
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict):
+                yield kind, path
+            yield from _values(item, kind, path)
+    elif value not in (None, ""):
+        yield kind, f"{path} {json.dumps(value)}"

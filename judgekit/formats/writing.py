@@ -1,0 +1,51 @@
+"""Writing samples to a file."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from itertools import chain, islice
+from pathlib import Path
+
+from judgekit.atomic import replaced
+from judgekit.errors import ConfigError
+from judgekit.formats.files import STREAM
+from judgekit.formats.packing import packed
+from judgekit.formats.writers import WRITERS
+from judgekit.traces.given import samples_in
+from judgekit.traces.sample import Sample
+
+
+def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit") -> Mapping[str, int]:
+    """Writes samples as JSON Lines, one at a time.
+
+    Args:
+        samples: What to write. The file is made, or replaced, when all are there.
+        path: The file, which is packed if its name ends in ``.gz`` or ``.zst``; ``-`` is standard output.
+        format: ``judgekit``, which loses nothing; ``openai-chat`` or ``ragas``.
+
+    Returns:
+        What the format has no place for, by kind (``assistant: model``), and how often it was there.
+
+    Raises:
+        ConfigError: There is no such format, or something in ``samples`` is no sample.
+        TraceError: What packs the file is not installed.
+        OSError: The file cannot be written.
+    """
+    if format not in WRITERS:
+        raise ConfigError.unknown("format to write", format, WRITERS)
+    writer = WRITERS[format]
+    missing = Counter[str]()
+    samples = samples_in(samples)
+    samples = chain(list(islice(samples, 1)), samples)
+    path = Path(path)
+    with (
+        nullcontext(sys.stdout.buffer) if path == STREAM else replaced(path) as plain,
+        packed(plain, path.suffix) as file,
+    ):
+        for index, sample in enumerate(samples):
+            line, left_out = writer.written(sample, index)
+            missing.update(left_out)
+            if line is not None:
+                file.write(f"{line}\n".encode())
+    return dict(missing.most_common())

@@ -1,0 +1,112 @@
+"""Builds the scorers of a run from their specs, or takes them as objects."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from judgekit.errors import ConfigError, listed
+from judgekit.jobs.options import RunOptions
+from judgekit.runs.runner import must_differ
+from judgekit.scoring import Scorer, must_be_scorer, questions_of, scorers_in
+from judgekit.specs import ScorerSpec
+
+if TYPE_CHECKING:
+    from judgekit.config import Config
+
+_CONCURRENCY = 16
+"""Samples at once for scorers that are objects, whose judges are not known."""
+
+Named: TypeAlias = Scorer | str
+"""A scorer, or its text as behind ``--scorer``, such as ``"tool_call_f1"`` or ``"prompt:tone"``."""
+
+
+class Built(NamedTuple):
+    """The scorers of a run.
+
+    Attributes:
+        options: The options of the run.
+        scorers: The scorers, in their places.
+        settings: The config that named scorers were built with; ``None`` if it was not needed.
+    """
+
+    options: RunOptions
+    scorers: Sequence[Scorer]
+    settings: "Config | None"
+
+    @property
+    def concurrency(self) -> int:
+        """The number of samples to score at once, which is the most that a judge is asked at once."""
+        judges = self.settings.judges_used.values() if self.settings is not None else ()
+        objects = [_CONCURRENCY] if None in self.options.scorers else []
+        return max((*(one.concurrency for one in judges), *objects), default=1)
+
+    def check_judges(self) -> None:
+        """Check that the judges can be asked.
+
+        Raises:
+            AuthenticationError: The environment has no key for one of them.
+            StoreError: The cache of one of them cannot be used.
+        """
+        for judge in self.settings.judges_used.values() if self.settings is not None else ():
+            judge.check()
+
+    def check_workers(
+        self, workers: int, path: Path | str | None, *, given: bool = False, from_store: bool = False
+    ) -> None:
+        """Check that the scorers that ask no judge can work in other processes, if there are to be several.
+
+        Raises:
+            ConfigError: They cannot.
+        """
+        if workers < 1:
+            raise ConfigError(f"workers is the number of processes, 1 or more, found {workers}")
+        specs = zip(self.scorers, self.options.scorers, strict=True)
+        shared = [(one.name, spec) for one, spec in specs if workers > 1 and not questions_of(one)]
+        if not shared:
+            return
+        if path is None:
+            raise ConfigError(f"workers={workers}: they write into one file: name it, such as store='runs.sqlite'")
+        if given:
+            raise ConfigError(f"workers={workers}: they read the samples themselves: give the path of a file")
+        if not from_store and (streams := self.options.streams):
+            raise ConfigError(
+                f"workers={workers}: {streams[0]} can be read by one process, once; write it to a file, or leave workers out"
+            )
+        if objects := [name for name, spec in shared if spec is None]:
+            raise ConfigError(
+                f"workers={workers}: {listed(objects, between=', ')} cannot be sent to another process, being an object; "
+                "name it by a text such as 'tool_call_f1', or leave workers out"
+            )
+
+
+def parted(scorers: Iterable[Named]) -> tuple[Sequence[ScorerSpec | None], Sequence[Scorer]]:
+    """Return the specs of scorers, with ``None`` in the places of objects, and the objects.
+
+    Raises:
+        ConfigError: Something is neither.
+    """
+    if isinstance(scorers, str) or not isinstance(scorers, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
+        return (), scorers_in(scorers)
+    given = [*scorers]
+    objects = [must_be_scorer(one, f"scorers[{place}]") for place, one in enumerate(given) if not isinstance(one, str)]
+    return [ScorerSpec.parse(one) if isinstance(one, str) else None for one in given], objects
+
+
+def build(options: RunOptions, objects: Iterable[Scorer] = (), *, judge: str | None = None) -> Built:
+    """Build the scorers of a run.
+
+    Args:
+        options: The options of the run.
+        objects: The scorers that are objects, in the order of their places.
+        judge: A judge that must exist, even if no scorer asks it.
+
+    Raises:
+        ConfigError: There is no such scorer, option or judge, or two scorers have one name.
+    """
+    settings = options.settings() if options.reads_config or judge else None
+    given = iter(objects)
+    scorers = [next(given) if spec is None or settings is None else settings.build(spec) for spec in options.scorers]
+    must_differ([one.name for one in scorers])
+    if judge and settings is not None:
+        settings.judge(judge)
+    return Built(options, scorers, settings)

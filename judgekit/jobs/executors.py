@@ -1,0 +1,199 @@
+"""Executors: where the scores of a job are made."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from multiprocessing.sharedctypes import SynchronizedArray
+from multiprocessing.synchronize import Event
+from typing import Protocol
+
+from judgekit.errors import JudgekitError, StoreError
+from judgekit.jobs.interrupts import until
+from judgekit.jobs.job import ScoringJob, Shard
+from judgekit.jobs.options import RunOptions
+from judgekit.runs.problems import Problems
+from judgekit.runs.progress import Tally
+from judgekit.runs.rows import Row
+from judgekit.runs.runner import Task, score_into
+from judgekit.runs.store import Store
+from judgekit.scoring import Scorer
+
+_POLL = 0.1
+"""Seconds between looks at the processes."""
+_GRACE = 10
+"""Seconds in which they are to end."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Executor(Protocol):
+    """Makes the missing scores of a job and writes them into its run."""
+
+    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> Problems:
+        """Score until all is done or work is to stop, and return what could not be read.
+
+        Args:
+            job: The scores to make. It can be sent elsewhere, where its scorers are built from their specs.
+            tally: Counts the scores, for the progress bar.
+            stopping: Says whether to begin no further sample.
+
+        Raises:
+            JudgekitError: No further sample can be scored.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """Scores in this process, with scorers that may be any objects.
+
+    Args:
+        store: Where the run is kept.
+        tasks: The samples that lack scores.
+        scorers: All that score any of them.
+        concurrency: The number of samples that are scored at once.
+    """
+
+    store: Store
+    tasks: Iterable[Task]
+    scorers: Sequence[Scorer]
+    concurrency: int
+
+    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> Problems:
+        """See `Executor`."""
+        await score_into(
+            self.store,
+            job.record,
+            until(self.tasks, stopping),
+            self.scorers,
+            concurrency=self.concurrency,
+            emit=tally.add,
+            textless=job.textless,
+        )
+        return Problems()
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Scores in worker processes, each of which takes a shard of the samples and writes into the file of the run."""
+
+    number: int
+
+    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> Problems:
+        """See `Executor`."""
+        workers = _Workers(job, self.number)
+        tally.elsewhere = workers.counts
+        try:
+            return await workers.finish(stopping)
+        finally:
+            await asyncio.to_thread(workers.end)
+
+
+class _Workers:
+    """Worker processes that are under way."""
+
+    def __init__(self, job: ScoringJob, number: int) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self._stop = spawn.Event()
+        self._counts = spawn.Array("q", 2 * number, lock=False)
+        self._pipes: list[Connection] = []
+        self._running: list[BaseProcess] = []
+        # Ctrl-C reaches all processes, as SIGTERM may. Workers inherit that both are ignored: this process decides.
+        is_main = threading.current_thread() is threading.main_thread()
+        handlers = {one: signal.signal(one, signal.SIG_IGN) for one in _SIGNALS} if is_main else {}
+        try:
+            for place in range(number):
+                ours, theirs = spawn.Pipe(duplex=False)
+                given = (job, Shard(place, number), self._stop, self._counts, theirs)
+                process = spawn.Process(target=_score_shard, args=given, daemon=True)
+                process.start()
+                theirs.close()
+                self._pipes.append(ours)
+                self._running.append(process)
+        finally:
+            for one, handler in handlers.items():
+                signal.signal(one, handler)
+
+    def counts(self) -> tuple[int, int]:
+        """Return the numbers of scores that were made so far, and of those that failed."""
+        return sum(self._counts[::2]), sum(self._counts[1::2])
+
+    def end(self) -> None:
+        """End all processes."""
+        self._stop.set()
+        for process, pipe in zip(self._running, self._pipes, strict=True):
+            process.join(_GRACE)
+            process.kill()
+            process.join()
+            process.close()
+            pipe.close()
+
+    async def finish(self, stopping: Callable[[], bool]) -> Problems:
+        """Wait for all processes, and return what they could not read.
+
+        Raises:
+            JudgekitError: The error that ended one of them.
+        """
+        waiting = list(self._pipes)
+        problems = Problems()
+        error: Exception | None = None
+        while waiting:
+            if stopping() or error is not None:
+                self._stop.set()
+            for pipe in [pipe for pipe in waiting if pipe.poll()]:
+                waiting.remove(pipe)
+                try:
+                    found = pipe.recv()
+                except EOFError:
+                    if stopping():  # the signal reached it as it began
+                        continue
+                    found = self._death_of(pipe)
+                if isinstance(found, Exception):
+                    error = error or found
+                else:
+                    problems.join(found)
+            await asyncio.sleep(_POLL)
+        if error is not None:
+            raise error
+        return problems
+
+    def _death_of(self, pipe: Connection) -> StoreError:
+        process = self._running[self._pipes.index(pipe)]
+        process.join(_GRACE)
+        advice = "; a script must use workers under if __name__ == '__main__'" if process.exitcode == 1 else ""
+        return StoreError(f"a worker process has died{advice}")
+
+
+def _score_shard(
+    job: ScoringJob, shard: Shard, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection
+) -> None:
+    """Score a shard in a worker process, and send back what could not be read, or the error that ended it."""
+    for one in _SIGNALS:
+        signal.signal(one, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    problems = Problems()
+
+    def count(row: Row) -> None:
+        counts[2 * shard.number] += 1
+        counts[2 * shard.number + 1] += row.score.status == "failed"
+
+    try:
+        options, store = RunOptions.of(job.record), Store(job.path)
+        settings = options.settings()
+        scorers = [settings.build(spec) for place in job.places if (spec := options.scorers[place]) is not None]
+        tasks = until(job.tasks(store, scorers, problems, shard), stop.is_set)
+        asyncio.run(score_into(store, job.record, tasks, scorers, concurrency=1, emit=count, textless=job.textless))
+        pipe.send(problems)
+    except (JudgekitError, OSError) as error:
+        pipe.send(error)
+
+
+def _end_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,100 @@
+"""Ctrl-C, and the SIGTERM of a service manager: samples under way are finished first."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from judgekit.scoring import wait_for
+
+Item = TypeVar("Item")
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_GRACE = 30.0
+"""Seconds for samples under way."""
+
+
+class Interrupts:
+    """Stops work in two steps: after the first signal nothing new begins, after the second all of it ends.
+
+    Args:
+        on_signal: Called at the first signal. Without it, no signal is handled: Ctrl-C raises `KeyboardInterrupt`, and
+            SIGTERM ends the program.
+    """
+
+    def __init__(self, on_signal: Callable[[], object] | None = None) -> None:
+        self.signal: int | None = None
+        self._on_signal = on_signal
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that a signal stopped, or 0."""
+        return 0 if self.signal is None else 128 + self.signal
+
+    def stopping(self) -> bool:
+        """Return whether a signal has come."""
+        return self.signal is not None
+
+    def wait_for(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
+        """Do the work. If a signal ends it early, ``signal`` says which."""
+        if self._on_signal is None:
+            wait_for(work)
+            return
+        try:
+            asyncio.run(self._handle(work(), self._on_signal))
+        except KeyboardInterrupt:
+            self.signal = signal.SIGINT
+
+    @contextmanager
+    def at_once(self) -> Generator[None]:
+        """End what is done inside at the first signal."""
+        if self._on_signal is None:
+            yield
+            return
+
+        def stop(number: int, _: object) -> None:
+            self.signal = self.signal or number
+            raise KeyboardInterrupt
+
+        before = {number: signal.signal(number, stop) for number in _SIGNALS}
+        try:
+            with suppress(KeyboardInterrupt):
+                yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def _handle(self, work: Coroutine[object, object, None], on_signal: Callable[[], object]) -> None:
+        loop = asyncio.get_running_loop()
+        task = asyncio.ensure_future(work)
+
+        def stop(number: int) -> None:
+            if self.signal is not None:
+                task.cancel()
+                return
+            self.signal = number
+            on_signal()
+            loop.call_later(_GRACE, task.cancel)
+
+        for number in _SIGNALS:
+            with suppress(NotImplementedError, RuntimeError):  # on Windows, or in a thread: Ctrl-C then ends it at once
+                loop.add_signal_handler(number, stop, number)
+        try:
+            await task
+        except asyncio.CancelledError:
+            if self.signal is None:
+                raise
+        finally:
+            for number in _SIGNALS:
+                with suppress(NotImplementedError, RuntimeError):
+                    loop.remove_signal_handler(number)
+
+
+def until(items: Iterable[Item], stopping: Callable[[], bool]) -> Iterator[Item]:
+    """Yield the items until work is to stop."""
+    if not stopping():
+        for item in items:
+            yield item
+            if stopping():  # before another item is taken, which would then be lost
+                return

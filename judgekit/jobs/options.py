@@ -1,0 +1,154 @@
+"""The options of a run, which are kept with it, so that it can be resumed and other processes can work on it."""
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field, ValidationError
+
+from judgekit.errors import ConfigError, TraceError, explain, text_path
+from judgekit.runs.problems import Problems
+from judgekit.runs.rows import Input, RunRecord
+from judgekit.specs import ScorerSpec
+from judgekit.traces.message import Many, Record
+from judgekit.traces.sample import Sample
+
+if TYPE_CHECKING:
+    from judgekit.config import Config
+
+
+class RunOptions(Record):
+    """The recordings of a run, the scorers, and how both are read; see the options of ``judgekit run``.
+
+    Attributes:
+        file: The path of the recordings; ``None`` if the samples were given in Python.
+        scorers: The scorers in the order of their places; ``None`` stands for one that was given as an object.
+    """
+
+    file: str | None = None
+    format: str | None = None
+    columns: dict[str, str] = Field(default_factory=dict)
+    encoding: str | None = None
+    references: str | None = None
+    config: str | None = None
+    judge: str | None = None
+    scorers: Many[ScorerSpec | None] = ()
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    gates: Many[str] = ()
+    min_coverage: float = 0
+    strict: bool = False
+    offline: bool = False
+
+    @classmethod
+    def of(cls, record: RunRecord) -> "RunOptions":
+        """Return the options that were kept with a run.
+
+        Raises:
+            ConfigError: Another version of judgekit wrote them.
+        """
+        try:
+            return cls.model_validate(record.options)
+        except ValidationError as error:
+            raise ConfigError(f"run {record.number} was made by another judgekit: {explain(error)}") from error
+
+    def _files(self) -> Iterator[tuple[Path, bool]]:
+        """Yield the files that are read, each with whether it is standard input or a pipe."""
+        if self.file is not None:
+            from judgekit.formats.files import STREAM, files_at  # noqa: PLC0415 - samples need none of it
+
+            for path in (text_path(name) for name in (self.file, self.references) if name):
+                for file in [path] if path == STREAM else files_at(path):
+                    if file == STREAM or file.exists():
+                        yield file, file == STREAM or not file.is_file()
+
+    @property
+    def streams(self) -> list[Path]:
+        """Standard input and pipes, which one process can read once."""
+        return [path for path, is_stream in self._files() if is_stream]
+
+    def inputs(self) -> list[Input]:
+        """Return the files that are read with their hashes, except standard input and pipes."""
+        return [Input.of(path) for path, is_stream in self._files() if not is_stream]
+
+    def expected(self) -> int | None:
+        """Return the expected number of samples, if that is quickly known."""
+        if self.file is None:
+            return None
+
+        from judgekit.formats.counting import records_in  # noqa: PLC0415 - loads all readers
+        from judgekit.formats.files import STREAM, files_at  # noqa: PLC0415
+
+        file = text_path(self.file)
+        paths = [] if file == STREAM else files_at(file)
+        known = (records_in(paths, self.format), self.limit, self.sample)
+        return min((number for number in known if number is not None), default=None)
+
+    @property
+    def reads_config(self) -> bool:
+        """Whether a config is needed: if one is named, and for scorers that are no objects."""
+        return self.config is not None or not self.scorers or any(spec is not None for spec in self.scorers)
+
+    def completed(self) -> "RunOptions":
+        """Return the options with the gates of the config, and with its scorers if they name none."""
+        if not self.reads_config:
+            return self
+        settings = self.settings()
+        found = {
+            "scorers": tuple(self.scorers or settings.scorers),
+            "gates": (*settings.gates, *self.gates),
+            "min_coverage": settings.min_coverage,
+        }
+        return self.model_copy(update=found)
+
+    def settings(self) -> "Config":
+        """Return the config that the scorers are built with. ``judge`` already says what the environment named."""
+        from judgekit.config import Config  # noqa: PLC0415 - loads judges, which objects may do without
+
+        return Config(None if self.config is None else text_path(self.config), self.judge, {}, offline=self.offline)
+
+    def samples(
+        self, problems: Problems, wanted: Callable[[int], bool] | None = None, *, keeps_text: bool = True
+    ) -> Iterator[tuple[int, Sample]]:
+        """Return the samples of the file with the numbers of their records; see `Recordings.numbered`.
+
+        Unless the run ``keeps_text``, errors do not quote what they found.
+        """
+        if self.file is None:
+            return
+
+        from judgekit.formats.reading import OnError, Recordings  # noqa: PLC0415 - loads all readers
+
+        references = None if self.references is None else text_path(self.references)
+        recordings = Recordings(text_path(self.file), self.format, references, self.columns, self.encoding)
+
+        def note(error: TraceError) -> None:
+            problems.append(error if keeps_text else error.without_words())
+
+        on_error: OnError = "raise" if self.strict else note
+        try:
+            if self.limit is None and self.sample is None:
+                yield from recordings.numbered(on_error, wanted)
+                return
+            chosen: Iterable[tuple[int, Sample]] = islice(recordings.numbered(on_error), self.limit)
+            if self.sample is not None:
+                chosen = _drawn(chosen, self.sample, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
+            yield from (pair for pair in chosen if wanted is None or wanted(pair[0]))
+        except TraceError as error:
+            raise error if keeps_text else error.without_words() from None
+        finally:
+            problems.failed = problems.failed or bool(recordings.failed)
+
+
+def _drawn(samples: Iterable[tuple[int, Sample]], size: int, draw: random.Random) -> Iterator[tuple[int, Sample]]:
+    """A random sample in the order of the file, drawn while reading (Vitter 1985, algorithm R)."""
+    kept: list[tuple[int, Sample]] = []
+    for index, pair in enumerate(samples):
+        if index < size:
+            kept.append(pair)
+        elif (place := draw.randrange(index + 1)) < size:
+            kept[place] = pair
+    yield from sorted(kept, key=lambda pair: pair[0])

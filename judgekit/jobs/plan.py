@@ -1,0 +1,68 @@
+"""Plans of runs: what a run would ask of its judges, without sending anything."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from judgekit.jobs.building import Built
+from judgekit.judges.judge import Judge
+from judgekit.runs.problems import Problems
+from judgekit.runs.runner import score_each, tasks
+from judgekit.runs.summary import Summary
+from judgekit.score import planning
+from judgekit.traces.given import samples_in
+from judgekit.traces.sample import Sample
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """The requests that a run would send to its judges, as far as it is known before the first answer.
+
+    A reply that has to be repaired takes one more request.
+
+    Attributes:
+        summary: A line a scorer, whose requests, tokens and dollars are those to come.
+        problems: What could not be read of the recordings.
+        judges: The judges of named scorers, by name.
+    """
+
+    summary: Summary = field(default_factory=Summary)
+    problems: Problems = field(default_factory=Problems)
+    judges: Mapping[str, Judge] = field(default_factory=dict[str, Judge])
+
+    @property
+    def requests(self) -> int:
+        """The number of requests."""
+        return sum(line.requests for line in self.summary)
+
+    @property
+    def cached(self) -> int:
+        """The number of replies that would come from the cache."""
+        return sum(line.cached for line in self.summary)
+
+    @property
+    def tokens(self) -> int | None:
+        """About how many tokens the requests and replies would have; ``None`` if that is unknown."""
+        found = [line.tokens for line in self.summary]
+        return None if None in found else sum(filter(None, found))
+
+    @property
+    def cost_usd(self) -> float | None:
+        """About how much the requests would cost; ``None`` if a price is unknown."""
+        found = [line.cost_usd for line in self.summary]
+        return None if None in found else sum(filter(None, found))
+
+    def __str__(self) -> str:
+        tokens = "an unknown number of" if self.tokens is None else f"about {self.tokens:,}"
+        cost = "unknown cost" if self.cost_usd is None else f"about ${self.cost_usd:.4f}"
+        return f"{self.requests:,} requests, {self.cached:,} from cache, {tokens} tokens, {cost}"
+
+
+async def planned(built: Built, samples: Iterable[Sample] | None = None) -> RunPlan:
+    """Return the plan of a run, of the file that its options name or of samples that are given."""
+    found = RunPlan(judges={} if built.settings is None else built.settings.judges_used)
+    keeps_text = built.settings is None or built.settings.store_text
+    read = (sample for _, sample in built.options.samples(found.problems, keeps_text=keeps_text))
+    todo = tasks(read if samples is None else samples_in(samples), built.scorers)
+    with planning():
+        await score_each(todo, built.scorers, found.summary.add, concurrency=1)
+    return found

@@ -1,0 +1,180 @@
+"""Going on with a run that was stopped or broke off, and adding scorers to a finished one."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from judgekit.errors import ConfigError, listed
+from judgekit.formats.files import STREAM
+from judgekit.jobs.building import Named, build, parted
+from judgekit.jobs.options import RunOptions
+from judgekit.jobs.session import Session
+from judgekit.runs.results import Run
+from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, differences
+from judgekit.runs.runner import must_differ
+from judgekit.runs.store import RUNS, Store
+from judgekit.score import Status
+from judgekit.scoring import Scorer, scorers_in
+from judgekit.specs import JUDGE_VARIABLE
+from judgekit.traces.given import samples_in
+from judgekit.traces.sample import Sample
+
+_DIFFERENCES_SHOWN = 5
+
+Which: TypeAlias = Run | int | Literal["last"]
+"""A run, its number in the store, or the last one there."""
+
+
+def resumed(
+    run: Which,
+    path: Path | str | None,
+    samples: Iterable[Sample] | None = None,
+    objects: Iterable[Scorer] = (),
+    retry_failed: bool = False,  # noqa: FBT001, FBT002 - called in a thread
+    concurrency: int | None = None,
+    workers: int = 1,
+) -> Session:
+    """Return the session that goes on with a run; see `judgekit.resume`."""
+    store, before = _opened(run, path)
+    options = RunOptions.of(before)
+    given = {one.name: one for one in scorers_in(objects)}
+    names = [one.name for one in before.scorers]
+    if unknown := next((name for name in given if name not in names), None):
+        raise ConfigError.unknown(f"scorer of run {before.number}", unknown, names)
+    if missing := [name for name, spec in zip(names, options.scorers, strict=True) if not (spec or name in given)]:
+        raise ConfigError(
+            f"run {before.number} cannot go on by itself: {listed(missing, between=', ')} was given as an object in "
+            "Python; give the same there: judgekit.resume(run, scorers=[...])"
+        )
+    specs = [None if name in given else spec for name, spec in zip(names, options.scorers, strict=True)]
+    built = build(options.model_copy(update={"scorers": specs}), [given[name] for name in names if name in given])
+    built.check_judges()
+    _must_be_as_before(before, built.scorers)
+    numbered, from_store = _samples_of(store, before, options, samples)
+    built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
+    again: tuple[Status, ...] = ("failed",) if retry_failed else ()
+    expected = {} if before.samples_known == "exactly" else SampleCount.expected(options.expected())._asdict()
+    return Session(
+        store,
+        before.model_copy(update={"ended_at": None, "stopped": "", **expected}),
+        built.scorers,
+        before,
+        concurrency=built.concurrency if concurrency is None else concurrency,
+        workers=workers,
+        given=numbered,
+        from_store=from_store,
+        retried=again,
+    )
+
+
+def extended(
+    run: Which,
+    path: Path | str | None,
+    scorers: Iterable[Named],
+    samples: Iterable[Sample] | None = None,
+    judge: str | None = None,
+    concurrency: int | None = None,
+    workers: int = 1,
+) -> Session:
+    """Return the session that adds scorers to a finished run; see `judgekit.add_scorers`."""
+    store, before = _opened(run, path)
+    options = RunOptions.of(before)
+    if before.unfinished:
+        raise ConfigError(f"run {before.number} is not finished; judgekit resume {before.number} goes on with it")
+    specs, objects = parted(scorers)
+    asking = judge or options.judge or os.environ.get(JUDGE_VARIABLE) or None
+    specs = [spec and spec.asking(asking) for spec in specs]
+    built = build(options.model_copy(update={"scorers": specs}), objects, judge=judge)
+    must_differ([*(one.name for one in before.scorers), *(one.name for one in built.scorers)])
+    built.check_judges()
+    numbered, from_store = _samples_of(store, before, options, samples)
+    built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
+    options = options.model_copy(update={"scorers": (*options.scorers, *specs)})
+    added = {
+        "scorers": (*before.scorers, *map(ScorerRecord.of, built.scorers)),
+        "options": options.model_dump(mode="json", by_alias=True),
+        "ended_at": None,
+    }
+    return Session(
+        store,
+        before.model_copy(update=added),
+        built.scorers,
+        before,
+        first=len(before.scorers),
+        concurrency=built.concurrency if concurrency is None else concurrency,
+        workers=workers,
+        given=numbered,
+        from_store=from_store,
+    )
+
+
+def _opened(run: Which, path: Path | str | None) -> tuple[Store, RunRecord]:
+    """Return the store of a run, to be written to, and what is known of the run now."""
+    if isinstance(run, Run):
+        store = run.store if run.store.path is None else Store(run.store.path)
+        return store, store.record(run.number)
+    if run != "last" and not isinstance(run, int):  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
+        raise ConfigError(f"{run!r}: a run is a Run, its number, or 'last'")
+    store = Store(path or RUNS)
+    return store, store.record(None if run == "last" else run)
+
+
+def _must_be_as_before(record: RunRecord, scorers: Sequence[Scorer]) -> None:
+    """Check that scores made now belong to those that were made before."""
+    for before, now in zip(record.scorers, map(ScorerRecord.of, scorers), strict=True):
+        if before.signature is None or before.signature != now.signature:
+            differs = listed(differences(before.identity, now.identity), _DIFFERENCES_SHOWN, "; ")
+            raise ConfigError(
+                f"run {record.number} cannot go on: {before.name} is not what it was: "
+                f"{differs or 'its code cannot be told from another'}; begin a new run with judgekit run"
+            )
+
+
+def _samples_of(
+    store: Store, record: RunRecord, options: RunOptions, samples: Iterable[Sample] | None
+) -> tuple[Iterator[tuple[int, Sample]] | None, bool]:
+    """Return the samples if they are given, and whether they are read from the store, which keeps all of them.
+
+    Raises:
+        ConfigError: They are not what was read before, or are missing.
+    """
+    number = record.number
+    if record.read_to_end and store.keeps_all(number):
+        return None, True
+    if options.file is None:
+        if not record.keeps_text:
+            raise ConfigError(f"run {number} keeps no text to compare samples with; begin a new run")
+        if samples is None:
+            raise ConfigError(
+                f"run {number} scored samples that were given in Python: give the same there, "
+                "judgekit.resume(run, data=samples)"
+            )
+        return _compared(store, number, enumerate(samples_in(samples))), False
+    if samples is not None:
+        raise ConfigError(f"run {number} reads {options.file} by itself: leave data out")
+    if Path(options.file) == STREAM:
+        raise ConfigError(f"run {number} read standard input, which is gone; begin a new run with judgekit run")
+    before = {one.path: one.sha256 for one in record.inputs}
+    found = {one.path: one.sha256 for one in options.inputs()}
+    changed = sorted(path for path in before.keys() | found.keys() if before.get(path) != found.get(path))
+    if changed:
+        raise ConfigError(
+            f"run {number} cannot go on: {listed(changed, _DIFFERENCES_SHOWN, ', ')} "
+            "changed, came or went since it began; begin a new run with judgekit run"
+        )
+    return None, False
+
+
+def _compared(store: Store, run: int, given: Iterator[tuple[int, Sample]]) -> Iterator[tuple[int, Sample]]:
+    """Yield the samples that are given, each compared with the one that the run keeps, if it came to it."""
+    kept = store.conversations(run)
+    known = next(kept, None)
+    for number, sample in given:
+        if known is not None and known[0] == number:
+            if known[1].model_dump_json() != sample.model_dump_json():
+                raise ConfigError(f"data[{number}] is not the sample that run {run} began with; begin a new run")
+            known = next(kept, None)
+        yield number, sample
+    if known is not None:
+        raise ConfigError(f"data ends before sample {known[0]} of run {run}: give all samples that it began with")

@@ -1,0 +1,241 @@
+"""A session of a run: it begins or goes on, scores what is missing, and ends."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TYPE_CHECKING
+
+from judgekit.errors import STOPS_JUDGE, JudgeError, StoreError
+from judgekit.jobs.executors import Executor, InProcess, Processes
+from judgekit.jobs.interrupts import Interrupts
+from judgekit.jobs.job import ScoringJob
+from judgekit.runs.counting import Source, acount_samples, count_samples
+from judgekit.runs.problems import Problems
+from judgekit.runs.progress import Tally, progress
+from judgekit.runs.results import Run
+from judgekit.runs.rows import RunRecord, SampleCount
+from judgekit.runs.store import Store, now
+from judgekit.score import Status
+from judgekit.scoring import Scorer, questions_of
+from judgekit.traces.sample import Sample
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_COUNTING = 10.0
+"""Seconds for counting the samples that are left when a run stops: an iterator may have no end."""
+
+
+@dataclass
+class Session:
+    """Scores what is missing of a run, until all is done or something stops it.
+
+    Attributes:
+        store: Where the run is kept.
+        record: The run as it begins or goes on.
+        scorers: The scorers that have to score.
+        before: The run as it was; ``None`` for a new run.
+        first: The place of the first of the scorers in the run.
+        concurrency: The number of samples that are scored at once.
+        workers: The number of processes for the scorers that ask no judge; 1 is this process.
+        given: The samples with their numbers, if they are given in Python.
+        from_store: Whether the samples are read from the store instead.
+        retried: The statuses of scores that are made again.
+        problems: What could not be read.
+        kept: Whether the run is kept although an error ended the session.
+    """
+
+    store: Store
+    record: RunRecord
+    scorers: Sequence[Scorer]
+    before: RunRecord | None = None
+    first: int = 0
+    concurrency: int = 1
+    workers: int = 1
+    given: Iterator[tuple[int, Sample]] | None = None
+    from_store: bool = False
+    retried: Collection[Status] = ()
+    problems: Problems = field(default_factory=Problems)
+    kept: bool = False
+
+    def run(self, console: "Console | None" = None, interrupts: Interrupts | None = None) -> Run:
+        """Score, and return the run.
+
+        Args:
+            console: Where the progress is shown.
+            interrupts: Stops the session when a signal comes.
+
+        Raises:
+            KeyboardInterrupt: The session was interrupted before anything was scored.
+            JudgekitError: Nothing could be scored, or nothing more. What was scored is kept.
+        """
+        stopped: BaseException | None = None
+        self._console, self._interrupts = console, interrupts or Interrupts()
+        with self._begun():
+            try:
+                self._interrupts.wait_for(self._score)
+            except (KeyboardInterrupt, *STOPS_JUDGE) as error:
+                stopped = error
+            self._end(KeyboardInterrupt() if self._interrupts.stopping() else stopped)
+            self._count()
+        return Run(self.store, self.record)
+
+    async def arun(self, console: "Console | None" = None) -> Run:
+        """The async twin of `run`. What it does to files is done in threads."""
+        stopped: BaseException | None = None
+        self._console, self._interrupts = console, Interrupts()
+        async with _in_thread(self._begun()):
+            try:
+                await self._score()
+            except STOPS_JUDGE as error:
+                stopped = error
+            await asyncio.to_thread(self._end, stopped)
+        if self._is_to_be_counted:
+            count = await acount_samples(self.store, self.record.number, self._source, seconds=self._counting)
+            await asyncio.to_thread(self._write_count, count)
+        return Run(self.store, self.record)
+
+    @property
+    def _places(self) -> range:
+        return range(self.first, self.first + len(self.scorers))
+
+    def _shared(self) -> list[int]:
+        """Return the places of the scorers that worker processes run: a judge's limits hold for one process."""
+        judged = {place for place, one in zip(self._places, self.scorers, strict=True) if questions_of(one)}
+        return [place for place in self._places if self.workers > 1 and place not in judged]
+
+    @contextmanager
+    def _begun(self) -> Generator[None]:
+        """Write that the run is under way. An error ends it, and takes all back if nothing was scored."""
+        beginning = (
+            self.store.starting(self.record)
+            if self.before is None
+            else self.store.going_on(self.before, self.record, self.first)
+        )
+        with beginning as self.record:
+            self._prepare()
+            try:
+                yield
+            except BaseException as error:
+                self.kept = self.store.is_there and not self._is_empty
+                if self.kept and not isinstance(error, StoreError):  # else the file may be what cannot be used
+                    self._write_end(error)
+                    if isinstance(error, Exception):
+                        self._count()
+                if self.kept and self.store.path is not None:
+                    error.add_note(f"run {self.record.number} is kept in {self.store.path}")
+                raise
+
+    def _prepare(self) -> None:
+        shared = self._shared()
+        own = [place for place in self._places if place not in shared]
+        scorers = [self.scorers[place - self.first] for place in own or self._places]
+        job = ScoringJob(self.store.path, self.record, own or self._places, self.retried, self.from_store)
+        self._source = Source(job.tasks(self.store, scorers, self.problems, given=self.given))
+        self._parts: list[tuple[Executor, ScoringJob]] = []
+        if own:
+            self._parts.append((InProcess(self.store, self._source, scorers, self.concurrency), job))
+        if shared:
+            self._parts.append((Processes(self.workers), replace(job, places=shared)))
+
+    async def _score(self) -> None:
+        """Score with all executors at once. A judge that stops does not end the work of other executors."""
+        tally, stopped = self._tally(), list[JudgeError]()
+
+        async def execute(executor: Executor, job: ScoringJob) -> None:
+            try:
+                self.problems.join(await executor.execute(job, tally, self._interrupts.stopping))
+            except STOPS_JUDGE as error:
+                stopped.append(error)
+
+        with nullcontext() if self._console is None else progress(tally, self._console):
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for part in self._parts:
+                        group.create_task(execute(*part))
+            except ExceptionGroup as errors:
+                raise errors.exceptions[0] from errors.exceptions[0].__cause__
+        if stopped:
+            raise stopped[0]
+
+    def _tally(self) -> Tally:
+        """Return the tally of all scores that the run is to have, with those that are there already."""
+        under_way: Callable[[], int] | None = None
+        if any(map(questions_of, self.scorers)):
+            from judgekit.judges.rate_limit import requests_under_way  # noqa: PLC0415 - else not needed
+
+            under_way = requests_under_way
+        there = self.store.counts(self.record.number)
+        again = there.failed if self.retried else 0
+        return Tally(
+            total=None if self.record.samples_known == "at least" else self.record.samples * len(self.scorers),
+            done=0 if self.first else there.scores - again,  # scorers that are added have none yet
+            failed=0 if self.first else there.failed - again,
+            under_way=under_way,
+        )
+
+    @property
+    def _is_empty(self) -> bool:
+        return self.store.is_empty(self.record.number, self.first)
+
+    def _end(self, stopped: BaseException | None) -> None:
+        """Write that the run has ended.
+
+        Raises:
+            BaseException: What stopped it, if nothing came of it.
+            TraceError: No record could be read.
+        """
+        if self._is_empty:
+            if stopped is not None:
+                raise stopped
+            self.problems.must_have_read_some(0)
+        self._write_end(stopped)
+
+    def _write_end(self, stopped: BaseException | None) -> None:
+        if isinstance(stopped, KeyboardInterrupt | asyncio.CancelledError):
+            why = "interrupted"
+        else:
+            why = "" if stopped is None else str(stopped) or type(stopped).__name__
+        self._change(ended_at=now(), stopped=why, read_to_end=self.record.read_to_end or stopped is None)
+        if not self._is_to_be_counted:
+            self._write_count(SampleCount(self.store.counts(self.record.number).samples, "exactly"))
+
+    @property
+    def _is_to_be_counted(self) -> bool:
+        """Whether samples may be left that are not counted, or records that cannot be read."""
+        is_known = self.given is not None and self.record.samples_known == "exactly"
+        return bool(self.record.stopped) and not self.from_store and not is_known
+
+    @property
+    def _counting(self) -> float:
+        return inf if self.given is None else _COUNTING
+
+    def _count(self) -> None:
+        if self._is_to_be_counted:
+            with self._interrupts.at_once():
+                count = count_samples(self.store, self.record.number, self._source, seconds=self._counting)
+            self._write_count(count)
+
+    def _write_count(self, count: SampleCount) -> None:
+        """Write how many samples the run has, and what could not be read."""
+        self.problems.join(Problems())  # what several processes could not read counts once
+        known = {} if self.record.samples_known == "exactly" else count._asdict()
+        notes = self.record.notes if self.from_store else tuple(self.problems.notes(self.record.inputs))
+        self._change(**known, notes=notes)
+
+    def _change(self, **known: object) -> None:
+        self.record = self.store.change(self.record.model_copy(update=known))
+
+
+@asynccontextmanager
+async def _in_thread(context: AbstractContextManager[None]) -> AsyncGenerator[None]:
+    """Enter and leave a context in a thread, since what it does to a file may take its time."""
+    await asyncio.to_thread(context.__enter__)
+    try:
+        yield
+    except BaseException as error:
+        await asyncio.to_thread(context.__exit__, type(error), error, error.__traceback__)
+        raise
+    await asyncio.to_thread(context.__exit__, None, None, None)

@@ -1,0 +1,91 @@
+"""New runs: what is scored, with what, and where the run is kept."""
+
+import os
+from collections.abc import Iterable, Sized
+from importlib.metadata import version
+from pathlib import Path
+
+from judgekit.errors import path_text
+from judgekit.jobs.building import Built, Named, build, parted
+from judgekit.jobs.options import RunOptions
+from judgekit.jobs.session import Session
+from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord
+from judgekit.runs.runner import must_differ
+from judgekit.runs.store import Store, now
+from judgekit.specs import JUDGE_VARIABLE
+from judgekit.traces.given import samples_in
+from judgekit.traces.sample import Sample
+
+
+def started(
+    data: Iterable[Sample] | Path | str,
+    scorers: Iterable[Named] | None,
+    config: Path | str | None,
+    judge: str | None,
+    concurrency: int | None,
+    workers: int,
+    store: Path | str | None,
+) -> Session:
+    """Return the session of a new run that is described in Python; see `judgekit.run`."""
+    built, samples = described(data, scorers, config, judge)
+    built.check_judges()
+    return new_session(built, store, samples, concurrency=concurrency, workers=workers)
+
+
+def described(
+    data: Iterable[Sample] | Path | str,
+    scorers: Iterable[Named] | None,
+    config: Path | str | None,
+    judge: str | None,
+) -> tuple[Built, Iterable[Sample] | None]:
+    """Return the options and scorers of a run that is described in Python, and its samples if they are given."""
+    specs, objects = ((), ()) if scorers is None else parted(scorers)
+    if scorers is not None and not specs:  # an empty list does not stand for those of the config
+        must_differ(())
+    file = data if isinstance(data, Path | str) else None
+    options = RunOptions(
+        file=None if file is None else path_text(file),
+        config=None if config is None else path_text(config),
+        judge=judge or os.environ.get(JUDGE_VARIABLE) or None,
+        scorers=specs,
+    )
+    return build(options.completed(), objects, judge=judge), None if isinstance(data, Path | str) else data
+
+
+def new_session(
+    built: Built,
+    path: Path | str | None,
+    samples: Iterable[Sample] | None = None,
+    *,
+    concurrency: int | None = None,
+    workers: int = 1,
+) -> Session:
+    """Return the session of a new run, of the file that the options name or of samples that are given.
+
+    Raises:
+        ConfigError: It cannot be scored, or not by so many workers.
+        TraceError: There is no such file.
+    """
+    built.check_workers(workers, path, given=samples is not None)
+    options = built.options
+    count = SampleCount.expected(options.expected())
+    if samples is not None:
+        count = SampleCount(len(samples), "exactly") if isinstance(samples, Sized) else SampleCount()
+    record = RunRecord(
+        started_at=now(),
+        inputs=options.inputs(),
+        scorers=[ScorerRecord.of(one) for one in built.scorers],
+        options=options.model_dump(mode="json", by_alias=True),
+        version=version("judgekit"),
+        keeps_text=built.settings is None or built.settings.store_text,
+        samples=count.samples,
+        samples_known=count.samples_known,
+    )
+    return Session(
+        Store(path),
+        record,
+        built.scorers,
+        concurrency=built.concurrency if concurrency is None else concurrency,
+        workers=workers,
+        given=None if samples is None else enumerate(samples_in(samples)),
+    )

@@ -1,0 +1,65 @@
+"""Bodies of HTTP replies: read and decompressed in steps, up to a limit."""
+
+import asyncio
+import sys
+import zlib
+from contextlib import aclosing
+from typing import Any
+
+from judgekit.errors import ReplyError
+
+MAX_REPLY_BYTES = 16_000_000
+"""Of a reply, unless a judge has another limit. One with 20 logprobs for each of 4,000 tokens has half as many."""
+
+ACCEPTED = "gzip"
+"""The content encoding that requests accept; no other one is decoded."""
+
+_ERROR_KEPT = 100_000
+_STEP = 2**18
+
+
+async def read_body(limit: int, response: Any) -> None:
+    """Reads the body of a response of httpx or httpx2, which would themselves decompress all of it at once.
+
+    A body that cannot be decoded becomes a note that says so, since the status still counts.
+
+    Args:
+        limit: The most bytes, both as they are sent and decompressed. Of an error's body, at most 100,000 are kept.
+        response: The response, which then holds the decoded body. A hook of the HTTP client calls this.
+
+    Raises:
+        ReplyError: The body of a success is longer.
+    """
+    kept = limit if response.is_success else min(limit, _ERROR_KEPT)
+    try:
+        body, is_whole = await _decoded(response, kept)
+    except zlib.error as error:
+        body, is_whole = f"(a body that is no gzip: {error})".encode(), True
+    finally:
+        await response.stream.aclose()
+    if response.is_success and not is_whole:
+        raise ReplyError(f"the reply has more than {limit:,} bytes (max_reply_bytes)", text="")
+    response.headers.pop("content-encoding", None)
+    httpx = sys.modules[type(response).__module__.partition(".")[0]]  # or httpx2
+    response.stream = httpx.ByteStream(body)
+
+
+async def _decoded(response: Any, limit: int) -> tuple[bytes, bool]:
+    """Return the body and that it is whole, or the beginning of one that is longer than the limit."""
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip"):
+        return f"(a body in the encoding {encoding[:50]!r}, which was not asked for)".encode(), True
+    decoder = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding.endswith("gzip") else None
+    body, received = bytearray(), 0
+    async with aclosing(aiter(response.stream)) as chunks:
+        async for chunk in chunks:
+            received += len(chunk)
+            body += chunk if decoder is None else decoder.decompress(chunk, _STEP)
+            while decoder is not None and decoder.unconsumed_tail and len(body) <= limit:
+                await asyncio.sleep(0)  # deadlines pass here
+                body += decoder.decompress(decoder.unconsumed_tail, _STEP)
+            if max(received, len(body)) > limit:  # some bytes decompress to none
+                return bytes(body[: min(limit, _ERROR_KEPT)]), False
+    if decoder is not None:
+        body += decoder.flush()
+    return bytes(body), True

@@ -1,0 +1,171 @@
+"""Patterns of personal data and secrets, as they are written in plain characters."""
+
+import re
+from collections.abc import Callable
+from ipaddress import ip_address
+from itertools import product
+from string import ascii_uppercase
+
+HIDDEN = "\x01"
+"""A placeholder, which later patterns see in the place of earlier finds."""
+_START, _END = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
+_PARTS = product(
+    ("api", "access", "account", "auth", "bearer", "encryption", "master", "private", "refresh", "secret", "session"),
+    ("", "_", "-", " "),
+    ("key", "token"),
+)
+_SECRETS = (
+    *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "authorization"),
+    *map("".join, _PARTS),
+)
+_SCHEME = r"(?:(?:bearer|basic|digest|token)\s{1,9})?"
+_NO_VALUE = (
+    r"(?!(?:null|nil|none|true|false|undefined|optional|any|str|string|int|bool|bytes)(?![^\s\"'`.,;:&|=)\[\]}])"
+    r"|\$?[{\[(]|[\s\"'`<>&;,.)\]}\x01]|\Z)"
+)
+
+NAMED_SECRET = re.compile(rf"(?i:{'|'.join(_SECRETS)})\s*\Z")
+"""The end of a key whose value is a secret, such as ``db_password`` or ``X-API-Key``."""
+SCHEME = re.compile(_SCHEME, re.IGNORECASE | re.ASCII)
+"""The authentication scheme that may stand before such a value, such as ``Bearer``."""
+
+PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
+    "url": (re.compile(r"\b(?:https?://|www\.)[^\s\"'<>]*[^\s\"'<>.,;:!?)\]}]", re.IGNORECASE),),
+    "secret": (
+        re.compile(
+            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+            r"(?:(?:[A-Za-z0-9+/=:,. \n]|-(?!----))*+-----END [A-Z0-9 ]{0,40}-----|[A-Za-z0-9+/=\s]*)"
+        ),
+        re.compile(  # the last letter of the name first: it stands beside the sign, which is rare
+            r"[dDeEnNtTyY](?=[\"'`]?\s{0,9}[:=])"
+            rf"(?i:(?:{'|'.join(f'(?<={name})' for name in _SECRETS)})(?P<assigned>"
+            rf"[\"'`]\s{{0,9}}[:=]\s{{0,9}}(?P<quoted>[\"'`])(?!{HIDDEN}){_SCHEME}"
+            rf"|[\"'`]?\s{{0,9}}[:=]\s{{0,9}}(?P<quote>[\"'`]?){_SCHEME}{_NO_VALUE}))",
+            re.ASCII,
+        ),
+        re.compile(r"(?<=[Bb]earer )(?=[\w.~+/-]{0,80}\d)[\w.~+/-]{8,}=*", re.ASCII),
+        re.compile(
+            rf"{_START}(?:"
+            r"(?:(?:sk|pk|rk|gh[oprsu]|github_pat|hf|gsk|ntn|lin_api|shp(?:at|ca|pa|ss))_"
+            r"|(?:sk|hf|glpat|xox[abeoprs]|xapp|xai|pplx)-|r8_|dop_v1_|ATATT)(?=[\w-]{0,80}\d)[\w-]{16,}"
+            r"|(?:npm|secret)_[A-Za-z0-9]{30,}|pypi-[\w-]{40,}|(?:dapi|key-|SK|AC)[0-9a-f]{32}(?:-\d)?(?![0-9a-z])"
+            r"|SG\.[\w-]{16,}\.[\w-]{16,}|(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])|AIza[\w-]{35}"
+            r"|eyJ[\w-]{8,400}(?:\.[\w-]+){1,4}|\d{8,10}:AA[\w-]{33}|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,38})",
+            re.ASCII,
+        ),
+    ),
+    "email": (re.compile(r"(?<![\w.+%-])[\w.+%-]++@[\w-]+(?:\.[\w-]+)+"),),
+    "iban": (
+        re.compile(
+            rf"{_START}[A-Z]{{2}}\d{{2}}(?:[ \n.+-]{{0,2}}[A-Z0-9]{{4}}){{2,7}}(?:[ \n.+-]{{0,2}}[A-Z0-9]{{1,3}})?{_END}",
+            re.IGNORECASE | re.ASCII,
+        ),
+    ),
+    "card": (
+        re.compile(
+            rf"{_START}(?<!\d\.)(?:[2-6]\d{{12,18}}"
+            r"|[2-6]\d{3}(?:[ \n.+-]{1,2}\d{4}){3}(?:[ \n.+-]{1,2}\d{3})?|3\d{3}[ \n.+-]{1,2}\d{6}[ \n.+-]{1,2}\d{4,5})"
+            rf"{_END}",
+            re.ASCII,
+        ),
+    ),
+    "ip": (
+        re.compile(
+            rf"{_START}(?<![.:])(?<![\w)\]]\[)(?:[0-9a-fA-F]{{1,4}}:[0-9a-fA-F]{{0,4}}|:(?=[0-9a-fA-F:.]{{0,40}}\d))"
+            r"(?::[0-9a-fA-F]{0,4}){1,7}(?:(?<=:)(?:\d{1,3}\.){3}\d{1,3})?(?![A-Za-z0-9:]|\.\d)",
+            re.ASCII,
+        ),
+        re.compile(rf"{_START}(?<!\.)(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![A-Za-z0-9]|\.\w)", re.ASCII),
+    ),
+    "phone": (
+        re.compile(rf"{_START}\+\d(?:[ \n()./-]{{0,3}}\d){{7,14}}{_END}(?![.:-]\d)", re.ASCII),  # +49 (0)30 1234567
+        re.compile(  # (555) 123-4567
+            rf"{_START}(?<!\w_)(?<!\d[.-])(?:1[ \n.-]{{1,3}})?(?:\(\d{{3}}\) ?|\d{{3}}[ \n.-]{{1,3}})"
+            rf"\d{{3}}[ \n.-]{{1,3}}\d{{4}}{_END}(?![.:-]\d)",
+            re.ASCII,
+        ),
+        re.compile(  # 020 7946 0958, and no date
+            rf"{_START}(?<!\w_)(?<![.-])(?!\d\d[./-]\d\d[./-](?:19|20)\d\d\b)"
+            rf"\(?0{{1,2}}[1-9](?:[ \n()/.-]{{0,3}}\d){{7,11}}{_END}(?![.:-]\d)",
+            re.ASCII,
+        ),
+    ),
+}
+"""The kinds of personal data and secrets that can be redacted by name.
+
+The order is that of their search. Cards, IBANs and IP addresses are only taken for what is valid. Digits alone are no
+telephone number without a + or 0 in front: most are the number of an order or of an article. Where ``assigned`` matches,
+a value follows that its name declares secret; ``quoted`` is the quotation mark before it if the name is quoted, too, and
+``quote`` if it is not.
+"""
+
+
+def valid_start(name: str, text: str) -> str:
+    """Return as many groups from the start of what a pattern found as make it valid; empty if none do."""
+    is_valid = _CHECKS.get(name, bool)
+    while text and not is_valid(text):
+        text = text[: max(map(text.rfind, _SEPARATORS))] if any(one in text for one in _SEPARATORS) else ""
+    return text
+
+
+def spelling(name: str, text: str) -> str:
+    """Return one spelling for texts that differ only in case or separators, such as 4111 1111 and 41111111."""
+    if name == "secret":
+        return text
+    return (_plain(text) if name in ("iban", "card", "phone") else text).lower()
+
+
+def _plain(text: str) -> str:
+    return text.translate(_WITHOUT_SEPARATORS)
+
+
+def _is_iban(text: str) -> bool:
+    """The check of ISO 13616: the length is that of the country, and the remainder by 97 is 1, letters being numbers from 10."""
+    plain = _plain(text).upper()
+    return len(plain) == _IBAN_LENGTHS.get(plain[:2]) and int(f"{plain[4:]}{plain[:4]}".translate(_LETTERS)) % 97 == 1
+
+
+def _is_card(text: str) -> bool:
+    """The check of Luhn: every other digit is doubled, from the right, and the sum of all digits ends in 0."""
+    digits = _plain(text)[::-1]
+    return 13 <= len(digits) <= 19 and sum(map(int, digits[::2] + digits[1::2].translate(_DOUBLED))) % 10 == 0
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+_SEPARATORS = " \n.+-"
+_WITHOUT_SEPARATORS = str.maketrans("", "", f"{_SEPARATORS}()/")
+_LETTERS = {ord(letter): str(number) for number, letter in enumerate(ascii_uppercase, 10)}
+_DOUBLED = str.maketrans("0123456789", "0246813579")
+_CHECKS: dict[str, Callable[[str], bool]] = {"iban": _is_iban, "card": _is_card, "ip": _is_ip}
+_IBAN_LENGTHS = {
+    country: length
+    for length, countries in {
+        15: "NO",
+        16: "BE",
+        18: "DK FI FK FO GL NL SD",
+        19: "MK SI",
+        20: "AT BA EE KZ LT LU MN XK",
+        21: "CH HR LI LV",
+        22: "BG BH CR DE GB GE IE ME RS VA",
+        23: "AE GI IL IQ OM SO TL",
+        24: "AD CZ DZ ES MD PK RO SA SE SK TN VG",
+        25: "LY PT ST",
+        26: "IS TR",
+        27: "BI DJ FR GR IT MC MR SM",
+        28: "AL AZ BY CY DO GT HN HU LB NI PL SV",
+        29: "BR EG PS QA UA",
+        30: "JO KW MU YE",
+        31: "MT SC",
+        32: "LC",
+        33: "RU",
+    }.items()
+    for country in countries.split()
+}
+"""The registry of SWIFT: the number of characters of each country's IBANs."""

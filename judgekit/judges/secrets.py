@@ -1,0 +1,146 @@
+"""Secrets: how they are named, how they are read from the environment, and how they are kept out of what a server says."""
+
+import base64
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from typing_extensions import TypedDict  # before Python 3.12, pydantic takes no other
+
+from judgekit.errors import AuthenticationError
+
+_SHORTEST = 8
+"""Characters. Shorter values, such as ``no-key``, are words that a reply may hold for other reasons."""
+
+_SECRET = re.compile(
+    r"(?:^|[_.-]|api|access|auth|client|private|secret|session)"
+    r"(?:key|token|secret|password|credentials?|authorization|cookie)_?\d*\Z",
+    re.IGNORECASE,
+)
+_BACKSLASHES = r"\\\\{0,14}"
+"""The backslashes of JSON within JSON, four deep. Without a limit, a long row of them would take the time of its square."""
+
+_CODE = re.compile(r"(?:\\u00|%)([0-9A-Fa-f]{2})")
+
+
+class FromEnvironment(TypedDict):
+    """A value that stands in an environment variable."""
+
+    env: str
+
+
+class Extras(NamedTuple):
+    """Query parameters and headers of every request, and the values among them that came from the environment."""
+
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    secrets: tuple[str, ...] = ()
+
+
+NO_EXTRAS = Extras()
+
+
+def names_secret(name: str) -> bool:
+    """Whether what is called so is likely a secret, such as ``X-Api-Key``, ``azure_ad_token`` or ``HF_TOKEN``."""
+    return _SECRET.search(name) is not None and name != "prompt_cache_key"
+
+
+def environment_secrets() -> list[str]:
+    """Return the values of all environment variables whose names are those of secrets."""
+    return [value for name, value in os.environ.items() if names_secret(name)]
+
+
+def read_secret(name: str, where: str) -> str:
+    """Return the value of an environment variable.
+
+    Args:
+        name: The variable.
+        where: What the value is for, for the error.
+
+    Raises:
+        AuthenticationError: It is not set, or holds characters that cannot be sent.
+    """
+    if not (secret := os.environ.get(name, "").strip()):
+        raise AuthenticationError(f"the environment has no key for {where}: set {name}")
+    if not (secret.isascii() and secret.isprintable()):
+        raise AuthenticationError(f"the key in {name} holds characters that cannot be sent: copy it again")
+    return secret
+
+
+def read_extras(
+    query: Mapping[str, str | FromEnvironment], headers: Mapping[str, str | FromEnvironment], where: str
+) -> Extras:
+    """Return query parameters and headers with the values that stand in the environment.
+
+    Raises:
+        AuthenticationError: A variable is not set, or holds characters that cannot be sent.
+    """
+    secrets: list[str] = []
+
+    def read(value: str | FromEnvironment) -> str:
+        if isinstance(value, str):
+            return value
+        secrets.append(read_secret(value["env"], where))
+        return secrets[-1]
+
+    return Extras(
+        {name: read(value) for name, value in query.items()},
+        {name: read(value) for name, value in headers.items()},
+        tuple(secrets),
+    )
+
+
+class Mask:
+    """Replaces secrets by ``***`` in what comes from a server.
+
+    A secret is found as it is, escaped as in JSON (also in JSON within JSON), percent-encoded, and within Base64.
+
+    Args:
+        secrets: The secrets. Those of fewer than 8 characters are left alone. Of a header such as ``Bearer ...`` the
+            last word is a secret too.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        words = {word for secret in secrets for word in (secret, secret.split(" ")[-1])}
+        literals = {one for word in words if len(word) >= _SHORTEST for one in (word, *_in_base64(word))}
+        self._known = [(one, _spellings(one)) for one in sorted(literals, key=len, reverse=True)]
+
+    def __call__(self, text: str) -> str:
+        """Return the text without the secrets."""
+        folded = _folded(text)
+        for literal, spellings in self._known:
+            if literal.replace("\\", "") in folded or _folded(literal) in folded:  # a secret may look escaped itself
+                text = spellings.sub("***", text)
+        return text
+
+    def body(self, body: bytes) -> bytes:
+        """Return the body of a reply without the secrets."""
+        return self(body.decode("latin-1")).encode("latin-1")  # any bytes, as they are
+
+
+def _in_base64(secret: str) -> set[str]:
+    """Return what Base64 makes of a secret wherever it stands in the text that is encoded."""
+    found: set[str] = set()
+    for before in range(3):
+        encoded = base64.b64encode(b"\0" * before + secret.encode()).decode().rstrip("=")
+        tail = (before + len(secret)) % 3  # the last character holds bits of what follows
+        inner = encoded[(0, 2, 3)[before] : -1 if tail else None]
+        found |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return found
+
+
+def _folded(text: str) -> str:
+    """Return the text without escapes and backslashes. Only a text whose folded form has a secret can have it in some spelling."""
+    return _CODE.sub(lambda found: chr(int(found[1], 16)), text).replace("\\", "")
+
+
+def _spellings(literal: str) -> re.Pattern[str]:
+    """Return the pattern of a text of which any character may be escaped."""
+    return re.compile("".join(map(_spelling, literal)))
+
+
+def _spelling(character: str) -> str:
+    digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{ord(character):02x}")
+    escaped = rf"|{_BACKSLASHES}{re.escape(character)}" if character in '"/\\' else ""
+    return rf"(?:{re.escape(character)}{escaped}|{_BACKSLASHES}u00{digits}|%{digits})"

@@ -1,0 +1,207 @@
+"""What budgets have spent: a SQLite file that processes share, or memory."""
+
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from pydantic import Field
+
+from judgekit.database import DATABASE_ERRORS, connect, make_folder, schema_version, share
+from judgekit.errors import StoreError
+from judgekit.traces.message import Record
+
+LEASE = 5.0
+"""Seconds after which nobody waits for a process that has not renewed its lease."""
+
+_APPLICATION_ID = int.from_bytes(b"jbud")
+_SCHEMA_VERSION = 1
+_SCHEMA = (
+    """
+    CREATE TABLE IF NOT EXISTS budgets (
+        name TEXT PRIMARY KEY, requests INTEGER NOT NULL, tokens INTEGER NOT NULL, usd REAL NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS under_way (
+        budget TEXT NOT NULL, owner TEXT NOT NULL, requests INTEGER NOT NULL, until REAL NOT NULL,
+        PRIMARY KEY (budget, owner)
+    ) STRICT
+    """,
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    f"PRAGMA user_version = {_SCHEMA_VERSION}",
+)
+_SPENT = "SELECT requests, tokens, usd FROM budgets WHERE name = ?"
+_PUT = "INSERT OR REPLACE INTO budgets VALUES (?, ?, ?, ?)"
+_BEGIN = (
+    "INSERT INTO under_way VALUES (?, ?, 1, ?)"
+    " ON CONFLICT (budget, owner) DO UPDATE SET requests = requests + 1, until = excluded.until"
+)
+_END = "UPDATE under_way SET requests = requests - 1 WHERE budget = ? AND owner = ?"
+_RENEW = "UPDATE under_way SET until = ? WHERE owner = ?"
+_SWEEP = "DELETE FROM under_way WHERE requests <= 0 OR until < ?"
+_UNDER_WAY = "SELECT count(*) FROM under_way WHERE budget = ? AND requests > 0 AND until > ?"
+
+
+class Amount(NamedTuple):
+    """An amount of requests, tokens and US dollars."""
+
+    requests: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+    def plus(self, other: "Amount", times: int = 1) -> "Amount":
+        """Return the sum with another amount, or with ``times=-1`` the difference, which is never below zero."""
+        usd = round(self.usd + times * other.usd, 12)  # so that sums of cents are exact
+        requests, tokens = self.requests + times * other.requests, self.tokens + times * other.tokens
+        return Amount(max(0, requests), max(0, tokens), max(0.0, usd))
+
+
+class Limits(Record):
+    """The most that a judge may spend.
+
+    A budget belongs to a run: all its processes, and every resume of it. Outside of a run it belongs to the judge object.
+    Cached replies cost nothing.
+
+    Attributes:
+        usd: US dollars; the price must be known.
+        requests: Requests that reach a server.
+        tokens: Input and output tokens.
+        name: The name of a budget that all runs share that name it, until it is reset (``judgekit cache budgets --reset``).
+    """
+
+    usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    requests: int | None = Field(default=None, ge=0, le=10**15)
+    tokens: int | None = Field(default=None, ge=0, le=10**15)
+    name: str | None = Field(default=None, min_length=1)
+
+    @property
+    def limit_tokens(self) -> bool:
+        """Whether a limit depends on the tokens of a reply."""
+        return self.usd is not None or self.tokens is not None
+
+    def __bool__(self) -> bool:
+        return self.limit_tokens or self.requests is not None
+
+    def __str__(self) -> str:
+        usd = "" if self.usd is None else f"${self.usd:g}"
+        requests = "" if self.requests is None else f"{self.requests:,} requests"
+        tokens = "" if self.tokens is None else f"{self.tokens:,} tokens"
+        return ", ".join(filter(None, (usd, requests, tokens)))
+
+    def passed_by(self, spent: Amount, more: Amount) -> str | None:
+        """Return the limit that one more request would pass, or ``None``."""
+        if self.requests is not None and spent.requests + more.requests > self.requests:
+            return f"{self.requests:,} requests (spent: {spent.requests:,})"
+        if self.tokens is not None and spent.tokens + more.tokens > self.tokens:
+            return f"{self.tokens:,} tokens (spent: {spent.tokens:,}, the request may take {more.tokens:,})"
+        if self.usd is not None and spent.plus(more).usd > self.usd:
+            return f"${self.usd:g} (spent: ${spent.usd:g}, the request may cost ${more.usd:g})"
+        return None
+
+
+class Refusal(NamedTuple):
+    """The limit that a request would pass, and whether requests are under way that may leave it room."""
+
+    limit: str
+    may_fit_later: bool
+
+
+class Spending:
+    """What budgets have spent, by their names.
+
+    A reservation counts as spent until it is settled, so that those of a process that died are charged.
+
+    Args:
+        path: The file, made where there is none; ``None`` keeps the amounts in memory.
+
+    Raises:
+        StoreError: It cannot be used, is from a newer judgekit, or not judgekit's.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._owner = uuid4().hex
+        self._lock = threading.Lock()
+        with self._explained():
+            if path is None:
+                self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            else:
+                make_folder(path)
+                self._db = connect(path, read_only=False)
+        weakref.finalize(self, self._db.close)
+        with self._transaction() as db:
+            schema_version(db, path, _APPLICATION_ID, _SCHEMA_VERSION)
+            for sql in _SCHEMA:
+                db.execute(sql)
+        with self._explained():
+            share(self._db)  # where it cannot, processes take turns
+
+    @contextmanager
+    def _explained(self) -> Generator[None]:
+        try:
+            yield
+        except DATABASE_ERRORS as error:
+            raise StoreError(
+                f"{self._path}: the file of budgets cannot be used: {error}; it and its folder must be writable. If it is "
+                "damaged, move it away: what was spent is then forgotten"
+            ) from error
+
+    @contextmanager
+    def _transaction(self) -> Generator[sqlite3.Connection]:
+        with self._lock, self._explained(), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield self._db
+
+    def spent(self, name: str) -> Amount:
+        """Return what a budget has spent, with what is reserved."""
+        with self._transaction() as db:
+            return _spent(db, name)
+
+    def reserve(self, name: str, limits: Limits, share: Amount) -> Refusal | None:
+        """Reserve the share of a budget that a request may take, unless it would pass a limit."""
+        now = time.time()
+        with self._transaction() as db:
+            spent = _spent(db, name)
+            if (limit := limits.passed_by(spent, share)) is not None:
+                ((others,),) = db.execute(_UNDER_WAY, (name, now))
+                return Refusal(limit, may_fit_later=bool(others))
+            db.execute(_PUT, (name, *spent.plus(share)))
+            db.execute(_BEGIN, (name, self._owner, now + LEASE))
+            return None
+
+    def renew(self) -> None:
+        """Renew the lease of what is under way from here."""
+        with self._transaction() as db:
+            db.execute(_RENEW, (time.time() + LEASE, self._owner))
+
+    def settle(self, name: str, share: Amount, taken: Amount) -> None:
+        """Replace a reservation by what the request took."""
+        with self._transaction() as db:
+            db.execute(_PUT, (name, *_spent(db, name).plus(taken).plus(share, -1)))
+            db.execute(_END, (name, self._owner))
+            db.execute(_SWEEP, (time.time(),))
+
+    def reset(self, name: str) -> None:
+        """Forget what a budget has spent."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM budgets WHERE name = ?", (name,))
+
+    def all(self) -> dict[str, Amount]:
+        """Return what each budget has spent, by name."""
+        with self._transaction() as db:
+            return {name: Amount(*found) for name, *found in db.execute("SELECT * FROM budgets ORDER BY name")}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+def _spent(db: sqlite3.Connection, name: str) -> Amount:
+    found = db.execute(_SPENT, (name,)).fetchone()
+    return Amount(*found) if found else Amount()

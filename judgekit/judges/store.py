@@ -1,0 +1,158 @@
+"""Where a judge keeps its replies, without blocking the event loop."""
+
+from asyncio import Future, get_running_loop, wrap_future
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from judgekit.database import DATABASE_ERRORS
+from judgekit.judges.client import Reply, Request
+from judgekit.judges.replies import CachedReplies, Claim
+
+Result = TypeVar("Result")
+_Job: TypeAlias = tuple[Callable[[], Any], Future[Any]]
+_End: TypeAlias = tuple[Future[Any], Any, Exception | None]
+
+
+class Replies(Protocol):
+    """Replies by the key of their request."""
+
+    async def get(self, key: str, /) -> Reply | None:
+        """Return the reply to the request with this key."""
+        ...
+
+    async def digests(self, prompt: str | None = None, /) -> Iterable[Mapping[str, str]]:
+        """Return the hashed parts of all requests, or of those of one prompt, to tell how another request differs."""
+        ...
+
+    async def aclose(self) -> None:
+        """Finish what is being written, and close the store."""
+        ...
+
+
+class ReplyStore(Replies, Protocol):
+    """Replies that processes share, so that each request is paid for once and has one reply.
+
+    Who has claimed a request sends it, and the others wait for its reply. A claim ends after `LEASE` seconds unless it
+    is renewed. The first reply that is put stands: a claim holder that stalled until its claim ended, so that another
+    one was faster, uses the other's reply. What is begun is finished, also where the caller is cancelled.
+    """
+
+    async def claim(self, claim: Claim, /) -> Reply | bool:
+        """Return the reply that is kept, or else whether the claim is granted: if not, another one holds."""
+        ...
+
+    async def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
+        """Keep a reply and end all claims on it; return the reply that stands, which is an earlier one if there is one.
+
+        With ``replace`` the reply takes the place of an earlier one, on purpose.
+        """
+        ...
+
+    async def release(self, claim: Claim, /) -> None:
+        """Give a claim back, if it still holds: there is no reply."""
+        ...
+
+    def renew(self, claims: Iterable[Claim], /) -> None:
+        """Extend the leases of those claims that still hold. It blocks: a thread calls it, so that no event loop can stall it."""
+        ...
+
+
+class SharedReplies:
+    """The store in a SQLite file. What may wait is done by a thread of its own, all writes that wait in one transaction.
+
+    To read, and to write while nobody else does, takes less time than to wake a thread.
+
+    Args:
+        path: The file, made where there is none.
+        read_only: Makes and changes nothing, neither in the file nor beside it.
+
+    Raises:
+        StoreError: It cannot be used; see `CachedReplies`.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._file = CachedReplies(path, read_only=read_only)
+        self._thread = ThreadPoolExecutor(1, "judgekit")
+        self._lock = Lock()
+        self._waiting: list[_Job] = []
+
+    async def get(self, key: str, /) -> Reply | None:
+        """Return the reply to the request with this key."""
+        try:
+            return self._file.glance(key)
+        except DATABASE_ERRORS:
+            return await wrap_future(self._thread.submit(self._file.get, key))
+
+    async def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
+        """Return the hashed parts of all requests, or of those of one prompt, whatever its version."""
+        return await wrap_future(self._thread.submit(self._file.digests, prompt))
+
+    async def claim(self, claim: Claim, /) -> Reply | bool:
+        """Return the reply that is kept, or else whether the claim is granted."""
+        return self._file.claim_at_once(claim) or await self._write(partial(self._file.claim, claim))
+
+    async def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
+        """Keep a reply and end all claims on it; return the reply that stands."""
+        if not replace and self._file.put_at_once(request, reply):
+            return reply
+        return await self._write(partial(self._file.put, request, reply, replace=replace))
+
+    async def release(self, claim: Claim, /) -> None:
+        """Give a claim back: there is no reply."""
+        await self._write(partial(self._file.release, claim))
+
+    def renew(self, claims: Iterable[Claim], /) -> None:
+        """Extend the leases of claims."""
+        self._thread.submit(self._file.renew, claims).result()
+
+    async def aclose(self) -> None:
+        """Finish what is being written, and close the file. It blocks, since an event loop that ends waits for no thread."""
+        self._thread.submit(self._write_waiting)
+        self._thread.submit(self._file.close).result()
+        self._thread.shutdown(wait=False)
+
+    async def _write(self, work: Callable[[], Result]) -> Result:
+        loop = get_running_loop()
+        done: Future[Result] = loop.create_future()
+        with self._lock:
+            self._waiting.append((work, done))
+            is_first = len(self._waiting) == 1
+        if is_first:
+            self._thread.submit(self._write_waiting)
+        return await done
+
+    def _write_waiting(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._write_together(waiting)
+
+    def _write_together(self, jobs: Sequence[_Job]) -> None:
+        try:
+            results = self._file.write(lambda: [work() for work, _ in jobs])
+        except Exception as error:  # noqa: BLE001 - it is raised where the result is waited for
+            if len(jobs) > 1:  # whose error it is shows when each has a transaction of its own
+                for job in jobs:
+                    self._write_together([job])
+                return
+            ends: list[_End] = [(jobs[0][1], None, error)]
+        else:
+            ends = [(done, result, None) for (_, done), result in zip(jobs, results, strict=True)]
+        for loop in {done.get_loop() for done, _, _ in ends}:
+            with suppress(RuntimeError):  # it is closed
+                loop.call_soon_threadsafe(_settle, [end for end in ends if end[0].get_loop() is loop])
+
+
+def _settle(ends: Iterable[_End]) -> None:
+    for done, result, error in ends:
+        if done.cancelled():
+            continue
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)

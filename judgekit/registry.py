@@ -1,0 +1,136 @@
+"""Names of scorers, formats and providers beyond judgekit's own: those of installed packages, and code of your own."""
+
+import importlib.util
+import sys
+from collections.abc import Collection, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Literal, TypeAlias, TypeVar, cast
+
+from judgekit.errors import ConfigError, listed, located
+
+Group: TypeAlias = Literal["scorers", "readers", "providers"]
+Kind = TypeVar("Kind")
+
+_NAMES_SHOWN = 8
+
+
+def is_reference(name: str) -> bool:
+    """Return whether a name is ``package.module:object`` or ``file.py:object``: names of judgekit have no dot and no slash."""
+    module = name.partition(":")[0]
+    return "." in module or "/" in module
+
+
+@cache
+def installed(group: Group) -> Mapping[str, str]:
+    """Return the entry points of installed packages in ``judgekit.<group>``, as references by name."""
+    return {one.name: f"{one.module}:{one.attr}" for one in entry_points(group=f"judgekit.{group}")}
+
+
+def imported(reference: str) -> object:
+    """Return the object behind ``package.module:object`` or ``path/to/file.py:object``.
+
+    The working directory can be imported from, as can the folder of a file by what the file imports.
+
+    Raises:
+        ConfigError: There is none, or its module raised an error; says where.
+    """
+    place, _, name = reference.rpartition(":") if ":" in reference else (reference, "", "")
+    module = _module(place, reference)
+    if not name:
+        raise ConfigError(f"{reference}: name the object in it: {reference}:NAME{_names_in(module)}")
+    found: object = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise ConfigError(f"{reference}: {place} has no {name}{_names_in(module)}")
+        found = getattr(found, part)
+    return found
+
+
+def named(name: str, group: Group, own: Mapping[str, Kind], needs: Collection[str], what: str, guess: str = "") -> Kind:
+    """Return what is called so: one of judgekit's ``own``, of an installed package, or of your own code.
+
+    Args:
+        name: The name, or a reference.
+        group: The group of entry points.
+        own: Those of judgekit, which no package can replace.
+        needs: The attributes that it must have; of a class, an object is made.
+        what: What it is, for errors.
+        guess: What else may be meant.
+
+    Raises:
+        ConfigError: There is none, or it is something else.
+    """
+    if name in own:
+        return own[name]
+    packages = installed(group)
+    if name not in packages and ":" not in name:
+        unknown = ConfigError.unknown(what, name, {**own, **packages}, guess)
+        raise ConfigError(f"{unknown}; one of your own is named package.module:NAME")
+    found = imported(packages.get(name, name))
+    made = found() if isinstance(found, type) else found
+    if missing := [need for need in needs if not hasattr(made, need)]:
+        raise ConfigError(f"{name}: is no {what}: it has no {listed(missing, between=', ')}")
+    return cast("Kind", made)
+
+
+def _module(place: str, reference: str) -> ModuleType:
+    file = Path(place)
+    is_file = place.endswith(".py") or "/" in place
+    folder = str(file.parent.absolute() if is_file else Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)  # behind all else, so that no file there hides a module of Python
+    try:
+        if not is_file:
+            return import_module(place)
+        if not file.is_file():
+            raise ConfigError(f"{reference}: there is no file {place}")
+        return _loaded(file)
+    except ConfigError:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
+            raise ConfigError(f"{reference}: there is no module {error.name}, here or installed") from error
+        raise ConfigError(f"{reference}: {located(error)}") from error
+    except Exception as error:
+        raise ConfigError(f"{reference}: {located(error)}") from error
+
+
+def _loaded(file: Path) -> ModuleType:
+    """Return the module of a file, which is called as the file is unless another one is."""
+    path = str(file.absolute())
+    for name in (file.stem, path):
+        known = sys.modules.get(name)
+        if known is not None and getattr(known, "__file__", None) == path:
+            return known
+        if known is None and (name == path or importlib.util.find_spec(name) is None or _is_at(name, path)):
+            spec = importlib.util.spec_from_file_location(name, path)
+            if spec is None or spec.loader is None:
+                break
+            module = sys.modules[name] = importlib.util.module_from_spec(spec)
+            try:
+                spec.loader.exec_module(module)
+            except BaseException:
+                del sys.modules[name]
+                raise
+            return module
+    raise ConfigError(f"{file}: is no file of Python")
+
+
+def _is_at(name: str, path: str) -> bool:
+    spec = importlib.util.find_spec(name)
+    return spec is not None and spec.origin == path
+
+
+def _names_in(module: ModuleType) -> str:
+    own = (
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", None) == module.__name__
+        or (hasattr(value, "ascore") and not isinstance(value, type))
+    )
+    names = listed([name for name in own if not name.startswith("_")], _NAMES_SHOWN, ", ")
+    return f"; it has {names}" if names else ""

@@ -1,0 +1,439 @@
+"""A file of runs, as it is opened and read. Rows that are damaged are named, and never taken for what was scored."""
+
+import os
+import sqlite3
+import weakref
+import zlib
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json, to_json
+
+from judgekit.database import BARRED, DATABASE_ERRORS, code, connect, make_folder, schema_version, share
+from judgekit.errors import StoreError
+from judgekit.runs.conduct import Conduct, Efforts
+from judgekit.runs.hashes import Hashes
+from judgekit.runs.rows import DAMAGED, Damaged, Row, RunRecord
+from judgekit.runs.schema import APPLICATION_ID, SCHEMA, VERSION, is_intact
+from judgekit.score import Exchange, JudgeCall, Score, Status
+from judgekit.traces.message import JsonObject
+from judgekit.traces.sample import Sample
+
+_READ_AT_ONCE = 64
+"""Conversations."""
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "make room on the disk; what was scored until then is kept",
+    sqlite3.SQLITE_BUSY: "another program is writing in it; try again when it is done",
+    sqlite3.SQLITE_CORRUPT: "it is damaged: move it away, or name another file",
+    sqlite3.SQLITE_NOTADB: "it is no database: name another file",
+    **dict.fromkeys(BARRED, "it and its folder must be writable; or name another file"),
+}
+CALLS = TypeAdapter(tuple[JudgeCall, ...])
+_SCORES = """
+    SELECT scores.*, samples.* FROM scores
+        LEFT JOIN samples ON samples.run = scores.run AND samples.number = scores.sample
+    WHERE scores.run = ?
+"""
+_SCORE_COLUMNS = 13
+
+
+class Counts(NamedTuple):
+    """How much there is of a run."""
+
+    samples: int = 0
+    scores: int = 0
+    failed: int = 0
+
+
+class StoredRuns:
+    """A file of runs, opened.
+
+    Args:
+        path: The file, made where there is none; ``None`` keeps them in memory.
+        read_only: Changes nothing; the file must be there.
+
+    Raises:
+        StoreError: It cannot be used, is from a newer judgekit, or not judgekit's.
+    """
+
+    def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
+        self.path = None if path is None else Path(path)
+        with self._explained():
+            self._db = self._open(read_only=read_only)
+        weakref.finalize(self, self._db.close)
+
+    def _open(self, *, read_only: bool) -> sqlite3.Connection:
+        path = self.path
+        if path is None:
+            db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        else:
+            if path.is_dir():
+                raise StoreError(f"{path}: cannot hold runs: it is a folder; name a file in it")
+            if read_only and not path.exists():
+                raise StoreError(f"{path}: there are no runs yet; judgekit run makes them")
+            if not read_only:
+                make_folder(path)
+            # What cannot be written is read as if nobody ever wrote it. Elsewhere others may, while rows are read.
+            db = connect(path, read_only=read_only and not _is_writable(path.parent))
+        db.text_factory = _decoded
+        try:
+            self._inode = None if path is None else path.stat().st_ino
+            self._prepare(db, read_only=read_only)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: sqlite3.Connection, *, read_only: bool) -> None:
+        db.execute("BEGIN")
+        version = schema_version(db, self.path, APPLICATION_ID, VERSION)
+        db.execute("COMMIT")
+        if read_only:
+            db.execute("PRAGMA query_only = ON")
+            if not version:  # somebody is making it just now
+                raise StoreError(f"{self.path}: there are no runs yet; judgekit run makes them")
+            return
+        share(db)  # where it cannot, one process at a time writes and reads
+        db.execute("PRAGMA synchronous = FULL")
+        if not version:
+            db.execute("BEGIN IMMEDIATE")
+            # Others may have been here meanwhile.
+            for sql in () if schema_version(db, self.path, APPLICATION_ID, VERSION) else SCHEMA:
+                db.execute(sql)
+            db.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self) -> Generator[None]:
+        try:
+            yield
+        except DATABASE_ERRORS as error:
+            advice = _ADVICE.get(code(error), "name another file")
+            raise StoreError(f"{self.path}: the file of runs cannot be used: {error}; {advice}") from error
+
+    @contextmanager
+    def _undamaged(self, what: str) -> Generator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, zlib.error) as error:
+            raise StoreError(f"{self.path}: {what} is damaged: {error}") from error
+
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(f"{self.path}: {what} is damaged: it is not what was written")
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the file is still the one that was opened."""
+        if self.path is None:
+            return True
+        try:
+            return self.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            return False
+
+    def _select(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        with self._explained():
+            for line in self._db.execute(sql, values):  # noqa: UP028 - that would close it, perhaps after the database
+                yield line
+
+    def numbers(self) -> Sequence[int]:
+        """Return the numbers of all runs, the oldest first."""
+        return [number for (number,) in self._select("SELECT number FROM runs ORDER BY number")]
+
+    def record(self, number: int | None = None) -> RunRecord:
+        """Return the record of a run, or of the last one.
+
+        Raises:
+            StoreError: There is none, or what is known of it is damaged.
+        """
+        sql = "SELECT * FROM runs WHERE ?1 IS NULL OR number = ?1 ORDER BY number DESC LIMIT 1"
+        found = next(self._select(sql, number), None)
+        if found is None:
+            wanted = "holds no runs" if number is None else f"holds no run {number}"
+            raise StoreError(f"{self.path}: {wanted}; judgekit runs lists those that are there")
+        if not is_intact(found):
+            raise self._damaged(f"run {found[0]}")
+        with self._undamaged(f"run {found[0]}"):
+            return RunRecord.model_validate({**from_json(found[1]), "number": found[0]})
+
+    def _names(self, run: int) -> dict[int, str]:
+        """The names of a run's scorers, by their places."""
+        return {place: one.name for place, one in enumerate(self.record(run).scorers)}
+
+    def done(self, run: int, first: int, last: int, *, but: Collection[Status] = ()) -> dict[int, set[int]]:
+        """Which scorers, by place, have scored each of the samples ``first`` to ``last``.
+
+        Scores of a status in ``but`` are left out, and those that are damaged, or whose sample is.
+        """
+        found: dict[int, set[int]] = {}
+        for line in self._select(f"{_SCORES} AND sample BETWEEN ? AND ?", run, first, last):
+            _, sample, scorer, status = line[:4]
+            if is_intact(line[:_SCORE_COLUMNS]) and is_intact(line[_SCORE_COLUMNS:]) and status not in but:
+                found.setdefault(sample, set()).add(scorer)
+        return found
+
+    def lowest(self, run: int, scorer: str, most: int) -> Iterator[Row]:
+        """The rows with the lowest values of a scorer, the lowest first."""
+        place = next((place for place, name in self._names(run).items() if name == scorer), None)
+        sql = f"{_SCORES} AND scorer = ? AND value IS NOT NULL ORDER BY value, sample LIMIT ?"
+        asked, found = most, list[Row]()
+        while place is not None and len(found) < most:
+            rows = [row for _, row in self._rows(sql, run, place, asked)]
+            found = [row for row in rows if row.score.value is not None]
+            if len(rows) < asked:
+                break
+            asked *= 2  # some of them are damaged
+        return iter(found[:most])
+
+    def count(self, run: int) -> int:
+        """How many scores a run has."""
+        return int(next(self._select("SELECT count(*) FROM scores WHERE run = ?", run))[0])
+
+    def rows(
+        self,
+        run: int,
+        *,
+        scorer: str | None = None,
+        statuses: Collection[Status] | None = None,
+        numbers: Collection[int] | None = None,
+    ) -> Iterator[Row]:
+        """The rows of a run, read one by one: by sample, and within a sample in the order of the scorers.
+
+        A row that is damaged, or whose sample is, is a failed score whose error is `judgekit.runs.rows.DAMAGED`.
+
+        Raises:
+            StoreError: The file is damaged, so that rows cannot be read, or stand in it twice.
+        """
+        sql = _SCORES
+        values: list[object] = []
+        if numbers is not None:  # as one value: there may be more of them than a statement may have
+            sql += " AND sample IN (SELECT value FROM json_each(?))"
+            values.append(to_json(sorted(numbers)).decode())
+        if scorer is not None:
+            sql += " AND scorer IN (SELECT value FROM json_each(?))"
+            values.append(to_json([place for place, name in self._names(run).items() if name == scorer]).decode())
+        last = (-1, -1)
+        for key, row in self._rows(f"{sql} ORDER BY sample, scorer", run, *values):
+            if row.score.error != DAMAGED:
+                if key <= last:
+                    raise self._damaged(f"the order of the scores of run {run}")
+                last = key
+            if statuses is None or row.score.status in statuses:
+                yield row
+
+    def _rows(self, sql: str, run: int, *values: object) -> Iterator[tuple[tuple[int, int], Row]]:
+        """The rows that a statement finds, each with the number of its sample and the place of its scorer."""
+        names = self._names(run)
+        sample: tuple[Any, ...] = ()
+        has_sample = False
+        with self._undamaged("a score"):
+            for line in self._select(sql, run, *values):
+                score = line[:_SCORE_COLUMNS]
+                if line[_SCORE_COLUMNS:] != sample:
+                    sample = line[_SCORE_COLUMNS:]
+                    has_sample = is_intact(sample)
+                name = names.get(score[2])
+                if name is None or not isinstance(score[1], int):
+                    continue  # nobody's: the score that it was is missing
+                if has_sample and is_intact(score):
+                    yield (score[1], score[2]), self._row(name, *score[1:-1], *sample[2:8])
+                else:
+                    yield (score[1], score[2]), self._damaged_row(name, score[1], sample if has_sample else ())
+
+    def _damaged_row(self, scorer: str, index: int, sample: Sequence[Any]) -> Row:
+        what = "its row" if sample else "the row of its sample"
+        reason = f"{what} in {self.path} is damaged; judgekit resume makes the score again"
+        score = Score.failed(scorer, reason, error=DAMAGED)
+        if not sample:
+            return Row(index=index, sample_id=f"#{index}", score=score)
+        return self._of_sample(index, score, *sample[2:8])
+
+    def _row(
+        self,
+        scorer: str,
+        index: int,
+        _place: int,
+        status: Status,
+        value: float | None,
+        confidence: float | None,
+        label: str | None,
+        error: str | None,
+        aggregate: str | None,
+        warnings: str | None,
+        calls: str | None,
+        explanation: str,
+        *sample: str,
+    ) -> Row:
+        def explain() -> tuple[str, JsonObject]:
+            with self._undamaged(f"the score of sample {index}"):
+                return cast("tuple[str, JsonObject]", from_json(explanation))
+
+        score = Score.kept(
+            explain,
+            scorer=scorer,
+            status=status,
+            value=value,
+            label=label,
+            error=error,
+            aggregate="mean" if aggregate is None else aggregate,
+            warnings=tuple(from_json(warnings)) if warnings else (),
+            calls=CALLS.validate_json(calls) if calls else (),
+            confidence=confidence,
+        )
+        return self._of_sample(index, score, *sample)
+
+    @staticmethod
+    def _of_sample(
+        index: int,
+        score: Score,
+        sample_id: str,
+        trace_id: str | None,
+        group: str | None,
+        domain: str | None,
+        labels: str | None,
+        label_sources: str | None,
+    ) -> Row:
+        return Row.model_construct(
+            index=index,
+            sample_id=sample_id,
+            score=score,
+            trace_id=trace_id,
+            group=group,
+            domain=domain,
+            labels=from_json(labels) if labels else {},
+            label_sources=from_json(label_sources) if label_sources else {},
+        )
+
+    def counts(self, run: int) -> Counts:
+        """How much there is of a run."""
+        sql = """
+            SELECT (SELECT count(*) FROM samples WHERE run = ?1), count(*), total(status = 'failed')
+            FROM scores WHERE run = ?1
+        """
+        return Counts(*map(int, next(self._select(sql, run))))
+
+    def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall] | None]]:
+        """The judge calls of attempts that gave no score, or one that was made again, each with its scorer.
+
+        They are those of the scorers from the place ``first`` on. ``None`` are calls that are damaged.
+        """
+        names = self._names(run)
+        sql = "SELECT * FROM unscored_calls WHERE run = ? AND scorer >= ? ORDER BY sample, scorer, id"
+        for line in self._select(sql, run, first):
+            *_, place, calls, _ = line
+            if place not in names:
+                raise self._damaged(f"what was paid for run {run}")
+            with self._undamaged(f"what was paid for run {run}"):
+                yield names[place], CALLS.validate_json(calls) if is_intact(line) and calls else None
+
+    def has_sample(self, run: int, number: int) -> bool:
+        """Return whether a run holds the sample of this number."""
+        return any(self._select("SELECT 1 FROM samples WHERE run = ? AND number = ?", run, number))
+
+    def is_empty(self, run: int, first: int = 0) -> bool:
+        """Return whether nothing came of a run's scorers from the place ``first`` on: no scores, and nothing was paid."""
+        if any(self._select("SELECT 1 FROM scores WHERE run = ? AND scorer >= ? LIMIT 1", run, first)):
+            return False
+        return not any(
+            calls is None or any(call.is_paid for call in calls) for _, calls in self.unscored_calls(run, first)
+        )
+
+    def duplicate_ids(self, run: int) -> Iterator[str]:
+        """Ids that more than one sample has."""
+        for (found,) in self._select("SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1", run):
+            yield found
+
+    def hashes(self, run: int) -> Iterator[tuple[int, Hashes]]:
+        """The hashes of all samples whose rows are intact, with their numbers, in order."""
+        for line in self._select("SELECT * FROM samples WHERE run = ? ORDER BY number", run):
+            if is_intact(line):
+                yield line[1], Hashes(*line[-4:-1])
+
+    def conducts(self, run: int) -> Iterator[tuple[int, Conduct]]:
+        """Yield the effort of each conversation that has a score, with the sample's number. Damaged samples are left out."""
+        sql = """
+            SELECT * FROM samples WHERE run = ? AND conduct IS NOT NULL
+                AND EXISTS (SELECT 1 FROM scores WHERE scores.run = samples.run AND sample = number)
+        """
+        for line in self._select(sql, run):
+            if is_intact(line):
+                with self._undamaged(f"run {run}"):
+                    found = Conduct(*from_json(line[8]))
+                yield line[1], found
+
+    def efforts(self, run: int) -> Efforts:
+        """Return the effort of all conversations that have a score."""
+        found = Efforts()
+        for _, conduct in self.conducts(run):
+            found.add(conduct)
+        return found
+
+    def keeps_all(self, run: int) -> bool:
+        """Whether all samples of a run are kept, and not only what is known of them."""
+        kept = sum(map(is_intact, self._select("SELECT * FROM conversations WHERE run = ?", run)))
+        return kept == self.counts(run).samples
+
+    def damaged(self, run: int) -> Damaged:
+        """The conversations and replies of judges that are damaged."""
+        names = self._names(run)
+        conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
+        exchanges = self._select("SELECT * FROM exchanges WHERE run = ?", run)
+        return Damaged(
+            frozenset(line[1] for line in conversations if not is_intact(line)),
+            frozenset((line[1], names.get(line[2], ""), line[3]) for line in exchanges if not is_intact(line)),
+        )
+
+    def conversations(self, run: int, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
+        """The samples that are kept and wanted, with their numbers.
+
+        Raises:
+            StoreError: One of them is damaged.
+        """
+        sql = "SELECT * FROM conversations WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
+        last = -1
+        # A statement that is left open would keep this connection from writing as soon as another one has written.
+        while block := list(self._select(sql, run, last, _READ_AT_ONCE)):
+            for line in block:
+                _, number, body, _ = line
+                if not isinstance(number, int) or number <= last:
+                    raise self._damaged(f"the order of the conversations of run {run}")
+                last = number
+                if not wanted(number):
+                    continue
+                if not is_intact(line):
+                    raise self._damaged(f"sample {number} of run {run}")
+                with self._undamaged(f"sample {number} of run {run}"):
+                    sample = Sample.model_validate_json(zlib.decompress(body))
+                yield number, sample
+
+    def exchanges(
+        self, run: int, but: Collection[tuple[int, str, int]] = ()
+    ) -> Iterator[tuple[int, str, int, Exchange]]:
+        """Yield what judges were sent and replied: the sample's number, the scorer, which of the score's calls it was.
+
+        Raises:
+            StoreError: One of them is damaged, and not left out as one of ``but``.
+        """
+        names = self._names(run)
+        for line in self._select("SELECT * FROM exchanges WHERE run = ? ORDER BY sample, scorer, call", run):
+            _, number, place, call, body, _ = line
+            scorer = names.get(place, "")
+            if (number, scorer, call) in but:
+                continue
+            what = f"a judge's reply about sample {number} of run {run}"
+            if not is_intact(line):
+                raise self._damaged(what)
+            with self._undamaged(what):
+                exchange = Exchange.model_validate_json(zlib.decompress(body))
+            yield number, scorer, call, exchange
+
+
+def _decoded(text: bytes) -> str:
+    """Text as it stands in the file; bytes that are none are marked, and so do not match their checksum."""
+    return text.decode(errors="replace")
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

@@ -1,0 +1,76 @@
+"""The tables of a file of runs, and the checksums of their rows."""
+
+import zlib
+from collections.abc import Sequence
+
+APPLICATION_ID = int.from_bytes(b"jrun")
+VERSION = 1
+
+_COLUMNS = {
+    "runs": "number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL",
+    "samples": """
+        run INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, trace_id TEXT, "group" TEXT, domain TEXT,
+        labels TEXT, label_sources TEXT, conduct TEXT, references_hash INTEGER, material_hash INTEGER,
+        first_message_hash INTEGER
+    """,
+    "conversations": "run INTEGER NOT NULL, number INTEGER NOT NULL, sample BLOB NOT NULL",
+    "scores": """
+        run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, status TEXT NOT NULL, value REAL,
+        confidence REAL, label TEXT, error TEXT, aggregate TEXT, warnings TEXT, calls TEXT, explanation TEXT NOT NULL
+    """,
+    "exchanges": """
+        run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, call INTEGER NOT NULL,
+        exchange BLOB NOT NULL
+    """,
+    "unscored_calls": """
+        run INTEGER NOT NULL, id INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, calls TEXT NOT NULL
+    """,
+}
+_KEYS = {
+    "samples": "run, number",
+    "conversations": "run, number",
+    "scores": "run, sample, scorer",
+    "exchanges": "run, sample, scorer, call",
+    "unscored_calls": "run, id",
+}
+_WITHOUT_ROWID = ("samples", "scores", "unscored_calls")
+"""Tables of short rows; long ones would make the search for a key slow."""
+
+PARTS = tuple(_KEYS)
+"""Tables of what belongs to a run."""
+
+
+def _table(name: str) -> str:
+    key = f", PRIMARY KEY ({_KEYS[name]})" if name in _KEYS else ""
+    ending = ", WITHOUT ROWID" if name in _WITHOUT_ROWID else ""
+    return f"CREATE TABLE {name} ({_COLUMNS[name]}, checksum INTEGER NOT NULL{key}) STRICT{ending}"
+
+
+SCHEMA = (
+    *map(_table, _COLUMNS),
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {VERSION}",
+)
+
+
+def upsert(table: str, columns: Sequence[str]) -> str:
+    """Return the statement that writes a row, if it is not there already as it is to be."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    there = ", ".join(f'{table}."{name}"' for name in columns)
+    given = ", ".join(f'excluded."{name}"' for name in columns)
+    return (
+        f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))}) "  # noqa: S608 - our own names
+        f"ON CONFLICT ({_KEYS[table]}) DO UPDATE SET ({names}) = ({given}) WHERE ({there}) IS NOT ({given})"
+    )
+
+
+def checksum(row: Sequence[object]) -> int:
+    """Return the checksum of a row: texts, numbers and ``None``, and perhaps bytes in the last place."""
+    if row and isinstance(body := row[-1], bytes):
+        return zlib.crc32(body, zlib.crc32(repr(tuple(row[:-1])).encode()))
+    return zlib.crc32(repr(tuple(row)).encode())
+
+
+def is_intact(row: Sequence[object]) -> bool:
+    """Return whether a row, with its checksum in the last place, is what was written."""
+    return checksum(row[:-1]) == row[-1]

@@ -1,0 +1,113 @@
+"""Specs of scorers: which scorer, with which options; read from a config table or from the text behind ``--scorer``."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from pydantic import Field, JsonValue, ValidationError
+
+from judgekit.errors import ConfigError, explain
+from judgekit.registry import is_reference
+from judgekit.traces.message import JsonObject, Record, is_unicode
+
+JUDGE_VARIABLE = "JUDGEKIT_JUDGE"
+"""The environment variable that names the judge of scorers that name none."""
+
+
+class ScorerSpec(Record):
+    """A scorer as it is asked for.
+
+    Attributes:
+        name: Its name in `judgekit scorers`.
+        argument: Its first option, given without a name.
+        alias: The name of this instance.
+        options: Its other options.
+        judge: The judge that it asks, and that its members ask, unless the options name one; that of the `Config` if
+            not given.
+    """
+
+    name: str
+    argument: JsonValue = None
+    alias: str | None = Field(default=None, alias="as")
+    options: JsonObject
+    judge: str | None = None
+
+    def asking(self, judge: str | None) -> "ScorerSpec":
+        """Return this scorer with another judge to ask."""
+        return self.model_copy(update={"judge": judge})
+
+    @classmethod
+    def of(cls, table: Mapping[str, JsonValue]) -> "ScorerSpec":
+        """Reads a ``[[scorers]]`` table."""
+        options = dict(table)
+        try:
+            return cls.model_validate(
+                {"name": options.pop("name", None), "as": options.pop("as", None), "options": options}
+            )
+        except ValidationError as error:
+            raise ConfigError(f"a [[scorers]] table: {explain(error)}") from error
+
+    @classmethod
+    def parse(cls, text: str) -> "ScorerSpec":
+        """Reads ``name``, or ``name:option=value,option=value``, where values are JSON, or else text up to a comma.
+
+        A scorer of your own is ``package.module:object`` or ``file.py:object``, and its options follow a second colon.
+
+        What a scorer cannot do without, or else its first option, may stand first without its name: ``prompt:tone``,
+        ``rouge:rouge1``.
+        """
+        if not is_unicode(text):
+            raise ConfigError(f"--scorer {text!a}: expected text in UTF-8")
+        name, _, rest = text.partition(":")
+        if is_reference(name):
+            part, _, rest = rest.partition(":")
+            name = f"{name}:{part}" if part else name
+        table: dict[str, JsonValue] = {"name": name}
+        try:
+            for place, (key, value) in enumerate(_items(rest)):
+                if not key and place:
+                    raise ValueError(f"expected option=value, found {value!r}; texts with commas stand in quotes")
+                if key in table:
+                    raise ValueError(f"{key!r} is given twice; as= is what names this instance")
+                table[key] = value
+        except ValueError as error:
+            raise ConfigError(f"--scorer {text}: {error}") from error
+        argument = table.pop("", None)
+        return cls.of(table).model_copy(update={"argument": argument})
+
+
+_JSON = ("{", "[", '"')
+
+
+def _items(text: str) -> Iterator[tuple[str, JsonValue]]:
+    """The options in a text, and their values; one without a name is called nothing."""
+    while text:
+        option, equals, value = text.partition("=")
+        is_bare = text.startswith(_JSON) or not equals or "," in option
+        name = "" if is_bare else option.strip()
+        try:
+            found, text = _value(text if is_bare else value.strip())
+        except ValueError as error:
+            raise ValueError(f"{name or 'what is behind the colon'} begins like JSON and is none: {error}") from error
+        if name == "escalate" and text and isinstance(found, str) and not value.lstrip().startswith(_JSON):
+            raise ValueError(
+                f"what stands behind escalate={found} may be meant for either scorer: put escalate in quotes, such as "
+                f'escalate="{found},{text}", or last'
+            )
+        if name or found != "":
+            yield name, found
+
+
+def _value(text: str) -> tuple[JsonValue, str]:
+    """The value that a text begins with, and what stands behind the comma that ends it."""
+    if text.startswith(_JSON):
+        value, end = cast("tuple[JsonValue, int]", json.JSONDecoder().raw_decode(text))
+        behind = text[end:].lstrip()
+        if behind and not behind.startswith(","):
+            raise ValueError(f"expected a comma behind it, found {behind!r}")
+        return value, behind[1:]
+    word, _, behind = text.partition(",")
+    try:
+        return cast("JsonValue", json.loads(f"0{word}" if word.startswith(".") else word)), behind
+    except ValueError:
+        return word.strip(), behind

@@ -1,0 +1,49 @@
+"""Worker threads for what would block the event loop."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import copy_context
+from threading import Lock, Thread
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+Result = TypeVar("Result")
+
+_MOST = min(32, (os.cpu_count() or 1) + 4)
+"""Threads at once for one event loop, as many as asyncio starts by default."""
+
+_free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_lock = Lock()
+
+
+async def in_thread(work: Callable[[], Result]) -> Result:
+    """Return the result of sync work that a thread does, in the caller's context, while the event loop goes on.
+
+    A thread cannot be stopped: if the caller is cancelled, the thread goes on and its result is dropped. Unlike
+    ``asyncio.to_thread``, neither the end of the event loop nor that of the program waits for it.
+    """
+    loop = asyncio.get_running_loop()
+    with _lock:
+        free = _free.setdefault(loop, asyncio.Semaphore(_MOST))
+    async with free:
+        context, outcome, done = copy_context(), Future[Result](), loop.create_future()
+
+        def do() -> None:
+            try:
+                outcome.set_result(context.run(work))
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is waited for
+                outcome.set_exception(error)
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(_settle, done)
+
+        Thread(target=do, name="judgekit", daemon=True).start()
+        await done
+    return outcome.result()
+
+
+def _settle(done: asyncio.Future[None]) -> None:
+    if not done.done():  # else the caller was cancelled
+        done.set_result(None)

@@ -1,0 +1,109 @@
+"""Searches for what a reader loses of a recording."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+from pydantic import JsonValue, ValidationError
+
+from judgekit.errors import TraceError
+from judgekit.formats.readers.foreign import Reader
+from judgekit.traces.sample import Sample
+
+
+def leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every scalar in a document with its path, but for ``None``."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from leaves(inner, f"{path}[{index}]")
+    elif value is not None:
+        yield path, repr(value)
+
+
+@pytest.fixture(scope="session")
+def lost() -> Callable[[JsonValue, Sample], set[str]]:
+    """The paths of a record whose value stands nowhere in the sample that was made of it."""
+
+    def find(record: JsonValue, made: Sample) -> set[str]:
+        kept = {value for _, value in leaves(json.loads(made.model_dump_json()))}
+        return {path for path, value in leaves(record) if value not in kept}
+
+    return find
+
+
+def scalars_of(value: JsonValue, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where scalars stand in a document, but for ``None``; also those in JSON that stands in a text."""
+    inner = parsed(value) if isinstance(value, str) else value
+    if isinstance(inner, dict | list):
+        for key, item in inner.items() if isinstance(inner, dict) else enumerate(inner):
+            yield from scalars_of(item, (*path, key))
+    elif value is not None:
+        yield path
+
+
+def changed(value: JsonValue, path: tuple[str | int, ...], random: Random) -> tuple[JsonValue, JsonValue]:
+    """A copy of a document with another scalar in one place, and what stands there now."""
+    if path:
+        inner = parsed(value) if isinstance(value, str) else value
+        copy, new = changed(inner[path[0]], path[1:], random)
+        whole = (
+            {**inner, path[0]: copy} if isinstance(inner, dict) else [*inner[: path[0]], copy, *inner[path[0] + 1 :]]
+        )
+        return (json.dumps(whole) if isinstance(value, str) else whole), new
+    new = f"changed-{random.randrange(10**9)}"
+    if isinstance(value, bool):
+        new = not value
+    elif isinstance(value, int | float):
+        new = value + random.randrange(10**6) * 10**3 + 10**9 if isinstance(value, int) else value + random.random()
+    return new, new
+
+
+def parsed(text: str) -> JsonValue:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+@pytest.fixture(scope="session")
+def forgotten() -> Callable[..., list[str]]:
+    """The paths of scalars of a document which a reader forgets.
+
+    Each is changed in turn: what the reader makes of the document must then say so (a text must stand in it, anything
+    else must make a difference), or name the place in a warning, or the document must be refused. Of large documents a
+    part is tried, another one each time; ``most`` says how many scalars.
+    """
+
+    def find(reader: Reader, document: JsonValue, most: int = 150) -> list[str]:
+        def read(document: JsonValue) -> str:
+            samples = [reader.sample(record, index) for index, record in enumerate(reader.records(document))]
+            return "".join(sample.model_dump_json() for sample in samples)
+
+        random = Random()  # noqa: S311 - no secret
+        before = read(document)
+        paths = list(scalars_of(document))
+        missing: list[str] = []
+        for path in random.sample(paths, min(most, len(paths))):
+            copy, new = changed(document, path, random)
+            try:
+                after = read(copy)
+            except (TraceError, ValidationError):
+                continue
+            kept = new in after if isinstance(new, str) else after != before
+            where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+            if not kept and not named(where, after):
+                missing.append(where)
+        return missing
+
+    def named(path: str, made: str) -> bool:
+        """Whether a warning names the place, or one that it is part of; its path is that within one record."""
+        path = re.sub(r"^\.samples\[\d+\]", ".sample", path)  # of an Inspect log
+        places = (place.strip(".") for place in re.findall(r'"where":"([^"]+)"', made))
+        return any(place in path for place in places)
+
+    return find

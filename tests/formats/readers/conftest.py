@@ -1,0 +1,74 @@
+"""What a reader makes of records that were damaged, and what it tells of those that lack a question."""
+
+import json
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+from pydantic import JsonValue, ValidationError
+
+from judgekit.errors import TraceError
+from judgekit.formats.readers.foreign import Reader
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import TraceWarning
+
+JUNK: list[JsonValue] = [
+    None,
+    True,
+    -1,
+    10**400,
+    float("nan"),
+    "",
+    "x",
+    "{",
+    *("system", "user", "assistant", "tool"),
+    "\ud800",
+    [],
+    [None],
+    [[]],
+    {},
+    {"": {}},
+    ["x"],
+]
+
+
+@pytest.fixture(scope="session")
+def no_question() -> TraceWarning:
+    """What is told of a conversation in which the user says nothing."""
+    return TraceWarning(
+        "no message of the user; responses that were logged alone belong to their requests: "
+        '{"request": ..., "response": ...}'
+    )
+
+
+def places(value: JsonValue) -> Iterator[tuple[list | dict, int | str]]:
+    """Every place in a document where a value stands."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, key
+        if isinstance(inner, list | dict):
+            yield from places(inner)
+
+
+@pytest.fixture(scope="session")
+def crashes() -> Callable[..., list[str]]:
+    """What a reader raises, but for a `TraceError`, when values of a document are replaced by others, others each time."""
+
+    def find(reader: Reader, document: JsonValue, times: int = 150) -> list[str]:
+        random = Random()  # noqa: S311 - no secret
+        raised: list[str] = []
+        for _ in range(times):
+            copy = [json.loads(json.dumps(document))]
+            for _ in range(random.choice([1, 1, 3])):
+                holder, key = random.choice(list(places(copy)))
+                holder[key] = json.loads(json.dumps(random.choice(JUNK)))  # a copy, into which the next may be put
+            try:
+                reader.recognises(copy[0])
+                made = [reader.sample(record, index) for index, record in enumerate(reader.records(copy[0]))]
+                assert all(isinstance(one, Sample) for one in made)
+            except (TraceError, ValidationError):
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+                raised.append(f"{error!r} of {copy[0]!r:.2000}")
+        return raised
+
+    return find

@@ -1,0 +1,262 @@
+"""Conversations with Anthropic's API."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from judgekit.errors import TraceError
+from judgekit.formats.detect import detect
+from judgekit.formats.readers.anthropic import AnthropicReader, AnthropicStreamReader
+from judgekit.formats.reading import read
+from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.trace import ToolDefinition
+
+READER = AnthropicReader()
+HI = {"role": "user", "content": "Hi"}
+CALLING = {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}]}
+ANSWER = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "one", "is_error": True}]}
+REQUEST = {
+    "model": "claude-x",
+    "max_tokens": 9,
+    "system": "Be brief",
+    "messages": [HI, CALLING, ANSWER],
+    "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+    "temperature": 0.5,
+}
+RESPONSE = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-x-1",
+    "content": [{"type": "text", "text": "It failed."}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 2, "service_tier": "standard"},
+}
+EVENTS = [
+    {"type": "message_start", "message": {**RESPONSE, "content": [], "stop_reason": None}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "It "}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "failed."}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
+    {"type": "message_stop"},
+]
+ASKED = [
+    SystemMessage("Be brief"),
+    HumanMessage("Hi"),
+    AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="1")]),
+    ToolMessage("one", tool_call_id="1", is_error=True),
+]
+SAID = AIMessage(
+    "It failed.",
+    id="msg_1",
+    model="claude-x-1",
+    finish_reason="end_turn",
+    usage=Usage(
+        input_tokens=7,
+        output_tokens=2,
+        cached_tokens=4,
+        extra={"input_tokens": 3, "cache_read_input_tokens": 4, "service_tier": "standard"},
+    ),
+)
+PAIR = {"request": REQUEST, "response": RESPONSE}
+DOCUMENTS = {
+    "request": (REQUEST, [ASKED]),
+    "response": (RESPONSE, [[SAID]]),
+    "pair": (PAIR, [[*ASKED, SAID]]),
+    "pair with a streamed response": ({"request": REQUEST, "response": EVENTS}, [[*ASKED, SAID]]),
+    "pair with several streams": ({"request": REQUEST, "response": EVENTS * 2}, [[*ASKED, SAID, SAID]]),
+    "pair with an error": ({"request": REQUEST, "response": {"type": "error", "error": {"message": "x"}}}, [ASKED]),
+    "messages": ([HI, CALLING, ANSWER], [ASKED[1:]]),
+    "messages with a response among them": ([HI, RESPONSE], [[HumanMessage("Hi"), SAID]]),
+    "row": ({"messages": [HI, CALLING, ANSWER]}, [ASKED[1:]]),
+    "requests": ([REQUEST, REQUEST], [ASKED, ASKED]),
+    "responses": ([RESPONSE, RESPONSE], [[SAID], [SAID]]),
+    "lists of messages": ([[HI, CALLING], [HI]], [ASKED[1:3], ASKED[1:2]]),
+    "text alone with instructions beside": (
+        {"messages": [HI], "system": [{"type": "text", "text": "Be brief"}]},
+        [ASKED[:2]],
+    ),
+    "text alone for a model of theirs": ({"messages": [HI], "max_tokens": 9, "model": "claude-x"}, [ASKED[1:2]]),
+    "text alone through Bedrock": ({"messages": [HI], "anthropic_version": "bedrock-2023-05-31"}, [ASKED[1:2]]),
+}
+
+
+@pytest.mark.parametrize(("document", "conversations"), DOCUMENTS.values(), ids=DOCUMENTS)
+def test_requests_and_responses_are_read(document, conversations):
+    assert detect(document).name == "anthropic"
+    samples = [READER.sample(record, index) for index, record in enumerate(READER.records(document))]
+    assert [[*sample.trace.messages] for sample in samples] == conversations
+    assert [sample.id for sample in samples] == [str(index) for index in range(len(samples))]
+
+
+def test_parameters_and_tools_of_the_request_come_along():
+    trace = READER.sample({"id": 7, **PAIR, "reference": "ok"}, 0).trace
+    assert trace.id == "7"
+    assert trace.tools == (ToolDefinition("f", parameters={"type": "object"}),)
+    assert trace.extra == {"request": {"model": "claude-x", "max_tokens": 9, "temperature": 0.5}}
+    assert trace.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [HI, {"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}],
+        {"messages": [HI]},
+        {"messages": [CALLING, {"role": "tool", "content": "1", "tool_call_id": "1"}]},
+        {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "system": [{"text": "Be brief"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}], "id": "1"},
+        {"error": "Error: 400"},
+        {"messages": 5, "system": "x"},
+        {"messages": [HI], "system": "x"},
+        [{"messages": [HI, CALLING]}, {"messages": [CALLING, {"role": "tool", "content": "1", "tool_call_id": "1"}]}],
+        {"messages": [CALLING, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]}]},
+        {"messages": [], "system": "x"},
+        {"request": 5, "response": {"type": "message"}},
+        [],
+        None,
+        "text",
+    ],
+)
+def test_what_others_write_is_not_taken_for_it(document):
+    assert not READER.recognises(document)
+    assert not AnthropicStreamReader().recognises(document)
+
+
+def test_a_request_without_messages_is_refused():
+    with pytest.raises(TraceError, match="messages: expected messages, found"):
+        READER.sample({"messages": [], "anthropic_version": "x"}, 0)
+
+
+def test_a_line_of_a_batch_is_named_by_its_custom_id():
+    lines = [
+        {"custom_id": "a", "params": REQUEST},
+        {"custom_id": "b", "result": {"type": "succeeded", "message": RESPONSE}},
+    ]
+    assert detect(lines[0]).name == detect(lines[1]).name == "anthropic"
+    samples = [READER.sample(record, index) for index, record in enumerate(READER.records(lines))]
+    assert [sample.id for sample in samples] == ["a", "b"]
+    assert [[*sample.trace.messages] for sample in samples] == [ASKED, [SAID]]
+    assert samples[1].trace.extra == {"batch": {"result": {"type": "succeeded"}}}
+
+
+def test_an_error_in_place_of_the_answer_is_told_and_kept():
+    trace = READER.sample({"request": REQUEST, "response": {"type": "error", "error": {"message": "x"}}}, 0).trace
+    assert [(one.found, one.where) for one in trace.warnings] == [("holds no answer: {'message': 'x'}", "response")]
+    assert trace.extra["response"] == {"type": "error", "error": {"message": "x"}}
+
+
+@pytest.mark.parametrize("tools", ["[]", ["x"]])
+def test_tools_that_are_none_are_kept(tools):
+    trace = READER.sample({**REQUEST, "tools": tools}, 0).trace
+    assert (trace.tools, trace.extra["tools"], [one.where for one in trace.warnings]) == ((), tools, ["tools"])
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        (EVENTS, []),
+        ([{"type": "ping"}, *EVENTS], []),
+        (EVENTS[:4], ["the stream breaks off before the response ends"]),
+        (
+            [*EVENTS[:4], {"type": "error", "error": {"type": "overloaded_error"}}],
+            [
+                "the stream reports an error: {'type': 'overloaded_error'}",
+                "the stream breaks off before the response ends",
+            ],
+        ),
+        (
+            [*EVENTS[:4], {"type": "text", "text": "failed.", "snapshot": "It failed."}, *EVENTS[4:]],
+            ["1 events of the SDK, which repeat those of the API, are left out"],
+        ),
+    ],
+    ids=["whole", "ping before", "broken off", "error", "of the SDK"],
+)
+def test_a_stream_that_is_not_whole_says_so(events, told, no_question):
+    assert AnthropicStreamReader().records([]) == []
+    [record] = AnthropicStreamReader().records(events)
+    streamed = AnthropicStreamReader().sample(record, 0).trace
+    paired = READER.sample({"request": REQUEST, "response": events}, 0).trace
+    for trace, unasked in ((streamed, [no_question.found]), (paired, [])):
+        assert trace.messages[-1].text == "It failed."
+        assert [warning.found for warning in trace.warnings] == [*told, *unasked]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "lists.jsonl", "lists.json"])
+def test_recorded_events_are_responses_one_after_another(tmp_path, name):
+    path = tmp_path / name
+    both = [EVENTS, EVENTS] if name.startswith("lists") else [*EVENTS, *EVENTS]
+    path.write_text(json.dumps(both) if name.endswith(".json") else "\n".join(map(json.dumps, both)))
+    assert [sample.trace.messages for sample in read(path)] == [(SAID,), (SAID,)]
+
+
+def test_nothing_is_forgotten(forgotten):
+    assert forgotten(READER, PAIR) == []
+    assert forgotten(READER, [REQUEST, RESPONSE]) == []
+    assert forgotten(AnthropicStreamReader(), [{"type": "message_start", "message": RESPONSE}, *EVENTS[2:4]]) == []
+
+
+# Counted in the files themselves: messages by role, calls, definitions of tools, and tokens reported.
+SNAPSHOTS = {
+    "anthropic": (
+        "files 231",
+        "alone 114",
+        "assistant 183",
+        "system 16",
+        "tool 17",
+        "user 171",
+        "calls 26",
+        "tools 35",
+        "in 115112",
+        "out 12693",
+    ),
+    "bedrock-anthropic": (
+        "files 21",
+        "alone 10",
+        "assistant 17",
+        "tool 5",
+        "user 15",
+        "calls 7",
+        "tools 4",
+        "in 3586",
+        "out 1106",
+    ),
+    "vertex-anthropic": (
+        "files 20",
+        "alone 10",
+        "assistant 15",
+        "tool 1",
+        "user 14",
+        "calls 3",
+        "tools 2",
+        "in 2137",
+        "out 1082",
+    ),
+}
+
+
+@pytest.mark.parametrize(("folder", "counts"), SNAPSHOTS.items())
+def test_the_snapshots_of_others_are_read_whole(shared_data, folder, counts, no_question):
+    found = Counter()
+    for path in sorted((shared_data / "traces/lingua/snapshots").glob(f"*/{folder}/*.json")):
+        if path.name == "error.json":  # what the API said when it refused the request
+            continue
+        [trace] = [sample.trace for sample in read(path, on_error="raise")]
+        assert trace.source.format == "anthropic"
+        assert trace.warnings in ((), (no_question,))
+        replies = [message for message in trace.messages if message.role == "assistant"]
+        found["files"] += 1
+        found["alone"] += len(trace.warnings)
+        found["tools"] += len(trace.tools)
+        found.update(message.role for message in trace.messages)
+        found["calls"] += sum(len(message.tool_calls) for message in replies)
+        found["in"] += sum(message.usage.input_tokens for message in replies if message.usage)
+        found["out"] += sum(message.usage.output_tokens for message in replies if message.usage)
+    assert found == Counter({name: int(number) for name, number in map(str.split, counts)})
+
+
+def test_damaged_records_are_read_or_refused(crashes):
+    assert crashes(READER, PAIR) == []
+    assert crashes(READER, [REQUEST, RESPONSE]) == []
+    assert crashes(AnthropicStreamReader(), EVENTS) == []

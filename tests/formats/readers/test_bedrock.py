@@ -1,0 +1,358 @@
+"""Conversations with Amazon Bedrock's Converse API, and sessions of Strands agents."""
+
+import json
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+
+from judgekit.errors import TraceError
+from judgekit.formats.detect import detect
+from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
+from judgekit.formats.reading import read
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    OtherPart,
+    ReasoningPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+)
+from judgekit.traces.trace import ToolDefinition
+
+READER = BedrockReader()
+STRANDS = StrandsReader()
+
+
+def user(*blocks: object) -> dict:
+    return {"role": "user", "content": [*blocks]}
+
+
+def assistant(*blocks: object) -> dict:
+    return {"role": "assistant", "content": [*blocks]}
+
+
+def call(name: str, identity: str, **fields: object) -> dict:
+    return {"toolUse": {"toolUseId": identity, "name": name, "input": {"a": 1}, **fields}}
+
+
+def result(identity: str, *content: object, **fields: object) -> dict:
+    return {"toolResult": {"toolUseId": identity, "content": [*content], **fields}}
+
+
+HI = user({"text": "Hi"})
+REQUEST = {
+    "modelId": "us.anthropic.claude-x",
+    "system": [{"text": "Be brief"}, {"cachePoint": {"type": "default"}}],
+    "messages": [HI, assistant(call("f", "1")), user(result("1", {"text": "no"}, status="error"))],
+    "inferenceConfig": {"maxTokens": 9},
+    "toolConfig": {
+        "tools": [
+            {
+                "toolSpec": {
+                    "name": "f",
+                    "description": "d",
+                    "inputSchema": {"json": {"type": "object"}},
+                    "strict": True,
+                }
+            },
+            {"cachePoint": {"type": "default"}},
+        ],
+        "toolChoice": {"any": {}},
+    },
+}
+RESPONSE = {
+    "output": {"message": assistant({"text": "It failed."})},
+    "stopReason": "end_turn",
+    "usage": {"inputTokens": 3, "outputTokens": 2, "totalTokens": 9, "cacheReadInputTokens": 4},
+    "metrics": {"latencyMs": 5},
+}
+ASKED = [
+    SystemMessage([TextPart("Be brief"), OtherPart({"cachePoint": {"type": "default"}})]),
+    HumanMessage("Hi"),
+    AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="1")]),
+    ToolMessage("no", tool_call_id="1", is_error=True),
+]
+USAGE = Usage(
+    input_tokens=7,
+    output_tokens=2,
+    cached_tokens=4,
+    extra={"inputTokens": 3, "cacheReadInputTokens": 4, "totalTokens": 9},
+)
+SAID = AIMessage("It failed.", finish_reason="end_turn", usage=USAGE)
+ERROR = {"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {"RetryAttempts": 4}}
+PAIR = {"request": REQUEST, "response": RESPONSE}
+DOCUMENTS = {
+    "request": (REQUEST, [ASKED]),
+    "response": (RESPONSE, [[SAID]]),
+    "pair": (PAIR, [[*ASKED, SAID.model_copy(update={"model": "us.anthropic.claude-x"})]]),
+    "both in one": ({**REQUEST, **RESPONSE}, [[*ASKED, SAID.model_copy(update={"model": "us.anthropic.claude-x"})]]),
+    "pair with an error": ({"request": REQUEST, "response": ERROR}, [ASKED]),
+    "messages": (REQUEST["messages"], [ASKED[1:]]),
+    "rows": ([{"messages": [HI]}, RESPONSE], [[HumanMessage("Hi")], [SAID]]),
+}
+
+
+@pytest.mark.parametrize(("document", "conversations"), DOCUMENTS.values(), ids=DOCUMENTS)
+def test_requests_and_responses_are_read(document, conversations):
+    assert detect(document).name == "bedrock"
+    samples = [READER.sample(record, index) for index, record in enumerate(READER.records(document))]
+    assert [[*sample.trace.messages] for sample in samples] == conversations
+
+
+def test_an_error_in_place_of_the_answer_is_told_and_kept():
+    trace = READER.sample({"request": REQUEST, "response": ERROR}, 0).trace
+    told = [(one.found, one.where) for one in trace.warnings]
+    assert told == [("holds no answer: {'Code': 'ThrottlingException'}", "response")]
+    assert trace.extra["response"] == ERROR
+
+
+@pytest.mark.parametrize("tools", ["[]", ["x"]])
+def test_tools_that_are_none_are_kept(tools):
+    trace = READER.sample({**REQUEST, "toolConfig": {"tools": tools}}, 0).trace
+    assert (trace.tools, [one.where for one in trace.warnings]) == ((), ["toolConfig.tools"])
+    assert trace.extra["toolConfig"] == {"tools": tools}
+
+
+def test_parameters_and_tools_of_the_request_come_along():
+    trace = READER.sample(PAIR, 0).trace
+    assert trace.tools == (
+        ToolDefinition("f", description="d", parameters={"type": "object"}, extra={"toolSpec": {"strict": True}}),
+        ToolDefinition("cachePoint", extra={"cachePoint": {"type": "default"}}),
+    )
+    assert trace.extra == {
+        "request": {"inferenceConfig": {"maxTokens": 9}, "toolConfig": {"toolChoice": {"any": {}}}},
+        "response": {"metrics": {"latencyMs": 5}},
+    }
+
+
+PROVIDER = {"metadata": {"executor": "provider"}, "extra": {"toolUse": {"type": "server_tool_use"}}}
+NODE_BYTES = {"type": "Buffer", "data": [1, 2]}
+MESSAGES = {
+    "reasoning": (
+        assistant(
+            {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "S"}}},
+            {"reasoningContent": {"redactedContent": "AA"}},
+            {"text": "ok"},
+        ),
+        [
+            AIMessage(
+                [
+                    ReasoningPart("hm", extra={"reasoningContent": {"reasoningText": {"signature": "S"}}}),
+                    ReasoningPart("", extra={"reasoningContent": {"redactedContent": "AA"}}),
+                    TextPart("ok"),
+                ]
+            )
+        ],
+    ),
+    "results and text in their order": (
+        user(
+            result("2", {"json": {"b": [1]}}, status="success"),
+            {"text": "wait"},
+            result("1", {"text": "a"}, {"image": {"format": "png", "source": {"bytes": "AA"}}}),
+            {"text": "and now?"},
+        ),
+        [
+            ToolMessage('{"b": [1]}', tool_call_id="2", is_error=False),
+            HumanMessage("wait"),
+            ToolMessage(
+                [
+                    TextPart("a"),
+                    MediaPart(kind="image", data="AA", mime_type="image/png", extra={"image": {"format": "png"}}),
+                ],
+                tool_call_id="1",
+                is_error=None,
+            ),
+            HumanMessage("and now?"),
+        ],
+    ),
+    "tools of the provider": (
+        assistant(call("f", "1", type="server_tool_use"), result("1", {"text": "x"}), {"text": "ok"}),
+        [
+            AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="1", **PROVIDER)]),
+            ToolMessage("x", tool_call_id="1"),
+            AIMessage("ok"),
+        ],
+    ),
+    "media": (
+        user(
+            {"image": {"format": "png", "source": {"bytes": NODE_BYTES}}},
+            {"video": {"format": "mp4", "source": {"s3Location": {"uri": "s3://a", "bucketOwner": "b"}}}},
+            {
+                "document": {
+                    "format": "pdf",
+                    "name": "d",
+                    "source": {"bytes": {"__bytes_encoded__": True, "data": "AA"}},
+                }
+            },
+            {"document": {"format": "txt", "name": "d", "source": {"text": "long"}}},
+        ),
+        [
+            HumanMessage(
+                [
+                    MediaPart(
+                        kind="image",
+                        mime_type="image/png",
+                        extra={"image": {"format": "png", "source": {"bytes": NODE_BYTES}}},
+                    ),
+                    MediaPart(
+                        kind="video",
+                        url="s3://a",
+                        mime_type="video/mp4",
+                        extra={"video": {"format": "mp4", "source": {"s3Location": {"bucketOwner": "b"}}}},
+                    ),
+                    MediaPart(kind="file", name="d", data="AA", extra={"document": {"format": "pdf"}}),
+                    TextPart("long", extra={"document": {"format": "txt", "name": "d"}}),
+                ]
+            )
+        ],
+    ),
+    "texts in other blocks": (
+        assistant(
+            {"citationsContent": {"content": [{"text": "a "}, {"text": "b"}], "citations": [{"title": "t"}]}},
+            {"searchResult": {"source": "s", "title": "t", "content": [{"text": "a"}, {"text": "b"}]}},
+            {"guardContent": {"text": {"text": "c", "qualifiers": ["query"]}}},
+            {"guardContent": {"image": {"format": "png"}}},
+            {"fromTomorrow": {"x": 1}},
+            "d",
+            5,
+        ),
+        [
+            AIMessage(
+                [
+                    TextPart("a b", extra={"citationsContent": {"citations": [{"title": "t"}]}}),
+                    TextPart("a\nb", extra={"searchResult": {"source": "s", "title": "t"}}),
+                    TextPart("c", extra={"guardContent": {"text": {"qualifiers": ["query"]}}}),
+                    OtherPart({"guardContent": {"image": {"format": "png"}}}),
+                    OtherPart({"fromTomorrow": {"x": 1}}),
+                    TextPart("d"),
+                    OtherPart(5),
+                ]
+            )
+        ],
+    ),
+    "system role": ({"role": "system", "content": [{"text": "Be brief"}]}, [SystemMessage("Be brief")]),
+    "no content": (user(), [HumanMessage("")]),
+}
+ALL_BLOCKS = [found for found, _ in MESSAGES.values()]
+
+
+@pytest.mark.parametrize(("found", "messages"), MESSAGES.values(), ids=MESSAGES)
+def test_a_message_is_read_as_ours(found, messages):
+    assert [*READER.sample([found], 0).trace.messages] == messages
+
+
+@pytest.mark.parametrize(
+    ("found", "error"),
+    [
+        (
+            [{"role": "tool", "content": []}],
+            r"messages\[0\]\.role: expected one of system, user, assistant, found 'tool'",
+        ),
+        ([{"role": "user", "content": "Hi"}], r"messages\[0\]\.content: expected a list, found 'Hi'"),
+        (
+            [assistant({"toolUse": {"input": {"a": 1}}})],
+            r"messages\[0\]\.content\[0\]\.toolUse\.name: expected the name of a tool",
+        ),
+        ({"messages": []}, "messages: expected messages, found"),
+        ({"response": {"output": {}}}, r"response\.output\.message: expected a message, found nothing"),
+    ],
+)
+def test_what_scores_depend_on_is_refused_with_its_place(found, error):
+    with pytest.raises(TraceError, match=error):
+        READER.sample(found, 0)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [{"role": "user", "content": "Hi"}],
+        [user({"type": "text", "text": "Hi"})],
+        [user({"text": "Hi"}), {"role": "tool", "content": [{"text": "x"}]}],
+        [user({"image": "http://a"})],
+        {"messages": 5},
+        {"output": {"message": 5}},
+        {"message": HI},
+        [],
+        None,
+    ],
+)
+def test_what_others_write_is_not_taken_for_it(document):
+    assert not READER.recognises(document)
+    assert not STRANDS.recognises(document)
+
+
+STORED = [
+    {
+        "message": HI,
+        "message_id": 0,
+        "created_at": "2026-01-02T03:04:05+00:00",
+        "updated_at": "2026-01-02T03:04:06+00:00",
+    },
+    {
+        "message": assistant({"text": "My card is 4111"}),
+        "redact_message": assistant({"text": "[redacted]"}),
+        "message_id": 1,
+        "created_at": "2026-01-02T03:04:07+00:00",
+    },
+]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_the_messages_of_a_strands_session_are_one_conversation(tmp_path, name):
+    path = tmp_path / name
+    path.write_text(json.dumps(STORED) if name == "a.json" else "\n".join(map(json.dumps, STORED)))
+    [sample] = read(path)
+    assert sample.trace.source.format == "strands"
+    first, second = sample.trace.messages
+    when = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert first == HumanMessage("Hi", id="0", timestamp=when, extra={"updated_at": "2026-01-02T03:04:06+00:00"})
+    assert (second.text, second.extra) == ("[redacted]", {"message": STORED[1]["message"]})
+
+
+def test_the_messages_of_a_strands_session_stand_in_the_order_of_their_numbers():
+    assert STRANDS.records(STORED[::-1]) == [STORED]
+    unnumbered = [STORED[1], {"message": HI}]
+    assert STRANDS.records(unnumbered) == [unnumbered]
+
+
+def test_one_message_of_a_strands_session_is_no_conversation(tmp_path):
+    path = tmp_path / "message_0.json"
+    path.write_text(json.dumps(STORED[0]))
+    with pytest.raises(TraceError, match=r"one message of a session; gather all in one file: jq -s"):
+        list(read(path, on_error="raise"))
+
+
+def test_nothing_is_forgotten(forgotten):
+    assert forgotten(READER, PAIR) == []
+    assert forgotten(READER, {**REQUEST, **RESPONSE}) == []
+    assert forgotten(READER, ALL_BLOCKS) == []
+    assert forgotten(STRANDS, STORED) == []
+
+
+def test_the_snapshots_of_others_are_read_whole(shared_data, no_question):
+    found = Counter()
+    for path in sorted((shared_data / "traces/lingua/snapshots").glob("*/bedrock/*.json")):
+        [trace] = [sample.trace for sample in read(path, on_error="raise")]
+        assert trace.source.format == "bedrock"
+        assert trace.warnings in ((), (no_question,))
+        found["alone"] += len(trace.warnings)
+        replies = [message for message in trace.messages if message.role == "assistant"]
+        found.update(message.role for message in trace.messages)
+        found["calls"] += sum(len(message.tool_calls) for message in replies)
+        found["tools"] += len(trace.tools)
+        found["in"] += sum(message.usage.input_tokens for message in replies if message.usage)
+        found["out"] += sum(message.usage.output_tokens for message in replies if message.usage)
+    # Counted in the files themselves.
+    counts = {"assistant": 31, "user": 28, "tool": 5, "calls": 7, "tools": 4, "in": 5325, "out": 3671, "alone": 20}
+    assert found == Counter(counts)
+
+
+def test_damaged_records_are_read_or_refused(crashes):
+    assert crashes(READER, PAIR) == []
+    assert crashes(READER, ALL_BLOCKS) == []
+    assert crashes(STRANDS, STORED) == []

@@ -1,0 +1,295 @@
+"""Sessions of the Codex CLI."""
+
+import json
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from judgekit.errors import TraceError
+from judgekit.formats.detect import detect
+from judgekit.formats.readers.codex import CodexReader
+from judgekit.formats.reading import read
+from judgekit.traces.message import AIMessage, HumanMessage, ReasoningPart, SystemMessage, TextPart, ToolCall, Usage
+
+READER = CodexReader()
+
+
+def row(kind: str, second: int = 0, /, **payload: object) -> dict:
+    return {"timestamp": f"2025-10-29T00:59:{second:02}.000Z", "type": kind, "payload": payload}
+
+
+def item(second: int = 0, /, **payload: object) -> dict:
+    return row("response_item", second, **payload)
+
+
+def said(role: str, text: str, second: int = 0) -> dict:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return item(second, type="message", role=role, content=[{"type": kind, "text": text}])
+
+
+def tokens(total: int, last: int, second: int = 0) -> dict:
+    info = {
+        "total_token_usage": {"input_tokens": total, "cached_input_tokens": 2, "output_tokens": 5},
+        "last_token_usage": {"input_tokens": last, "reasoning_output_tokens": 3, "total_tokens": last},
+    }
+    return row("event_msg", second, type="token_count", info=info, rate_limits={"primary": None})
+
+
+META = row(
+    "session_meta",
+    0,
+    id="019a",
+    timestamp="2025-10-29T00:59:00.000Z",
+    cwd="/w",
+    cli_version="0.46.0",
+    base_instructions={"text": "You are Codex"},
+    dynamic_tools=[{"name": "look", "description": "d", "inputSchema": {}}],
+)
+SESSION = [
+    META,
+    said("developer", "<permissions instructions>"),
+    said("user", "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"),
+    row("turn_context", 1, cwd="/w", model="gpt-5-codex", effort="high"),
+    said("user", "List the files", 2),
+    row("event_msg", 2, type="user_message", message="List the files", kind="plain"),
+    row("event_msg", 3, type="agent_reasoning", text="**Listing**"),
+    item(3, type="reasoning", summary=[{"type": "summary_text", "text": "**Listing**"}], encrypted_content="gAAA"),
+    item(4, type="function_call", name="shell", arguments='{"command":["ls"]}', call_id="call_1"),
+    item(4, type="custom_tool_call", name="apply_patch", input="*** Begin Patch", call_id="call_2", status="completed"),
+    tokens(10, 10, 4),
+    tokens(10, 10, 4),
+    row("event_msg", 5, type="exec_command_end", call_id="call_1", exit_code=1, stdout=""),
+    row("event_msg", 5, type="patch_apply_end", call_id="call_2", success=True),
+    item(5, type="function_call_output", call_id="call_1", output="no such directory"),
+    item(6, type="custom_tool_call_output", call_id="call_2", output="Success"),
+    said("assistant", "Done", 7),
+    row("event_msg", 7, type="agent_message", message="Done"),
+    tokens(30, 20, 8),
+    row("event_msg", 9, type="task_complete", last_agent_message="Done"),
+]
+
+
+def trace(*rows: object):
+    return READER.sample(list(rows), 0).trace
+
+
+def test_a_session_in_lines_is_one_conversation(tmp_path):
+    path = tmp_path / "rollout.jsonl"
+    path.write_text("\n".join(map(json.dumps, SESSION)))
+    [sample] = read(path, on_error="raise")
+    made = sample.trace
+    assert (sample.id, made.source.format, len(made.tools)) == ("019a", "codex", 1)
+    assert [(message.role, message.text) for message in made.messages] == [
+        ("system", "You are Codex"),
+        ("developer", "<permissions instructions>"),
+        ("developer", "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"),
+        ("user", "List the files"),
+        ("assistant", ""),
+        ("tool", "no such directory"),
+        ("tool", "Success"),
+        ("assistant", "Done"),
+    ]
+    working, failed, fine, done = made.messages[4:]
+    assert working == AIMessage(
+        [ReasoningPart("**Listing**", extra={"encrypted_content": "gAAA"})],
+        model="gpt-5-codex",
+        timestamp=datetime(2025, 10, 29, 0, 59, 3, tzinfo=UTC),
+        usage=Usage(input_tokens=10, reasoning_tokens=3, extra={"total_tokens": 10}),
+        tool_calls=[
+            ToolCall("shell", {"command": ["ls"]}, id="call_1", extra={"timestamp": "2025-10-29T00:59:04.000Z"}),
+            ToolCall(
+                "apply_patch",
+                {"input": "*** Begin Patch"},
+                id="call_2",
+                extra={"type": "custom_tool_call", "status": "completed", "timestamp": "2025-10-29T00:59:04.000Z"},
+            ),
+        ],
+    )
+    assert (failed.is_error, fine.is_error) == (True, False)
+    assert done.usage == Usage(input_tokens=20, reasoning_tokens=3, extra={"total_tokens": 20})
+    assert made.usage == Usage(input_tokens=30, output_tokens=5, cached_tokens=2)
+    assert (made.started_at.second, made.ended_at.second) == (0, 9)
+    [warning] = made.warnings
+    assert warning.found == "9 events that repeat what items say, or count tokens, left out"
+
+
+@pytest.mark.parametrize(
+    ("rows", "counts", "told"),
+    [
+        ("user count reasoning call output count reply user count reply", [1, 2, 3], 0),
+        ("user reasoning call count output reply count", [1, 2], 0),
+        ("user call output count reply count", [1, 2], 0),
+        ("user count", [], 1),
+        ("user count count reply", [2], 1),
+    ],
+)
+def test_a_count_of_tokens_is_that_of_the_reply_beside_it(rows, counts, told):
+    """Older versions write it before the items of the reply, newer ones after its call or its result."""
+    known = {
+        "user": said("user", "a"),
+        "reply": said("assistant", "b"),
+        "reasoning": item(type="reasoning", summary=[{"type": "summary_text", "text": "hm"}]),
+        "call": item(type="function_call", name="shell", arguments="{}", call_id="c"),
+        "output": item(type="function_call_output", call_id="c", output="x"),
+    }
+    number = iter(range(1, 9))
+    made = trace(*(tokens(at := next(number), at) if one == "count" else known[one] for one in rows.split()))
+    replies = [message for message in made.messages if message.role == "assistant"]
+    assert [one.usage.input_tokens for one in replies] == counts
+    found = [warning.found for warning in made.warnings if "of no reply" in warning.found]
+    assert found == [f"{told} counts of tokens are those of no reply that stands here"] * bool(told)
+
+
+def test_nothing_but_repeating_events_is_forgotten(forgotten):
+    events = tuple(f"[{place}]." for place, one in enumerate(SESSION) if one["type"] == "event_msg")
+    assert [place for place in forgotten(READER, SESSION) if not place.startswith(events)] == []
+
+
+def test_what_the_user_typed_is_read_from_events_where_no_item_has_it():
+    """Some versions write no items for the user's messages."""
+    typed = row("event_msg", type="user_message", message="Hi")
+    made = trace(META, typed, said("assistant", "Hello"), typed)
+    assert [message.role for message in made.messages] == ["system", "user", "assistant", "user"]
+    assert made.warnings == ()
+
+
+def test_turns_that_the_user_took_back_are_left_out():
+    back = row("event_msg", type="thread_rolled_back", num_turns=1)
+    made = trace(said("user", "a"), said("assistant", "b"), said("user", "c"), said("assistant", "d"), back)
+    assert [message.text for message in made.messages] == ["a", "b"]
+    [warning] = made.warnings
+    assert (warning.found, warning.where) == (
+        "2 messages of 1 turns that the user took back, left out",
+        "[4].payload",
+    )
+
+
+@pytest.mark.parametrize(
+    ("turns", "left"), [([1], "ab"), ([2], "a"), ([1, 1], "a"), ([9], ""), ([0], "abc"), ([-1], "abc")]
+)
+def test_as_many_turns_are_left_out_as_were_taken_back(turns, left):
+    back = [row("event_msg", type="thread_rolled_back", num_turns=number) for number in turns]
+    made = trace(*(said("user", text) for text in "abc"), *back, said("user", "z"))
+    assert "".join(message.text for message in made.messages) == left + "z"
+
+
+def test_a_compacted_history_stays_whole_and_the_summary_is_kept():
+    made = trace(said("user", "a"), row("compacted", message="a summary"), said("user", "b"))
+    assert [message.text for message in made.messages] == ["a", "b"]
+    assert made.extra["rows"][0]["payload"]["message"] == "a summary"
+    assert "summary replaced the history" in made.warnings[0].found
+
+
+@pytest.mark.parametrize(
+    ("ending", "termination"),
+    [
+        ([row("event_msg", type="turn_aborted", reason="interrupted")], "interrupted"),
+        ([row("event_msg", type="error", message="limit reached")], "limit reached"),
+        ([row("event_msg", type="turn_aborted", reason="interrupted"), said("user", "go on")], None),
+    ],
+)
+def test_how_a_session_ended(ending, termination):
+    assert trace(said("user", "a"), *ending).termination == termination
+
+
+def test_the_log_of_a_fork_is_named_by_its_own_head():
+    parent = row("session_meta", id="parent", instructions="old")
+    sample = READER.sample([META, parent, said("user", "a")], 0)
+    assert sample.id == "019a"
+    assert [message.text for message in sample.trace.messages] == ["You are Codex", "a"]
+    assert sample.trace.extra["rows"][1]["payload"] == {"id": "parent", "instructions": "old"}
+
+
+def test_older_logs_have_a_header_and_bare_items(tmp_path):
+    path = tmp_path / "old.jsonl"
+    head = {"id": "old", "timestamp": "2025-07-01T00:00:00.000Z", "instructions": "Be brief", "git": {"branch": "b"}}
+    message = {"type": "message", "id": None, "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
+    call = {"type": "local_shell_call", "call_id": "1", "action": {"type": "exec", "command": ["ls"]}}
+    output = {"type": "function_call_output", "call_id": "1", "output": {"content": "bad", "success": False}}
+    path.write_text("\n".join(map(json.dumps, [head, {"record_type": "state"}, message, call, output])))
+    [sample] = read(path, on_error="raise")
+    assert (sample.id, sample.trace.source.format) == ("old", "codex")
+    system, human, _, result = sample.trace.messages
+    assert (system, human) == (SystemMessage("Be brief"), HumanMessage("Hi"))
+    assert (result.text, result.is_error) == ("bad", True)
+    assert [made.call.args for made in sample.trace.tool_calls()] == [{"type": "exec", "command": ["ls"]}]
+    assert sample.trace.warnings == ()
+
+
+def test_messages_that_codex_itself_wrote_are_told_from_those_that_only_begin_so():
+    both = item(
+        type="message",
+        role="user",
+        content=[
+            {"type": "input_text", "text": "# AGENTS.md instructions for /w"},
+            {"type": "input_text", "text": "<environment_context>"},
+        ],
+    )
+    mixed = item(
+        type="message", role="user", content=[*both["payload"]["content"], {"type": "input_text", "text": "x"}]
+    )
+    first, second = trace(both, mixed).messages
+    assert (first.role, first.metadata) == ("developer", {"role": "user"})
+    assert first.content == (TextPart("# AGENTS.md instructions for /w"), TextPart("<environment_context>"))
+    assert second.role == "user"
+
+
+def test_tools_of_another_kind_are_told():
+    [warning] = trace(row("session_meta", id="x", dynamic_tools=[5]), said("user", "a")).warnings
+    assert warning.where == "[0].payload.dynamic_tools"
+
+
+@pytest.mark.parametrize(("code", "is_error"), [(0, False), (127, True), (-1, True)])
+def test_a_command_failed_if_it_ended_with_any_code_but_0(code, is_error):
+    made = trace(
+        said("user", "a"),
+        item(type="function_call", name="shell", arguments="{}", call_id="1"),
+        row("event_msg", type="exec_command_end", call_id="1", exit_code=code),
+        item(type="function_call_output", call_id="1", output="x"),
+    )
+    assert made.messages[-1].is_error is is_error
+
+
+def test_snapshots_of_the_files_are_no_messages():
+    made = trace(said("user", "a"), item(type="ghost_snapshot", ghost_commit={"id": "x"}))
+    assert len(made.messages) == 1
+    assert made.extra["rows"][0]["ghost_commit"] == {"id": "x"}
+
+
+def test_rows_that_are_no_objects_are_told():
+    made = trace(said("user", "a"), 42, "x")
+    assert [warning.where for warning in made.warnings] == ["[1]", "[2]"]
+
+
+@pytest.mark.parametrize("rows", [[], [META | {"payload": {"id": "1"}}], [42]])
+def test_a_session_without_messages_is_refused(rows):
+    with pytest.raises(TraceError, match="holds no messages"):
+        READER.sample(rows, 0)
+
+
+@pytest.mark.parametrize("document", [SESSION, SESSION[4], SESSION[5:], META])
+def test_any_row_tells_the_format(document):
+    assert detect(document).name == "codex"
+
+
+@given(st.sampled_from(SESSION), st.data())
+def test_a_session_with_an_odd_row_is_read_or_refused(one, data):
+    odd = st.sampled_from([None, 7, float("nan"), "x", [], {}, [5], {"type": "x"}, {"Err": 1}, [{"type": "message"}]])
+    inner = {**one["payload"], data.draw(st.sampled_from(sorted(one["payload"]))): data.draw(odd)}
+    changed = {**one, "payload": inner, **data.draw(st.dictionaries(st.sampled_from(sorted(one)), odd, max_size=1))}
+    READER.recognises([changed])
+    with suppress(TraceError, ValidationError):
+        READER.sample([*SESSION[:5], changed, *SESSION[5:]], 0)
+
+
+@pytest.mark.parametrize("unknown", [row("dream", text="sheep"), {"type": "event_msg"}])
+def test_a_row_of_an_unknown_kind_is_kept_and_told(unknown):
+    made = trace(META, said("user", "a"), unknown)
+    assert [(one.where, one.found) for one in made.warnings] == [
+        ("[2]", f"a row of the kind {unknown['type']} that cannot be read, kept in extra")
+    ]
+    assert unknown in made.extra["rows"]

@@ -1,0 +1,1153 @@
+"""Conversations with an API like OpenAI's Chat Completions."""
+
+import json
+import re
+from collections import Counter
+from contextlib import suppress
+from random import Random
+from unittest.mock import ANY
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import TraceError
+from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
+from judgekit.formats.reading import read
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    OtherPart,
+    ReasoningPart,
+    RefusalPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+)
+from judgekit.traces.pairing import pair_results
+from judgekit.traces.sample import ExpectedCall, Ranking, Sample
+from judgekit.traces.trace import ToolDefinition, TraceWarning
+
+READER = OpenAIChatReader()
+HI = {"role": "user", "content": "Hi"}
+
+
+def function(name: str, arguments: object, identity: str | None = None) -> dict:
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def assistant(**fields: object) -> dict:
+    return {"role": "assistant", **fields}
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA", "detail": "low"}, "cache": 1}
+AUDIO = {"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}
+ODD_PARTS = [{"type": "image_url", "image_url": 5}, {"type": "text", "text": [1]}, {"type": [1]}, {"no": "type"}, 5]
+MESSAGES = {
+    "system": ({"role": "system", "content": "Be brief"}, SystemMessage("Be brief")),
+    "developer": ({"role": "developer", "content": "Be brief"}, SystemMessage("Be brief", role="developer")),
+    "named system": ({"role": "system", "content": "x", "name": "ops"}, SystemMessage("x", extra={"name": "ops"})),
+    "user": ({"role": "user", "content": "Hi", "name": "ann"}, HumanMessage("Hi", name="ann")),
+    "assistant": (assistant(content="Hi", name="router"), AIMessage("Hi", agent="router")),
+    "tool": (
+        {"role": "tool", "content": "1", "tool_call_id": "c", "name": "f"},
+        ToolMessage("1", tool_call_id="c", name="f", is_error=None),
+    ),
+    "legacy function": ({"role": "function", "content": "1", "name": "f"}, ToolMessage("1", name="f")),
+    "null content": (assistant(content=None), AIMessage("")),
+    "empty content": (assistant(content=""), AIMessage("")),
+    "no content": (assistant(), AIMessage("")),
+    "empty part list": (assistant(content=[]), AIMessage("")),
+    "tool calls null": (assistant(content="x", tool_calls=None), AIMessage("x")),
+    "tool calls empty": (assistant(content="x", tool_calls=[]), AIMessage("x")),
+    "parts": (
+        {"role": "user", "content": ["a", {"type": "text", "text": "b", "cache_control": {}}, IMAGE, AUDIO]},
+        HumanMessage(
+            [
+                TextPart("a"),
+                TextPart("b", extra={"cache_control": {}}),
+                MediaPart(
+                    kind="image", url="data:image/png;base64,AA", extra={"cache": 1, "image_url": {"detail": "low"}}
+                ),
+                MediaPart(kind="audio", data="AA", extra={"input_audio": {"format": "wav"}}),
+            ]
+        ),
+    ),
+    "parts of no known kind": ({"role": "user", "content": ODD_PARTS}, HumanMessage([*map(OtherPart, ODD_PARTS)])),
+    "one part of text": ({"role": "user", "content": [{"type": "text", "text": "a"}]}, HumanMessage("a")),
+    "media": (
+        {
+            "role": "user",
+            "content": [
+                {"type": "image_url", "image_url": "http://a"},
+                {"type": "image_url", "image_url": {"url": "AA"}},
+                {"type": "video_url", "video_url": {"url": "http://v"}},
+                {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"}},
+                {"type": "file", "file": {"file_id": "f-1"}},
+            ],
+        },
+        HumanMessage(
+            [
+                MediaPart(kind="image", url="http://a"),
+                MediaPart(kind="image", data="AA"),
+                MediaPart(kind="video", url="http://v"),
+                MediaPart(kind="file", url="data:application/pdf;base64,AA", name="a.pdf"),
+                MediaPart(kind="file", extra={"file": {"file_id": "f-1"}}),
+            ]
+        ),
+    ),
+    "spoken reply": (
+        assistant(content=None, audio={"id": "a", "data": "AA", "transcript": "Hi"}),
+        AIMessage([TextPart("Hi"), MediaPart(kind="audio", data="AA", extra={"id": "a"})]),
+    ),
+    "spoken and written reply": (
+        assistant(content="Hi", audio={"transcript": "Hi"}),
+        AIMessage([TextPart("Hi"), MediaPart(kind="audio", extra={"transcript": "Hi"})]),
+    ),
+    "refusal part": (assistant(content=[{"type": "refusal", "refusal": "no"}]), AIMessage([RefusalPart("no")])),
+    "refusal beside null": (assistant(content=None, refusal="no"), AIMessage([RefusalPart("no")])),
+    "refusal beside empty content": (assistant(content="", refusal="no"), AIMessage([RefusalPart("no")])),
+    "refusal beside content": (assistant(content="a", refusal="b"), AIMessage([TextPart("a"), RefusalPart("b")])),
+    "refusal null": (assistant(content="a", refusal=None), AIMessage("a")),
+    "reasoning beside null": (assistant(content=None, reasoning_content="r"), AIMessage([ReasoningPart("r")])),
+    "reasoning beside empty content": (assistant(content="", reasoning_content="r"), AIMessage([ReasoningPart("r")])),
+    "reasoning beside content": (
+        assistant(content="a", reasoning_content="r"),
+        AIMessage([ReasoningPart("r"), TextPart("a")]),
+    ),
+    "reasoning beside parts": (
+        assistant(content=["a"], reasoning_content="r", refusal="b"),
+        AIMessage([ReasoningPart("r"), TextPart("a"), RefusalPart("b")]),
+    ),
+    "reasoning in two fields": (
+        assistant(content="a", reasoning_content="r", reasoning="r"),
+        AIMessage([ReasoningPart("r"), TextPart("a")]),
+    ),
+    "thinking blocks": (
+        assistant(
+            content="a",
+            reasoning_content="r",
+            thinking_blocks=[
+                {"type": "thinking", "thinking": "r", "signature": "s"},
+                {"type": "redacted_thinking", "data": "x"},
+            ],
+        ),
+        AIMessage(
+            [
+                ReasoningPart("r", extra={"type": "thinking", "signature": "s"}),
+                ReasoningPart("", extra={"type": "redacted_thinking", "data": "x"}),
+                TextPart("a"),
+            ]
+        ),
+    ),
+    "reasoning details": (
+        assistant(
+            content="a",
+            reasoning="one two",
+            reasoning_details=[
+                {"type": "reasoning.text", "text": "one "},
+                {"type": "reasoning.summary", "summary": "two"},
+                {"type": "reasoning.encrypted", "data": "x"},
+            ],
+        ),
+        AIMessage(
+            [
+                ReasoningPart("one ", extra={"type": "reasoning.text"}),
+                ReasoningPart("two", extra={"type": "reasoning.summary"}),
+                ReasoningPart("", extra={"type": "reasoning.encrypted", "data": "x"}),
+                TextPart("a"),
+            ]
+        ),
+    ),
+    "thinking among the parts": (
+        assistant(
+            content=[
+                {"type": "thinking", "thinking": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+                {"type": "thinking", "thinking": "c", "signature": "s"},
+                "d",
+            ]
+        ),
+        AIMessage(
+            [
+                ReasoningPart("ab", extra={"type": "thinking", "thinking": [{"type": "text"}, {"type": "text"}]}),
+                ReasoningPart("c", extra={"type": "thinking", "signature": "s"}),
+                TextPart("d"),
+            ]
+        ),
+    ),
+    "result of another type": (
+        {"role": "tool", "content": {"a": ["é"]}},
+        ToolMessage('{"a": ["é"]}'),
+    ),
+    "result that is a list of values": (
+        {"role": "tool", "content": [{"city": "Paris"}, 5]},
+        ToolMessage('[{"city": "Paris"}, 5]'),
+    ),
+    "a call in the content and beside it": (
+        assistant(
+            content=[
+                {"type": "text", "text": "a"},
+                {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}, "cache_control": {"b": 2}},
+                {"type": "tool_use", "id": "2", "name": "g", "input": {}},
+            ],
+            tool_calls=[function("f", '{"a": 1}', "1")],
+        ),
+        AIMessage(
+            "a",
+            tool_calls=[ToolCall("f", {"a": 1}, id="1"), ToolCall("g", id="2")],
+            extra={"content": [{}, {"cache_control": {"b": 2}}, {}]},
+        ),
+    ),
+    "a call in the content that differs from that of its id": (
+        assistant(
+            content=[{"type": "tool_use", "id": "1", "name": "f", "input": {"a": 2}}],
+            tool_calls=[function("f", '{"a": 1}', "1")],
+        ),
+        AIMessage(
+            [OtherPart({"type": "tool_use", "id": "1", "name": "f", "input": {"a": 2}})],
+            tool_calls=[ToolCall("f", {"a": 1}, id="1")],
+        ),
+    ),
+    "two calls of one id in the content": (
+        assistant(content=[{"type": "tool_use", "id": "1", "name": "f", "input": {"a": a}} for a in (1, 2)]),
+        AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="1"), ToolCall("f", {"a": 2}, id="1")]),
+    ),
+    "custom call without a text": (
+        assistant(tool_calls=[{"type": "custom", "custom": {"name": "sql", "input": {"q": 1}}}]),
+        AIMessage(tool_calls=[ToolCall("sql", {"input": {"q": 1}}, extra={"type": "custom"})]),
+    ),
+    "doubly encoded arguments": (
+        assistant(tool_calls=[function("f", '"{\\"a\\": 1}"')]),
+        AIMessage(tool_calls=[ToolCall("f", {"a": 1}, args_raw='"{\\"a\\": 1}"')]),
+    ),
+    "function calls": (
+        assistant(content=None, tool_calls=[function("f", '{"a": 1}', "1"), function("g", {"b": 2})]),
+        AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="1"), ToolCall("g", {"b": 2})]),
+    ),
+    "calls of no arguments": (
+        assistant(
+            tool_calls=[function("f", ""), function("f", None), function("f", "{}"), {"function": {"name": "f"}}]
+        ),
+        AIMessage(tool_calls=[ToolCall("f")] * 4),
+    ),
+    "broken arguments": (
+        assistant(tool_calls=[function("f", '{"a": "cut')]),
+        AIMessage(tool_calls=[ToolCall("f", '{"a": "cut')]),
+    ),
+    "custom call": (
+        assistant(tool_calls=[{"id": "2", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}]),
+        AIMessage(tool_calls=[ToolCall("sql", {"input": "select 1"}, id="2", extra={"type": "custom"})]),
+    ),
+    "extra keys of calls": (
+        assistant(tool_calls=[{"index": 0, "type": "builtin", "function": {"name": "f", "parsed": 1}}]),
+        AIMessage(tool_calls=[ToolCall("f", extra={"index": 0, "type": "builtin", "function": {"parsed": 1}})]),
+    ),
+    "flat calls": (
+        assistant(
+            tool_calls=[{"name": "f", "arguments": '{"a": 1}', "id": "1"}, {"name": "g", "args": {"b": 2}, "x": 3}]
+        ),
+        AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="1"), ToolCall("g", {"b": 2}, extra={"x": 3})]),
+    ),
+    "flat call of no arguments": (assistant(tool_calls=[{"name": "f"}]), AIMessage(tool_calls=[ToolCall("f")])),
+    "legacy function call": (
+        assistant(content=None, function_call={"name": "f", "arguments": '{"a": 1}'}),
+        AIMessage(tool_calls=[ToolCall("f", {"a": 1})]),
+    ),
+    "calls of the user": (
+        {"role": "user", "content": "x", "tool_calls": [function("f", "{}")]},
+        HumanMessage("x", tool_calls=[ToolCall("f")]),
+    ),
+    "extra keys of messages": (
+        assistant(content="x", annotations=[], audio=None, cost=0.5, id="m", timestamp="2025-01-02T03:04:05Z"),
+        AIMessage(
+            "x",
+            id="m",
+            extra={"annotations": [], "cost": 0.5, "timestamp": "2025-01-02T03:04:05Z"},
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("found", "message"), MESSAGES.values(), ids=MESSAGES)
+def test_a_message_is_read_as_ours(found, message):
+    assert READER.sample({"messages": [found]}, 0).trace.messages == (message,)
+
+
+def test_a_part_that_cannot_be_read_is_told():
+    use = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+    parts = [{"type": "image_url", "image_url": 5}, {"type": "text", "text": [1]}, {"text": "x"}, use]
+    trace = READER.sample([{"role": "system", "content": parts}, HI], 0).trace
+    kinds = ["of the kind 'image_url'", "of the kind 'text'", "without a type", "of the kind 'tool_use'"]
+    assert [(one.found, one.where) for one in trace.warnings] == [
+        (f"a part {kind} that cannot be read, kept as it stands", f"messages[0].content[{index}]")
+        for index, kind in enumerate(kinds)
+    ]
+
+
+def test_a_call_in_the_content_that_differs_from_that_of_its_id_is_told():
+    used = {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 2}}
+    trace = READER.sample([HI, assistant(content=[used], tool_calls=[function("f", '{"a": 1}', "1")])], 0).trace
+    [warning] = trace.warnings
+    assert "differs from the call" in warning.found
+    assert warning.where == "messages[1].content[0]"
+
+
+def test_ids_that_are_numbers_become_text():
+    found = {"role": "tool", "tool_call_id": 7, "id": 1, "content": "x"}
+    sample = READER.sample({"id": 5, "messages": [found]}, 0)
+    assert sample.id == "5"
+    assert sample.trace.messages == (ToolMessage("x", tool_call_id="7", id="1"),)
+
+
+@given(st.data())
+def test_any_content_reasoning_and_refusal_are_kept(data):
+    text = st.none() | st.sampled_from(["", "x", "yy"])
+    fields = {name: data.draw(text) for name in ("content", "reasoning_content", "refusal")}
+    [message] = READER.sample([assistant(**fields)], 0).trace.messages
+    parts = [] if isinstance(message.content, str) else message.content
+    assert "".join(part.text for part in parts if part.type == "reasoning") == (fields["reasoning_content"] or "")
+    assert "".join(part.text for part in parts if part.type == "refusal") == (fields["refusal"] or "")
+    assert message.text == "\n".join(filter(None, (fields["content"], fields["refusal"])))
+
+
+def test_the_example_of_the_documentation(tmp_path):
+    """Parallel calls of two types, answered in the other order."""
+    recorded = [
+        {"role": "developer", "content": "Be brief"},
+        {"role": "user", "name": "ann", "content": [{"type": "text", "text": "Weather?"}]},
+        assistant(
+            content=None,
+            refusal=None,
+            tool_calls=[
+                function("get_weather", '{"city":"Paris"}', "call_1"),
+                {"id": "call_2", "type": "custom", "custom": {"name": "sql", "input": "select 1"}},
+            ],
+        ),
+        {"role": "tool", "tool_call_id": "call_2", "content": "1"},
+        {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "12C"}]},
+        assistant(content="12C in Paris", annotations=[], audio=None),
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(recorded))
+    [sample] = read(path)
+    assert sample.trace.warnings == ()
+    pairs = pair_results(sample.trace.messages).calls
+    assert {index: caller.call.name for index, caller in pairs.items()} == {3: "sql", 4: "get_weather"}
+    assert [message.text for message in sample.trace.messages] == [
+        "Be brief",
+        "Weather?",
+        "",
+        "1",
+        "12C",
+        "12C in Paris",
+    ]
+
+
+def test_legacy_functions_without_ids_are_paired_by_name():
+    messages = [HI, assistant(function_call={"name": "f"}), {"role": "function", "name": "f", "content": "1"}]
+    trace = READER.sample(messages, 0).trace
+    assert trace.warnings == ()
+    assert pair_results(trace.messages).calls[2].call is trace.messages[1].tool_calls[0]
+
+
+def test_a_result_that_answers_no_call_stays_with_a_warning():
+    trace = READER.sample([HI, {"role": "tool", "tool_call_id": "9", "content": "x"}], 0).trace
+    assert trace.messages[1] == ToolMessage("x", tool_call_id="9")
+    assert trace.warnings == (TraceWarning("a tool result that answers no call before it", where="messages[1]"),)
+
+
+@pytest.mark.parametrize(
+    ("document", "conversations"),
+    [
+        ([HI, HI], [2]),
+        ({"messages": [HI]}, [1]),
+        ([{"messages": [HI]}, {"messages": [HI, HI]}], [1, 2]),
+        ([[HI], [HI, HI]], [1, 2]),
+    ],
+    ids=["bare list", "one row", "list of rows", "list of lists"],
+)
+def test_a_document_is_one_conversation_or_many(document, conversations):
+    assert READER.recognises(document)
+    samples = [READER.sample(record, index) for index, record in enumerate(READER.records(document))]
+    assert [len(sample.trace.messages) for sample in samples] == conversations
+    assert [sample.id for sample in samples] == [str(index) for index in range(len(conversations))]
+
+
+@pytest.mark.parametrize(
+    ("row", "identity"),
+    [({}, "7"), ({"id": "a"}, "a"), ({"id": 12}, "12"), ({"id": 0}, "0"), ({"id": None}, "7")],
+)
+def test_the_id_of_a_row_names_sample_and_trace_or_else_its_index(row, identity):
+    sample = READER.sample({**row, "messages": [HI]}, 7)
+    assert (sample.id, sample.trace.id) == (identity, identity)
+
+
+def test_what_stands_beside_the_messages_is_read():
+    parameters = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    row = {
+        "messages": [HI],
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": "f", "description": "d", "parameters": parameters, "strict": True},
+            },
+            {"type": "custom", "custom": {"name": "sql", "format": "text"}},
+            {"type": "web_search", "name": "search", "size": 1},
+            {"type": "code_execution"},
+            {"type": "builtin", "function": {"name": "g"}},
+        ],
+        "usage": {
+            "prompt_tokens": 10,
+            "completion_tokens": 5,
+            "total_tokens": 15,
+            "prompt_tokens_details": {"cached_tokens": 4, "audio_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 3},
+        },
+        "model": "gpt-4.1",
+        "temperature": 0,
+    }
+    trace = READER.sample(row, 0).trace
+    assert trace.tools == (
+        ToolDefinition("f", description="d", parameters=parameters, extra={"function": {"strict": True}}),
+        ToolDefinition("sql", extra={"type": "custom", "custom": {"format": "text"}}),
+        ToolDefinition("search", extra={"type": "web_search", "size": 1}),
+        ToolDefinition("code_execution", extra={"type": "code_execution"}),
+        ToolDefinition("g", extra={"type": "builtin"}),
+    )
+    assert trace.usage == Usage(
+        input_tokens=10,
+        output_tokens=5,
+        cached_tokens=4,
+        reasoning_tokens=3,
+        extra={"total_tokens": 15, "prompt_tokens_details": {"audio_tokens": 0}},
+    )
+    assert trace.extra == {"model": "gpt-4.1", "temperature": 0}
+
+
+@pytest.mark.parametrize(
+    ("usage", "read_as"),
+    [
+        (None, None),
+        ({}, None),
+        ({"prompt_tokens": 1}, Usage(input_tokens=1)),
+        ({"prompt_tokens": None, "prompt_tokens_details": None}, None),
+        ({"input_tokens": 1}, Usage(extra={"input_tokens": 1})),
+    ],
+)
+def test_usage_that_was_not_reported_is_not_invented(usage, read_as):
+    assert READER.sample({"messages": [HI], "usage": usage}, 0).trace.usage == read_as
+
+
+def test_references_may_stand_beside_the_messages():
+    known = {
+        "reference": "r",
+        "references": ["a", "b"],
+        "reference_tool_calls": [{"name": "f", "args": {"a": 1}, "compare_args": ["a"]}],
+        "reference_topics": ["t"],
+        "label": "l",
+        "prediction": "p",
+        "prediction_score": 0.5,
+        "documents": ["d"],
+        "ranking": {"retrieved": ["a"], "relevance": {"a": 1}},
+        "fields": {"x": 1},
+        "group": "g",
+        "domain": "o",
+        "metadata": {"m": 1},
+    }
+    sample = READER.sample({"messages": [HI], **known}, 0)
+    assert sample.trace.extra == {}
+    assert {name: getattr(sample, name) for name in known} == {
+        **known,
+        "references": ("a", "b"),
+        "reference_tool_calls": (ExpectedCall("f", {"a": 1}, compare_args=["a"]),),
+        "reference_topics": ("t",),
+        "documents": ("d",),
+        "ranking": Ranking(["a"], {"a": 1}),
+    }
+
+
+def test_columns_of_datasets_beside_the_messages_are_fields_and_all_others_stay_with_the_trace():
+    kept = {"expected_output": "e", "results": [{"score": 1, "domain": "d"}], "task_time": 3, "task_quality": 0.5}
+    sample = READER.sample({"messages": [HI], **kept, "model": "m", "size": "o", "label": None}, 0)
+    assert sample.fields == kept
+    assert (sample.reference, sample.label) == ("e", None)
+    assert (sample.trace.extra, sample.trace.warnings) == ({"model": "m", "size": "o"}, ())
+
+
+def test_the_predicted_output_of_a_request_is_no_prediction_of_a_sample():
+    """The API has a parameter of the same name, whose value is an object."""
+    predicted = {"type": "content", "content": "x"}
+    sample = READER.sample({"messages": [HI], "prediction": predicted}, 0)
+    assert sample.prediction is None
+    assert sample.trace.extra == {"prediction": predicted}
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        ({"messages": [{**HI, "role": "martian"}]}, "messages[0].role: expected one of system, developer, user, ass"),
+        ([HI, {"content": "x"}], "messages[1].role: expected one of system, developer, user, ass"),
+        ({"messages": [{**HI, "content": 5}]}, "messages[0].content: expected a text or a list of parts, found 5"),
+        ({"messages": []}, "holds no messages"),
+        (
+            {"messages": [assistant(tool_calls=[{"id": "1"}])]},
+            "messages[0].tool_calls[0].name: expected the name of a tool, found nothing",
+        ),
+        (
+            {"messages": [assistant(tool_calls=[function(5, "")])]},
+            "messages[0].tool_calls[0].function.name: expected the name of a tool, found 5",
+        ),
+        ({"messages": [assistant(tool_calls={})]}, "messages[0].tool_calls: expected a list, found {}"),
+        ({"messages": [assistant(tool_calls=[7])]}, "messages[0].tool_calls[0]: expected an object, found 7"),
+        ({"messages": [HI, 7]}, "messages[1]: expected an object, found 7"),
+        (
+            {"messages": [HI], "response": {"choices": [{"index": 0}]}},
+            "response.choices[0].message: expected that of the assistant, found nothing",
+        ),
+        (
+            {"request": {"messages": [HI]}, "response": {"choices": [{"message": HI}]}},
+            "response.choices[0].message.role",
+        ),
+        ({"messages": [HI], "label": [5]}, "label: Input should be a valid string, found ['5']"),
+        ({"messages": [HI], "references": "one"}, "references: Input should be a valid tuple, found 'one'"),
+        (
+            {"messages": [HI], "reference_tool_calls": [{"name": "f", "args": "oops"}]},
+            "reference_tool_calls[0]: arguments of an expected call must be a JSON object, found 'oops'",
+        ),
+        *(
+            (
+                {"messages": [{"role": "user", "content": [{"type": kind, "content": "x"}]}]},
+                "messages[0].content[0].type: expected a part of Chat Completions; try format=anthropic or vercel",
+            )
+            for kind in ("tool_result", "tool-call", "tool-result")
+        ),
+        (5, "the record: expected an object, found 5"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_an_error_says_where_in_the_record_and_what_was_found(record, found):
+    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+        READER.sample(record, 0)
+
+
+RESPONSE = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 5,
+    "model": "gpt-5-nano",
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "Hello", "refusal": None, "annotations": []},
+            "logprobs": {"content": [{"token": "Hello", "logprob": -0.5}]},
+            "finish_reason": "stop",
+        }
+    ],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+}
+REPLY = AIMessage(
+    "Hello",
+    id="chatcmpl-1",
+    model="gpt-5-nano",
+    finish_reason="stop",
+    usage=Usage(input_tokens=3, output_tokens=2, extra={"total_tokens": 5}),
+    extra={"annotations": []},
+)
+
+
+def samples_of(document: object, reader: OpenAIChatReader = READER) -> list[Sample]:
+    assert reader.recognises(document)
+    return [reader.sample(record, index) for index, record in enumerate(reader.records(document))]
+
+
+def test_the_response_is_the_last_message_after_those_of_the_request():
+    [sample] = samples_of({"request": {"model": "gpt-5", "messages": [HI], "temperature": 0}, "response": RESPONSE})
+    assert sample.id == sample.trace.id == "chatcmpl-1"
+    assert sample.trace.messages == (HumanMessage("Hi"), REPLY)
+    assert sample.trace.usage is None
+    left = {"object": "chat.completion", "created": 5, "choices": [{"index": 0, "logprobs": ANY}]}
+    assert sample.trace.extra == {"request": {"model": "gpt-5", "temperature": 0}, "response": left}
+
+
+@pytest.mark.parametrize(
+    ("row", "messages", "identity"),
+    [
+        (RESPONSE, [REPLY], "chatcmpl-1"),
+        ({"messages": [HI], **RESPONSE}, [HumanMessage("Hi"), REPLY], "chatcmpl-1"),
+        ({"id": "a", "messages": [HI], "response": RESPONSE}, [HumanMessage("Hi"), REPLY], "a"),
+        ({"request": {"messages": [HI]}, "response": None}, [HumanMessage("Hi")], "0"),
+        ({"request": {"messages": [HI]}, "error": "timeout"}, [HumanMessage("Hi")], "0"),
+        (
+            {"messages": [HI], "response": {"id": "r", "choices": [{"message": assistant(id="m")}]}},
+            [HumanMessage("Hi"), AIMessage(id="m")],
+            "m",
+        ),
+        ({"messages": [HI], "response": "text"}, [HumanMessage("Hi"), AIMessage("text")], "0"),
+        ({"messages": [HI], "output": "text"}, [HumanMessage("Hi"), AIMessage("text")], "0"),
+        ({"messages": [HI], "system": "s"}, [SystemMessage("s"), HumanMessage("Hi")], "0"),
+        ({"messages": [{"role": "system", "content": "t"}], "system": "s"}, [SystemMessage("t")], "0"),
+        ({"custom_id": "a", "url": "u", "body": {"messages": [HI]}}, [HumanMessage("Hi")], "a"),
+        ({"id": "b", "custom_id": "a", "response": {"status_code": 200, "body": RESPONSE}}, [REPLY], "a"),
+        ({"messages": [HI], "choices": ["A", "B"]}, [HumanMessage("Hi")], "0"),
+    ],
+    ids=[
+        "response",
+        "flat",
+        "messages",
+        "no response",
+        "error",
+        "id of the message",
+        "a text",
+        "a text as output",
+        "system",
+        "system twice",
+        "batch",
+        "batch output",
+        "choices of a quiz",
+    ],
+)
+def test_a_request_and_its_response_may_be_written_in_many_ways(row, messages, identity):
+    [sample] = samples_of(row)
+    assert (sample.id, list(sample.trace.messages)) == (identity, messages)
+
+
+@pytest.mark.parametrize("wrapped", [None, "messages", "request"], ids=["response", "flat", "pair"])
+@pytest.mark.parametrize(("identity", "name"), [("x", "x"), (None, "[0-9a-f]{12}")])
+def test_each_choice_is_a_sample_of_one_group_and_usage_counts_once(forgotten, wrapped, identity, name):
+    choices = [{"index": k, "message": assistant(content=f"say {k}"), "finish_reason": "stop"} for k in range(3)]
+    document = {**RESPONSE, "id": identity, "choices": choices}
+    if wrapped == "messages":
+        document = {"messages": [HI], **document}
+    elif wrapped:
+        document = {"request": {"messages": [HI]}, "response": document}
+    samples = samples_of(document)
+    assert [sample.trace.response for sample in samples] == ["say 0", "say 1", "say 2"]
+    assert [sample.trace.messages[-1].usage for sample in samples] == [REPLY.usage, None, None]
+    assert {len(sample.trace.messages) for sample in samples} == {2 if wrapped else 1}
+    assert {sample.trace.messages[-1].id for sample in samples} == {identity}
+    [group] = {sample.group for sample in samples}
+    assert re.fullmatch(name, group)
+    assert [sample.id for sample in samples] == [f"{group}#{k}" for k in range(3)]
+    assert forgotten(READER, document) == []
+
+
+@pytest.mark.parametrize("response", [{"error": {"code": 400}}, {"choices": [], "error": {"code": 400}}])
+def test_an_error_in_place_of_the_answer_is_told_and_kept(response):
+    [sample] = samples_of({"request": {"messages": [HI]}, "response": response})
+    assert sample.trace.messages == (HumanMessage("Hi"),)
+    assert sample.trace.extra == {"response": response}
+    told = [(one.found, one.where) for one in sample.trace.warnings]
+    assert told == [("holds no answer: {'code': 400}", "response")]
+
+
+def test_many_calls_in_the_content_take_time_in_proportion_to_their_number():
+    parts = [{"type": "tool_use", "id": str(number), "name": "f", "input": {}} for number in range(20_000)]
+    sample = READER.sample({"messages": [assistant(content=parts)]}, 0)
+    assert len(sample.trace.messages[0].tool_calls) == 20_000
+
+
+def chunk(delta: dict | None = None, identity: str | None = "a", **fields: object) -> dict:
+    choice = {"index": 0, "delta": delta, "finish_reason": fields.pop("finish_reason", None)}
+    choices = [] if delta is None else [choice]
+    return {"id": identity, "object": "chat.completion.chunk", "model": "m", "choices": choices, **fields}
+
+
+def call_delta(index: int | None, name: str | None = None, arguments: str = "", identity: str | None = None) -> dict:
+    call = {"index": index, "id": identity, "function": {"name": name, "arguments": arguments}}
+    return {"tool_calls": [{key: value for key, value in call.items() if value is not None}]}
+
+
+CHUNKS = OpenAIChatChunksReader()
+STREAM = [
+    chunk({"role": "assistant", "content": ""}),
+    chunk({"reasoning_content": "ha"}),
+    chunk({"reasoning_content": "ha"}),
+    chunk({"content": "Hel"}),
+    chunk({"content": "l"}),
+    chunk({"content": "l"}),
+    chunk({"content": None}, finish_reason="stop"),
+    chunk(usage={"prompt_tokens": 3, "completion_tokens": 2}),
+]
+STREAMED = AIMessage(
+    [ReasoningPart("haha"), TextPart("Helll")],
+    id="a",
+    model="m",
+    finish_reason="stop",
+    usage=Usage(input_tokens=3, output_tokens=2),
+)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        STREAM,
+        [{**one, "id": ""} if number else one for number, one in enumerate(STREAM)],
+        [{"id": "", "choices": [], "object": "", "prompt_filter_results": []}, *STREAM],
+        [*STREAM[:-1], chunk({"role": "assistant", "content": ""}, usage=STREAM[-1]["usage"])],
+    ],
+    ids=["as OpenAI", "id once", "as Azure", "as OpenRouter"],
+)
+def test_chunks_are_put_together(stream):
+    [sample] = samples_of(stream, CHUNKS)
+    assert sample.trace.messages == (STREAMED,)
+    assert sample.id == "a"
+
+
+def test_chunks_may_be_the_response_of_a_request():
+    [sample] = samples_of({"request": {"messages": [HI]}, "response": STREAM})
+    assert sample.trace.messages == (HumanMessage("Hi"), STREAMED)
+
+
+def test_chunks_of_many_responses_are_told_apart_by_id_and_by_their_ends(tmp_path):
+    other = [{**one, "id": "b"} for one in STREAM]
+    mixed = [one for pair in zip(STREAM, other, strict=True) for one in pair] + STREAM
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, mixed)))
+    samples = list(read(path, on_error="raise"))
+    assert [sample.id for sample in samples] == ["a", "b", "a"]
+    assert {sample.trace.source.format for sample in samples} == {"openai-chat-chunks"}
+    assert [sample.trace.messages[0].content for sample in samples] == [STREAMED.content] * 3
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [call_delta(0, "f", "", "1"), call_delta(0, None, '{"a"'), call_delta(0, None, ": 1}"), call_delta(1, "g")],
+        [call_delta(0, "f", '{"a": 1}', "1"), call_delta(0, "g", "", "2")],
+        [call_delta(None, "f", '{"a": 1}', "1"), call_delta(None, "g", "", "2")],
+        [call_delta(None, "f", '{"a": 1}'), call_delta(None, "g")],
+        [
+            call_delta(0, "f", '{"a": ', "1"),
+            call_delta(1, "g", "{", "2"),
+            call_delta(0, "", "1}"),
+            call_delta(1, "", "}"),
+        ],
+        [call_delta(0, "f", '{"a"', "1"), call_delta(0, "f", ": 1}", "1"), call_delta(1, "g", "", "2")],
+    ],
+    ids=["by index", "one index", "no index", "no index and no id", "mixed", "repeated names"],
+)
+def test_calls_in_chunks_are_told_apart(deltas):
+    [sample] = samples_of([chunk(delta) for delta in deltas], CHUNKS)
+    assert [(one.call.name, one.call.args) for one in sample.trace.tool_calls()] == [("f", {"a": 1}), ("g", {})]
+
+
+def test_the_same_choices_for_two_requests_are_two_groups():
+    choices = [{"message": assistant(content=text)} for text in ("yes", "no")]
+    rows = [{"messages": [{**HI, "content": text}], "choices": choices} for text in ("1 < 2?", "2 < 1?")]
+    assert len({sample.group for sample in samples_of(rows)}) == 2
+
+
+def test_streamed_choices_are_samples_of_one_group():
+    stream = [chunk({"content": text}) for text in ("a", "b", "c", "d")]
+    for number, one in enumerate(stream):
+        one["choices"][0]["index"] = number % 2
+    samples = samples_of(stream, CHUNKS)
+    assert [(sample.id, sample.group, sample.trace.response) for sample in samples] == [
+        ("a#0", "a", "ac"),
+        ("a#1", "a", "bd"),
+    ]
+
+
+def test_many_streamed_choices_are_in_the_order_of_their_numbers():
+    stream = [chunk({"content": str(number)}) for number in range(11)]
+    for number, one in enumerate(stream):
+        one["choices"][0]["index"] = number
+    assert [(sample.id, sample.trace.response) for sample in samples_of(stream, CHUNKS)] == [
+        (f"a#{number}", str(number)) for number in range(11)
+    ]
+
+
+def test_usage_that_is_told_again_in_each_chunk_counts_once_and_nothing_is_forgotten(forgotten):
+    stream = [
+        {**one, "usage": {"prompt_tokens": 3, "completion_tokens": number}, "obfuscation": "x" * number}
+        for number, one in enumerate([*STREAM, chunk(call_delta(0, "f", '{"a": [1]}', "1"))])
+    ]
+    [sample] = samples_of(stream[:-2], CHUNKS)
+    assert sample.trace.messages[0].usage == Usage(input_tokens=3, output_tokens=6)
+    for one in stream:  # the ids and lengths that hold a stream together are no values of their own
+        del one["id"]
+    assert [path for path in forgotten(CHUNKS, stream, most=60) if not path.endswith((".index", ".role"))] == []
+
+
+def test_a_stream_that_is_not_whole_says_so(no_question):
+    stream = [*STREAM[:-2], chunk(None, error={"message": "x"})]
+    expected = ["the stream breaks off before the response ends", "the response reports an error: {'message': 'x'}"]
+    pair = {"request": {"messages": [HI]}, "response": stream}
+    for document, reader, unasked in ((stream, CHUNKS, [no_question.found]), (pair, READER, [])):
+        [sample] = samples_of(document, reader)
+        assert [warning.found for warning in sample.trace.warnings] == [*expected, *unasked]
+        assert "breaks_off" not in str(sample.trace.extra)
+
+
+def thought(text: str) -> dict:
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "parts"),
+    [
+        (
+            [{"content": [thought("a ")]}, {"content": [thought("b")]}, {"content": "c "}, {"content": "d"}],
+            [("reasoning", "a b"), ("text", "c d")],
+        ),
+        (
+            [
+                *({"thinking_blocks": [{"type": "thinking", "thinking": text}]} for text in ("a ", "b")),
+                {"thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "s"}]},
+                {"thinking_blocks": [{"type": "thinking", "thinking": "c"}]},
+                {"content": "d"},
+            ],
+            [("reasoning", "a b"), ("reasoning", "c"), ("text", "d")],
+        ),
+    ],
+    ids=["as Mistral", "as litellm"],
+)
+def test_parts_that_are_streamed_piece_by_piece_are_joined(deltas, parts):
+    [sample] = samples_of([chunk(delta) for delta in deltas], CHUNKS)
+    assert [(part.type, part.text) for part in sample.trace.messages[0].content] == parts
+
+
+def test_long_streams_take_time_in_proportion_to_their_length():
+    stream = [chunk({"content": "word "}) for _ in range(50_000)]
+    [sample] = samples_of(stream, CHUNKS)
+    assert sample.trace.response == "word " * 50_000
+
+
+@pytest.mark.parametrize(
+    ("document", "found"),
+    [([chunk({}), 5], "[1]: expected a chunk, found 5"), ([chunk(None, None)], "holds no messages")],
+)
+def test_chunks_of_no_response_are_an_error(document, found):
+    with pytest.raises(TraceError, match=f"^{re.escape(found)}$"):
+        CHUNKS.records(document)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "user", "assistant", "text", "{"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "messages",
+                    "role",
+                    "content",
+                    "tool_calls",
+                    "function",
+                    "name",
+                    "arguments",
+                    "type",
+                    "text",
+                    "id",
+                    "usage",
+                    "choices",
+                    "message",
+                    "delta",
+                    "index",
+                    "request",
+                    "response",
+                    "tools",
+                    "reasoning_details",
+                    "image_url",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+WHOLE = [
+    {"messages": [found for found, _ in MESSAGES.values()], "tools": [{"function": {"name": "f"}}]},
+    RESPONSE,
+    STREAM,
+]
+
+
+@given(document=JSON | st.sampled_from(WHOLE), inserted=JSON, seed=st.integers(0, 10**6))
+def test_any_json_gives_samples_or_an_error_of_ours(document, inserted, seed):
+    """The last two replace a part of a good document."""
+    for reader in (READER, CHUNKS):
+        changed = replaced(document, inserted, Random(seed))  # noqa: S311 - no secret
+        reader.recognises(changed)
+        with suppress(TraceError):
+            for index, record in enumerate(reader.records(changed)):
+                assert reader.sample(record, index).trace.messages
+
+
+def replaced(value: object, inserted: object, random: Random) -> object:
+    if isinstance(value, dict | list) and value and random.random() < 0.9:
+        key = random.choice(list(value) if isinstance(value, dict) else range(len(value)))
+        copy = value.copy()
+        copy[key] = replaced(value[key], inserted, random)
+        return copy
+    return inserted
+
+
+def test_nothing_is_forgotten(forgotten):
+    row = {"messages": [found for found, _ in MESSAGES.values()], "tools": [{"function": {"name": "f"}}], "model": "m"}
+    assert forgotten(READER, row) == []
+    assert forgotten(READER, {"request": row, "response": RESPONSE}) == []
+
+
+NUMBERS = {  # counted in the files by another program
+    "request": 115,
+    "request: user": 165,
+    "request: assistant": 62,
+    "request: system": 6,
+    "request: tool": 12,
+    "request: call": 12,
+    "request: result": 12,
+    "request: tokens": 0,
+    "response": 110,
+    "response: assistant": 110,
+    "response: call": 10,
+    "response: result": 0,
+    "response: tokens": 8570 + 51136,
+    "pair": 117,
+    "pair: user": 168,
+    "pair: assistant": 173,
+    "pair: system": 6,
+    "pair: tool": 12,
+    "pair: call": 22,
+    "pair: result": 12,
+    "pair: tokens": 8570 + 51136,
+}
+
+
+def said(document: dict) -> list[dict]:
+    """The messages in a request, or in the choices of a response."""
+    return document.get("messages") or [choice["message"] for choice in document["choices"]]
+
+
+@pytest.fixture
+def recorded(shared_data) -> list[tuple[dict, dict | None]]:
+    """Requests, each with its response, where there is one."""
+    snapshots = shared_data / "traces" / "lingua" / "snapshots"
+    pairs = []
+    for path in sorted(
+        [*snapshots.glob("*/chat-completions/*request.json"), *snapshots.glob("*/baseten/*request.json")]
+    ):
+        answer = path.with_name(path.name.replace("request", "response"))
+        pairs.append((json.loads(path.read_text()), json.loads(answer.read_text()) if answer.exists() else None))
+    return pairs
+
+
+def test_recorded_requests_and_responses_are_read_alone_and_as_pairs(recorded, no_question):
+    counted = Counter()
+    for request, response in recorded:
+        documents = {"request": request, "response": response, "pair": {"request": request, "response": response}}
+        for kind, document in documents.items():
+            for sample in samples_of(document) if document else ():
+                trace = sample.trace
+                unanswered = kind == "pair" and response is None
+                assert trace.warnings == (
+                    (no_question,)
+                    if kind == "response"
+                    else (TraceWarning("holds no answer", where="response"),)
+                    if unanswered
+                    else ()
+                )
+                counted[kind] += 1
+                counted.update(f"{kind}: {message.role}" for message in trace.messages)
+                counted[f"{kind}: call"] += len(trace.tool_calls())
+                counted[f"{kind}: result"] += len(pair_results(trace.messages).calls)
+                usages = [message.usage for message in trace.messages if message.role == "assistant" and message.usage]
+                counted[f"{kind}: tokens"] += sum(usage.input_tokens + usage.output_tokens for usage in usages)
+    assert counted == NUMBERS
+
+
+def test_texts_and_calls_are_those_of_the_recording(recorded):
+    for request, response in recorded:
+        for document in filter(None, (request, response)):
+            messages = [message for sample in samples_of(document) for message in sample.trace.messages]
+            for message, found in zip(messages, said(document), strict=True):
+                content = found["content"] or ""
+                parts = (
+                    [part["text"] for part in content if part["type"] == "text"]
+                    if isinstance(content, list)
+                    else [content]
+                )
+                assert message.text == "\n".join(parts)
+                calls = [(one.id, one.name, one.args) for one in getattr(message, "tool_calls", ())]
+                assert calls == [
+                    (one["id"], one["function"]["name"], json.loads(one["function"]["arguments"]))
+                    for one in found.get("tool_calls") or ()
+                ]
+
+
+def test_nothing_of_a_recording_is_forgotten(recorded, forgotten):
+    for request, response in Random().sample(recorded, 10):  # noqa: S311 - no secret
+        assert forgotten(READER, {"request": request, "response": response}, most=20) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "found"),
+    [
+        ("output", "It was sent.", "messages or tool calls that are not read, found 1"),
+        ("output_message", {"role": "assistant", "content": "x"}, "messages or tool calls that are not read, found "),
+        ("ideal", "4", "the column 'ideal' is not read; if it means reference: --column ideal=reference"),
+        ("scores", {"correct": 1}, "the column 'scores', which has a meaning in other evaluation systems, is not read"),
+        ("history", [HI, {**HI, "content": "Before"}], "messages or tool calls that are not read, found 1"),
+        ("metadata", {"calls": [{"tool_calls": [{"function": {"name": "f"}}]}]}, "messages or tool calls that are not"),
+    ],
+)
+def test_what_stands_beside_an_answered_conversation_is_named_in_a_warning(column, value, found):
+    row = {"messages": [HI, {"role": "assistant", "content": "Hello"}], column: value}
+    [warning] = READER.sample(row, 0).trace.warnings
+    assert (warning.found[: len(found)], warning.where) == (found, column)
+
+
+def test_a_text_that_may_be_the_answer_is_named():
+    [warning] = READER.sample({"messages": [HI], "bot_said": "Hello to you"}, 0).trace.warnings
+    assert warning.found == "no answer at the end, and the text of 'bot_said' is not read"
+
+
+@pytest.mark.parametrize("response", ['{"choices": [{"message": {"role": "assistant"}}]}', "{}"])
+def test_json_text_beside_messages_is_no_answer_but_named(response):
+    trace = READER.sample({"messages": [HI], "response": response}, 0).trace
+    assert len(trace.messages) == 1
+    assert [warning.where for warning in trace.warnings] == ["response"]
+
+
+def test_whether_a_tool_failed_is_known_where_a_recorder_says_so():
+    failed = {"role": "tool", "tool_call_id": "1", "content": "boom", "is_error": True}
+    assert READER.sample([HI, failed], 0).trace.messages[-1].is_error is True
+
+
+@pytest.mark.parametrize("field", ["items", "blocks", "body", "utterance"])
+def test_an_empty_message_with_a_text_elsewhere_is_named(field):
+    said = [{"content_type": "text", "text": "Hello you"}] if field in ("items", "blocks") else "Hello you"
+    [warning] = READER.sample([{"role": "user", field: said}, {"role": "assistant", "content": "Yo"}], 0).trace.warnings
+    assert warning == TraceWarning("messages or tool calls that are not read, found 1", where="messages[0].extra")
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"function_calls": [{"name": "f", "arguments": "{}"}]},
+        {"content": None, "tool_calls": [{"id": "1", "function": {"name": "f"}, "params": {"a": 1}}]},
+        {"content": None, "tool_calls": [{"id": "1", "name": "f", "kwargs": {"a": 1}}]},
+        {"steps": [{"action": {"tool_name": "f", "tool_input": {"a": 1}}}]},
+        {"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}", "response": "21C"}}]},
+    ],
+)
+def test_calls_and_results_in_unknown_places_of_a_message_are_named(extra):
+    trace = READER.sample([HI, {"role": "assistant", "content": "Hello", **extra}], 0).trace
+    assert [warning.where for warning in trace.warnings] == ["messages[1].extra"]
+
+
+def test_what_repeats_the_conversation_is_kept_without_a_word():
+    said = {"role": "assistant", "content": "Hello"}
+    row = {"messages": [HI, said], "output": "Hello", "prompt": "Hi", "history": [HI], "last": said}
+    assert READER.sample(row, 0).trace.warnings == ()
+
+
+def test_fields_of_a_message_that_hold_what_it_says_are_named_in_a_warning():
+    for field in ({"text": "x"}, {"parts": [{"text": "x"}]}, {"toolInvocations": [{"toolName": "f", "args": {}}]}):
+        [warning] = READER.sample([HI, {"role": "assistant", **field}], 0).trace.warnings
+        assert warning.found.startswith("messages or tool calls that are not read, found ")
+        assert warning.where == "messages[1].extra"
+
+
+@pytest.mark.parametrize("response", [{"error": {"message": "boom"}}, [{"type": "ping"}]])
+def test_an_answer_that_cannot_be_read_is_told(response):
+    asked = [{"role": "user", "content": "Hi"}]
+    for row in ({"request": {"messages": asked}, "response": response}, {"messages": asked, "response": response}):
+        (warning,) = READER.sample(row, 0).trace.warnings
+        assert (warning.found[:15], warning.where) == ("holds no answer", "response")
+    answered = [*asked, {"role": "assistant", "content": "Hello"}]
+    assert not READER.sample({"messages": answered, "response": {"latency": 1}}, 0).trace.warnings
+
+
+def test_a_custom_id_beside_messages_is_no_batch():
+    row = {"custom_id": "k", "messages": [{"role": "user", "content": "Hi"}], "params": {"temperature": 0}}
+    (record,) = READER.records(row)
+    assert [message.text for message in READER.sample(record, 0).trace.messages] == ["Hi"]
+
+
+def with_ids(stream: list[dict], name: str, last: str | None = None) -> list[dict]:
+    """A stream of which each chunk has an id of its own; the last one's may be the same for all streams."""
+    own = [{**one, "id": f"{name}{number}"} for number, one in enumerate(stream)]
+    return own if last is None else [*own[:-1], {**own[-1], "id": last}]
+
+
+GROQ = [
+    chunk({"reasoning": "To find"}),
+    chunk({"reasoning": " it"}),
+    chunk({"executed_tools": [{"index": 0, "type": "search", "arguments": "{}"}]}),
+    chunk({"executed_tools": [{"index": 0, "type": "search", "arguments": "{}", "output": "12C"}]}),
+    chunk({"content": "It is "}),
+    chunk({"content": "12C."}),
+    chunk({}, finish_reason="stop", x_groq={"usage": {"prompt_tokens": 5}}),
+]
+MIXED = "chunks with an id each, read as one response; several that were streamed at once are mixed"
+
+
+def told(sample: Sample) -> list[str]:
+    return [one.found for one in sample.trace.warnings]
+
+
+def test_chunks_with_an_id_each_are_one_response_to_their_request(forgotten):
+    document = {"request": {"messages": [HI]}, "response": with_ids(GROQ, "a", "stub")}
+    [sample] = samples_of(document)
+    [asked, answer] = sample.trace.messages
+    assert (asked, answer.text, answer.id, answer.finish_reason) == (HumanMessage("Hi"), "It is 12C.", "a0", "stop")
+    assert answer.content[0] == ReasoningPart("To find it")
+    assert [one.get("output") for one in answer.extra["executed_tools"]] == [None, "12C"]
+    assert (sample.id, told(sample)) == ("a0", [])
+    assert forgotten(READER, document) == []
+
+
+@pytest.mark.parametrize("last", [None, "stub"])
+def test_chunks_with_an_id_each_are_told_apart_by_their_ends_and_that_is_told(tmp_path, last):
+    lines = [*with_ids(GROQ, "a", last), *STREAM, *with_ids(GROQ, "b", last), *with_ids(STREAM, "c")]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    samples = list(read(path, on_error="raise"))
+    assert [sample.trace.response for sample in samples] == ["It is 12C.", "Helll", "It is 12C.", "Helll"]
+    assert [MIXED in told(sample) for sample in samples] == [True, False, True, True]
+
+
+def test_chunks_with_an_id_each_begin_a_response_with_their_first_choice_after_an_end():
+    second = [{**one, "model": "m2"} for one in STREAM]  # its first chunk says its role alone, its last its usage
+    lines = [*with_ids(STREAM, "a"), *with_ids(second, "b")]
+    answers = [sample.trace.messages[-1] for sample in samples_of(lines, CHUNKS)]
+    assert [(one.id, one.model, one.text) for one in answers] == [("a0", "m", "Helll"), ("b0", "m2", "Helll")]
+    assert [one.usage.input_tokens for one in answers] == [3, 3]
+
+
+def test_a_list_of_chunks_is_a_stream_of_its_own():
+    broken_off = with_ids(GROQ[:-1], "a")
+    first, second = samples_of([broken_off, with_ids(GROQ, "b", "stub")], CHUNKS)
+    assert (first.trace.response, second.trace.response) == ("It is 12C.", "It is 12C.")
+    assert "the stream breaks off before the response ends" in told(first)
+
+
+def test_a_response_of_one_chunk_between_those_of_others_stays_whole():
+    whole = chunk({"role": "assistant", "content": "Yes"}, "c", finish_reason="stop")
+    other = [{**one, "id": "b"} for one in STREAM]
+    mixed = [one for pair in zip(STREAM, other, strict=True) for one in (pair[0], whole, pair[1])]
+    document = [one if one is not whole else {**whole, "id": f"c{number}"} for number, one in enumerate(mixed)]
+    texts = Counter(sample.trace.response for sample in samples_of(document, CHUNKS))
+    assert texts == {"Helll": 2, "Yes": len(STREAM)}
+
+
+def test_responses_of_one_chunk_each_stay_apart_also_where_nothing_is_said():
+    whole = [
+        chunk({"role": "assistant", "content": text}, text or "x", finish_reason="stop") for text in ("a", "", "b")
+    ]
+    samples = samples_of(whole, CHUNKS)
+    assert [(sample.id, sample.trace.response) for sample in samples] == [("a", "a"), ("x", ""), ("b", "b")]
+    assert MIXED not in told(samples[0])
+
+
+def test_several_responses_in_the_chunks_of_one_pair_are_told():
+    both = [*STREAM, *({**one, "id": "b"} for one in STREAM)]
+    samples = samples_of({"request": {"messages": [HI]}, "response": both})
+    assert [told(sample) for sample in samples] == [
+        ["its chunks stand in one list with those of other responses, each of which is a sample, found 1"]
+    ] * 2

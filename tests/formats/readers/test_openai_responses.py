@@ -1,0 +1,353 @@
+"""Conversations with OpenAI's Responses API."""
+
+import json
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from judgekit.errors import TraceError
+from judgekit.formats.detect import detect
+from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
+from judgekit.formats.reading import read
+from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.trace import ToolDefinition
+
+READER = OpenAIResponsesReader()
+STREAM = OpenAIResponsesStreamReader()
+HI = {"role": "user", "content": "Hi"}
+CALL = {"type": "function_call", "id": "fc", "call_id": "1", "name": "f", "arguments": '{"a": 1}'}
+RESULT = {"type": "function_call_output", "call_id": "1", "output": "2"}
+SAID = {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "Done"}]}
+REQUEST = {
+    "model": "gpt-5",
+    "instructions": "Be brief",
+    "input": [HI, CALL, RESULT],
+    "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": True}],
+    "temperature": 0.5,
+}
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 0,
+    "model": "gpt-5-nano",
+    "status": "completed",
+    "instructions": None,
+    "output": [{"type": "reasoning", "id": "rs", "summary": []}, SAID],
+    "usage": {"input_tokens": 9, "output_tokens": 5, "total_tokens": 14},
+    "tools": [],
+}
+EVENTS = [
+    {"type": "response.created", "sequence_number": 0, "response": {**RESPONSE, "status": "in_progress", "output": []}},
+    {"type": "response.output_text.delta", "sequence_number": 1, "delta": "Do"},
+    {"type": "response.output_item.done", "sequence_number": 2, "output_index": 0, "item": SAID},
+    {"type": "response.completed", "sequence_number": 3, "response": RESPONSE},
+]
+SHAPES = {
+    "a request": REQUEST,
+    "a request of one text": {"model": "m", "input": "Hi", "instructions": "x"},
+    "a request of texts": {"model": "m", "input": [HI]},
+    "a response": RESPONSE,
+    "a pair": {"request": REQUEST, "response": RESPONSE},
+    "a pair with a stream": {"request": REQUEST, "response": EVENTS},
+    "a pair with an error": {"request": REQUEST, "response": {"error": "Error: 400"}},
+    "a row of items": {"input": [HI, SAID], "reference": "r"},
+    "a row of texts with a reference": {"input": [HI], "reference": "r"},
+    "items as messages": {"messages": [HI, CALL, RESULT]},
+    "a list of items": [HI, CALL, RESULT, SAID],
+    "a list of lists": [[HI, SAID], [HI, SAID]],
+    "a list of rows": [REQUEST, REQUEST],
+}
+
+
+def sample(record: object):
+    return READER.sample(record, 0)
+
+
+@pytest.mark.parametrize("document", SHAPES.values(), ids=SHAPES)
+def test_each_shape_is_recognised_and_read_without_a_loss(document, forgotten):
+    assert detect(document).name == "openai-responses"
+    for record in READER.records(document):
+        assert sample(record).trace.messages
+    # A stream's events repeat each other; the response has them all.
+    assert all(place.startswith(".response[") for place in forgotten(READER, document))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        {},
+        None,
+        "x",
+        [HI],
+        {"messages": [HI]},
+        {"model": "m", "input": "a question", "output": "an answer"},
+        {"input": "a question"},
+        {"input": [HI], "target": "x", "output": [HI]},
+        {"object": "chat.completion", "choices": []},
+        {"request": {"messages": [HI]}, "response": {"choices": []}},
+        {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}]},
+    ],
+)
+def test_what_others_write_is_not_recognised(document):
+    assert not READER.recognises(document)
+    assert not STREAM.recognises(document)
+
+
+def test_a_pair_is_one_conversation():
+    made = sample({"request": REQUEST, "response": RESPONSE})
+    assert made.id == "resp_1"
+    system, human, call, result, answer = made.trace.messages
+    assert (system, human) == (SystemMessage("Be brief"), HumanMessage("Hi"))
+    assert (call, result) == (
+        AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="1", extra={"id": "fc"})]),
+        ToolMessage("2", tool_call_id="1"),
+    )
+    assert (answer.text, answer.model, answer.finish_reason) == ("Done", "gpt-5-nano", "completed")
+    assert answer.usage == Usage(input_tokens=9, output_tokens=5, extra={"total_tokens": 14})
+    assert made.trace.usage is None
+    assert made.trace.tools == (ToolDefinition("f", parameters={"type": "object"}, extra={"strict": True}),)
+    assert made.trace.extra == {
+        "request": {"model": "gpt-5", "temperature": 0.5},
+        "response": {"object": "response", "tools": []},
+    }
+
+
+FAILED = {**RESPONSE, "status": "failed", "output": [], "error": {"code": "server_error"}}
+
+
+@pytest.mark.parametrize("response", [{"error": {"code": "server_error"}}, FAILED])
+def test_a_request_that_failed_keeps_its_error_and_nobody_answers(response):
+    trace = sample({"request": REQUEST, "response": response}).trace
+    assert trace.messages[-1].role == "tool"
+    assert trace.extra["response"]["error"] == {"code": "server_error"}
+    told = [(one.found, one.where) for one in trace.warnings]
+    assert told == [("holds no answer: {'code': 'server_error'}", "response")]
+    with pytest.raises(TraceError, match=r"holds no answer: {'code': 'server_error'}"):
+        sample(FAILED)
+
+
+def test_a_line_of_a_batch_is_named_by_its_custom_id():
+    lines = [
+        {"custom_id": "a", "method": "POST", "url": "/v1/responses", "body": REQUEST},
+        {"id": "batch_req_1", "custom_id": "b", "response": {"status_code": 200, "body": RESPONSE}, "error": None},
+    ]
+    first, second = (sample(record) for record in READER.records(lines))
+    assert detect(lines[1]).name == "openai-responses"
+    assert (first.id, second.id) == ("a", "b")
+    assert (len(first.trace.messages), second.trace.response) == (4, "Done")
+    assert second.trace.extra["batch"] == {"id": "batch_req_1", "response": {"status_code": 200}, "error": None}
+
+
+@pytest.mark.parametrize("tools", ["[]", ["x"]])
+def test_tools_that_are_none_are_kept(tools):
+    trace = sample({**REQUEST, "tools": tools}).trace
+    assert (trace.tools, trace.extra["tools"], [one.where for one in trace.warnings]) == ((), tools, ["tools"])
+
+
+@pytest.mark.parametrize(
+    ("record", "identity", "group"),
+    [
+        ([HI, SAID], "0", None),
+        (RESPONSE, "resp_1", None),
+        ({"id": "row", "request": REQUEST, "response": RESPONSE}, "row", None),
+        ({**REQUEST, "conversation": {"id": "conv_1"}}, "0", "conv_1"),
+        ({**REQUEST, "conversation": "conv_1"}, "0", "conv_1"),
+        ({**RESPONSE, "conversation": {"id": "conv_1"}}, "resp_1", "conv_1"),
+        ({"request": REQUEST, "response": {**RESPONSE, "conversation": {"id": "conv_1"}}}, "resp_1", "conv_1"),
+    ],
+)
+def test_a_response_is_named_by_its_source_and_those_of_a_conversation_are_a_group(record, identity, group):
+    made = sample(record)
+    assert (made.id, made.group) == (identity, group)
+
+
+@pytest.mark.parametrize("name", ["previous_response_id", "conversation", "prompt"])
+def test_history_that_stands_with_the_provider_is_told(name):
+    trace = sample({**REQUEST, name: "it"}).trace
+    [warning] = trace.warnings
+    assert warning.found == f"part of the history is not in the file, but behind this {name}"
+    assert warning.where == name
+    assert trace.extra[name] == "it"
+
+
+USE = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+FOREIGN = {
+    "a call of Anthropic's as an item": (USE, "an item of the unknown kind 'tool_use', kept as it stands"),
+    "a result of Anthropic's as an item": (
+        {"type": "tool_result", "tool_use_id": "1", "content": "x"},
+        "an item of the unknown kind 'tool_result', kept as it stands",
+    ),
+    "a call of Anthropic's as a part": (
+        {"role": "assistant", "content": [USE]},
+        "a part of the kind 'tool_use' that cannot be read, kept as it stands",
+    ),
+    "a result of Anthropic's as a part": (
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "x"}]},
+        "a part of the kind 'tool_result' that cannot be read, kept as it stands",
+    ),
+    "a part without a type": (
+        {"role": "user", "content": [{"text": "x"}]},
+        "a part without a type that cannot be read, kept as it stands",
+    ),
+    "calls of Chat Completions": (
+        {"role": "assistant", "content": "x", "tool_calls": [{"id": "1", "function": {"name": "f"}}]},
+        "calls of Chat Completions, which have no place in an item; kept as they stand",
+    ),
+}
+
+
+@pytest.mark.parametrize(("item", "told"), FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("wrapped", [lambda items: items, lambda items: {**REQUEST, "input": items}])
+def test_items_and_parts_of_other_apis_are_told(item, told, wrapped):
+    trace = sample(wrapped([HI, CALL, RESULT, item])).trace
+    [warning] = trace.warnings
+    assert warning.found == told
+    assert warning.where.startswith("input[3]")
+
+
+@pytest.mark.parametrize("empty", [{"model": "m", "input": []}, {"object": "response", "output": []}, []])
+def test_a_conversation_without_messages_is_refused(empty):
+    with pytest.raises(TraceError, match=r"input: expected input or output: it holds no messages"):
+        sample(empty)
+
+
+@pytest.mark.parametrize("lines", [EVENTS + EVENTS, [EVENTS, EVENTS], [{"type": "keepalive"}, *EVENTS, *EVENTS]])
+def test_a_stream_in_lines_is_as_good_as_its_response(tmp_path, lines, no_question):
+    path = tmp_path / "stream.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    samples = list(read(path, on_error="raise"))
+    expected = sample(RESPONSE).trace.messages
+    assert [made.trace.messages for made in samples] == [expected, expected]
+    assert samples[0].trace.source.format == "openai-responses-stream"
+    told = [warning.found for warning in samples[-1].trace.warnings]
+    assert told == ["4 streamed events, of which the finished items are kept", no_question.found]
+
+
+def test_a_stream_that_breaks_off_keeps_what_was_finished():
+    trace = STREAM.sample(EVENTS[:3], 0).trace
+    assert trace.messages[-1].text == "Done"
+    assert "the stream breaks off before the response ends" in trace.warnings[0].found
+    told = STREAM.sample([*EVENTS[:3], {"type": "error", "message": "x"}], 0).trace.warnings[0].found
+    assert "an error: {'type': 'error', 'message': 'x'}" in told
+
+
+@pytest.mark.parametrize("document", [EVENTS, [EVENTS[-1]], EVENTS[-1], [{"type": "keepalive"}, *EVENTS]])
+def test_events_are_not_taken_for_pairs(document):
+    assert detect(document).name == "openai-responses-stream"
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from([*SHAPES.values(), EVENTS]))
+def test_a_record_with_something_odd_in_it_is_read_or_refused(random, document):
+    odd = random.choice([None, True, 7, 1e400, float("nan"), "", "x", [], {}, [5], [{}], {"type": "x"}, [[HI]]])
+    broken = replaced(document, odd, random)
+    for reader in (READER, STREAM):
+        reader.recognises(broken)
+        with suppress(TraceError, ValidationError):
+            for index, record in enumerate(reader.records(broken)):
+                reader.sample(record, index)
+
+
+def replaced(value, odd, random):
+    """A copy with something else in one place."""
+    if not value or not isinstance(value, dict | list) or random.random() < 0.1:
+        return odd
+    copy = value.copy()
+    key = random.choice(list(value) if isinstance(value, dict) else range(len(value)))
+    copy[key] = replaced(value[key], odd, random)
+    return copy
+
+
+KINDS = {
+    "request": {"files": 52, "user": 54, "system": 4, "assistant": 4, "calls": 4, "tool": 4},
+    "response": {"files": 49, "alone": 49, "system": 2, "assistant": 49, "calls": 21},
+    "followup-request": {"files": 45, "user": 84, "system": 3, "assistant": 49, "calls": 25, "tool": 12},
+    "followup-response": {"files": 45, "alone": 45, "system": 1, "assistant": 45, "calls": 5, "tool": 1},
+}
+
+
+@pytest.mark.parametrize(("kind", "counts"), KINDS.items())
+def test_recordings_hold_what_was_counted_in_them(shared_data, kind, counts, no_question):
+    """Counted in the raw files: items by role and type, those of the assistant that follow each other as one."""
+    found: Counter[str] = Counter()
+    for path in shared_data.glob(f"traces/lingua/snapshots/*/responses/{kind}.json"):
+        [made] = read(path, on_error="raise")
+        assert made.trace.source.format == "openai-responses"
+        found["files"] += 1
+        found.update("system" if message.role == "developer" else message.role for message in made.trace.messages)
+        found["calls"] += len(made.trace.tool_calls())
+        found["alone"] += made.trace.warnings.count(no_question)
+        told = [warning.found for warning in made.trace.warnings if warning != no_question]
+        assert told == TOLD.get((path.parent.parent.name, kind), [])
+    assert +found == counts
+
+
+TOLD = {
+    ("multimodalRequest", "followup-response"): [
+        "part of the history is not in the file, but behind this previous_response_id"
+    ],
+    # The response before it called the program.
+    ("responsesProgrammaticToolCallingToolsParam", "followup-response"): [
+        "a tool result that answers no call before it"
+    ],
+}
+
+
+def test_recorded_pairs_end_with_the_answer(shared_data, forgotten):
+    pairs = [
+        (path, path.with_name(path.name.replace("request", "response")))
+        for path in sorted(shared_data.glob("traces/lingua/snapshots/*/responses/*request.json"))
+    ]
+    found = [loaded(*pair) for pair in pairs if pair[1].exists()]
+    assert len(found) == 94
+    for pair in found:
+        assert READER.recognises(pair)
+        messages = sample(pair).trace.messages
+        texts = [
+            part["text"] for item in pair["response"]["output"] if item["type"] == "message" for part in item["content"]
+        ]
+        assert messages[-1].text == "\n".join(texts)
+        assert messages[-1].usage.output_tokens == pair["response"]["usage"]["output_tokens"]
+    assert forgotten(READER, found[0]) == []
+    assert forgotten(READER, found[-1]) == []
+
+
+def loaded(request: Path, response: Path) -> dict:
+    return {"request": json.loads(request.read_text()), "response": json.loads(response.read_text())}
+
+
+def test_the_list_of_the_agents_sdk(shared_data, lost):
+    """A handoff, then two calls at once, one of which failed, which this list does not say."""
+    path = shared_data / "traces/openai-agents/openai_agents_to_input_list.json"
+    [made] = read(path, on_error="raise")
+    assert made.trace.source.format == "openai-responses"
+    assert [message.role for message in made.trace.messages] == [
+        "user",
+        *["assistant", "tool"] * 2,
+        "tool",
+        "assistant",
+    ]
+    assert [call.call.name for call in made.trace.tool_calls()] == ["transfer_to_billing", "get_weather2", "fails"]
+    assert {message.is_error for message in made.trace.messages if message.role == "tool"} == {None}
+    assert made.trace.warnings == ()
+    gone = lost({"input": json.loads(path.read_text())}, made)
+    assert {place.rpartition(".")[2] for place in gone} <= {"type", "arguments"}
+
+
+def test_the_events_of_several_responses_in_a_pair_are_all_read():
+    def events(text: str) -> list[dict]:
+        message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+        whole = {"id": text, "object": "response", "status": "completed", "output": [message]}
+        return [
+            {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}},
+            {"type": "response.completed", "response": whole},
+        ]
+
+    made = sample({"request": {"model": "m", "input": "q"}, "response": [*events("one"), *events("two")]})
+    assert made.trace.messages[0].text == "q"
+    assert made.trace.response == "one\ntwo"

@@ -1,0 +1,441 @@
+"""Rows of datasets."""
+
+import json
+import re
+
+import pytest
+
+from judgekit.errors import TraceError
+from judgekit.formats.readers.rows import RowsReader
+from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, Usage
+from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import Trace, TraceWarning
+
+READER = RowsReader()
+
+
+def read(row: object) -> Sample:
+    return READER.sample(row, 3)
+
+
+def test_a_row_with_all_that_it_may_have():
+    row = {
+        "id": 7,
+        "input": "Where is my order?",
+        "response": "On its way.",
+        "reference": "It is on its way.",
+        "expected_output": "on its way",
+        "label": "shipping",
+        "prediction": "refund",
+        "prediction_score": 0.5,
+        "reference_tool_calls": [{"name": "find", "args": {"id": 7}}],
+        "reference_topics": ["orders"],
+        "documents": ["d"],
+        "domain": "shop",
+        "group": "g",
+        "metadata": {"m": 1},
+        "fields": {"own": 1},
+        "task_time": 0,
+        "language": "en",
+        "nothing": None,
+    }
+    assert read(row) == Sample(
+        id="7",
+        trace=Trace(id="7", messages=[HumanMessage("Where is my order?"), AIMessage("On its way.")]),
+        reference="It is on its way.",
+        label="shipping",
+        prediction="refund",
+        prediction_score=0.5,
+        reference_tool_calls=[ExpectedCall("find", {"id": 7})],
+        reference_topics=["orders"],
+        documents=["d"],
+        domain="shop",
+        group="g",
+        metadata={"m": 1},
+        fields={"own": 1, "expected_output": "on its way", "task_time": 0, "language": "en"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "messages"),
+    [
+        ({"input": "q"}, [HumanMessage("q")]),
+        ({"input": "q", "response": None, "output": None}, [HumanMessage("q")]),
+        ({"input": "q", "response": ""}, [HumanMessage("q"), AIMessage("")]),
+        ({"output": "a"}, [AIMessage("a")]),
+        ({"response": "a", "output": "a"}, [AIMessage("a")]),
+        ({"response": None, "output": "a"}, [AIMessage("a")]),
+        ({"ranking": {"retrieved": ["d"], "relevance": {}}}, []),
+        ({"input": 0, "output": False}, [HumanMessage("0"), AIMessage("false")]),
+        (
+            {"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "output": "a"},
+            [SystemMessage("s"), HumanMessage("q"), AIMessage("a")],
+        ),
+    ],
+)
+def test_what_was_asked_and_answered_becomes_a_conversation(row, messages):
+    sample = read(row)
+    assert list(sample.trace.messages) == messages
+    assert (sample.id, sample.fields, sample.trace.warnings) == ("3", {}, ())
+
+
+ONE = "an object with one text, read as that text"
+JSON = "neither a text nor messages, read as its JSON"
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "warning"),
+    [
+        ({"question": "2+2?"}, "2+2?", ONE),
+        ({"question": "2+2?", "unit": "m"}, '{"question": "2+2?", "unit": "m"}', JSON),
+        ({"number": 4}, '{"number": 4}', JSON),
+        (["a", 1], '["a", 1]', JSON),
+        ([], "[]", JSON),
+        ({}, "{}", JSON),
+        ({"type": "unknown", "text": "a", "n": 1}, '{"type": "unknown", "text": "a", "n": 1}', JSON),
+    ],
+)
+def test_an_object_is_its_one_text_or_its_json_with_a_warning(value, text, warning):
+    trace = read({"input": value, "response": value}).trace
+    assert [(message.role, message.text) for message in trace.messages] == [("user", text), ("assistant", text)]
+    assert trace.warnings == (TraceWarning(warning, where="input"), TraceWarning(warning, where="response"))
+
+
+ASKED = {"role": "user", "content": "Where is order 7?"}
+CALLED = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "find_order", "arguments": '{"id": 7}'}}],
+}
+SAID = {"role": "assistant", "content": "It was sent."}
+CALL = ToolCall("find_order", {"id": 7}, id="c1")
+CALLING = {
+    "message": CALLED,
+    "list of messages": [CALLED],
+    "messages": {"messages": [CALLED]},
+    "response": {"choices": [{"index": 0, "message": CALLED, "finish_reason": "tool_calls"}], "model": "m"},
+    "choices": [{"index": 0, "message": CALLED, "finish_reason": "tool_calls"}],
+    "anthropic blocks": [{"type": "tool_use", "id": "c1", "name": "find_order", "input": {"id": 7}}],
+    "anthropic message": {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "c1", "name": "find_order", "input": {"id": 7}}],
+    },
+    "responses items": [{"type": "function_call", "call_id": "c1", "name": "find_order", "arguments": '{"id": 7}'}],
+    "bedrock message": {
+        "role": "assistant",
+        "content": [{"toolUse": {"toolUseId": "c1", "name": "find_order", "input": {"id": 7}}}],
+    },
+    "langchain message": {
+        "type": "ai",
+        "data": {"content": "", "tool_calls": [{"name": "find_order", "args": {"id": 7}, "id": "c1"}]},
+    },
+    "gemini content": {
+        "role": "model",
+        "parts": [{"functionCall": {"id": "c1", "name": "find_order", "args": {"id": 7}}}],
+    },
+}
+
+
+@pytest.mark.parametrize("output", CALLING.values(), ids=list(CALLING))
+@pytest.mark.parametrize("write", [lambda value: value, json.dumps], ids=["as it is", "as JSON"])
+def test_calls_in_an_output_are_calls_in_the_format_of_any_provider(output, write):
+    trace = read({"input": [ASKED], "output": write(output)}).trace
+    asked, called = trace.messages
+    assert (asked.role, asked.text, called.role) == ("user", "Where is order 7?", "assistant")
+    assert [(call.name, call.args, call.id) for call in called.tool_calls] == [(CALL.name, CALL.args, CALL.id)]
+    told = [] if write(output) is output else ["JSON text that holds messages, read as these"]
+    assert [warning.found for warning in trace.warnings] == told
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        SAID,
+        [SAID],
+        {"choices": [{"message": SAID}]},
+        [{"index": 0, "message": SAID}],
+        [{"type": "text", "text": "It was sent."}],
+        {"type": "text", "text": "It was sent."},
+        [{"type": "output_text", "text": "It was sent."}],
+        {"id": "r", "object": "response", "output": [{"type": "message", **SAID}]},
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "It was sent."}]}}]},
+        {"output": {"message": {"role": "assistant", "content": [{"text": "It was sent."}]}}, "stopReason": "end_turn"},
+        {"messages": [ASKED, SAID]},  # all of the conversation
+    ],
+)
+def test_an_output_in_the_format_of_a_provider_is_its_text(output):
+    messages = read({"input": {"messages": [ASKED]}, "output": output}).trace.messages
+    assert [(message.role, message.text) for message in messages] == [
+        ("user", "Where is order 7?"),
+        ("assistant", "It was sent."),
+    ]
+
+
+def test_an_answer_that_is_json_stays_the_text_that_it_is():
+    for text in ('{"status": "sent"}', '[{"a": 1}]', '{"answer": "Paris"}', "[1, 2", '{"messages": 5}'):
+        trace = read({"input": "q", "output": text}).trace
+        assert (trace.response, trace.warnings) == (text, ())
+
+
+def test_tools_and_usage_of_a_request_and_its_response_come_along():
+    request = {"model": "m", "messages": [ASKED], "tools": [{"type": "function", "function": {"name": "find_order"}}]}
+    response = {"model": "m-1", "choices": [{"message": SAID}], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+    trace = read({"input": request, "output": response}).trace
+    assert [tool.name for tool in trace.tools] == ["find_order"]
+    assert (trace.messages[-1].model, trace.messages[-1].usage) == ("m-1", Usage(input_tokens=3, output_tokens=2))
+    assert trace.messages[-1].extra == {"request": {"model": "m"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [
+        ([ASKED, SAID], SAID),
+        ([ASKED, SAID], "It was sent."),
+        ([{"role": "system", "content": "You help."}, ASKED], [ASKED, SAID]),
+        ([ASKED], [{"role": "system", "content": "You help."}, ASKED, SAID]),
+        ("Where is order 7?", [ASKED, SAID]),
+    ],
+)
+def test_what_stands_in_input_and_output_is_read_once(given, output):
+    messages = read({"input": given, "output": output}).trace.messages
+    said = [message.text for message in messages if message.role != "system"]
+    assert said == ["Where is order 7?", "It was sent."]
+
+
+def test_a_call_in_the_input_and_in_the_output_counts_once():
+    result = {"role": "tool", "tool_call_id": "c1", "content": "sent"}
+    for given in ([ASKED, CALLED], [ASKED, CALLED, result], [ASKED, CALLED, result, SAID]):
+        trace = read({"input": given, "output": CALLED}).trace
+        assert [call.call for call in trace.tool_calls()] == [CALL]
+        assert [warning.found for warning in trace.warnings] == [
+            "the response stands in the messages already, and is read once"
+        ]
+
+
+def test_a_call_that_is_made_again_counts_again():
+    again = {**CALLED, "tool_calls": [{**CALLED["tool_calls"][0], "id": "c2"}]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "sent"}
+    assert len(read({"input": [ASKED, CALLED, result], "output": again}).trace.tool_calls()) == 2
+
+
+def test_an_error_or_an_id_is_no_answer():
+    for output in ({"error": "timeout"}, {"id": "run-123"}, {"status": "ok"}):
+        trace = read({"input": "q", "output": output}).trace
+        assert (trace.response, [one.found for one in trace.warnings]) == (json.dumps(output), [JSON])
+
+
+def test_an_output_with_messages_of_the_user_alone_is_no_conversation():
+    trace = read({"input": "q", "output": [{"role": "user", "content": "x"}]}).trace
+    assert [message.role for message in trace.messages] == ["user", "assistant"]
+    assert [warning.found for warning in trace.warnings] == [JSON]
+
+
+def test_json_text_and_pythons_text_in_cells():
+    trace = read({"input": '{"question": "2+2?"}', "output": "{'answer': '4'}"}).trace
+    assert [message.text for message in trace.messages] == ["2+2?", "{'answer': '4'}"]
+    assert [warning.found for warning in trace.warnings] == [
+        ONE,
+        "the text that Python prints of a list or an object, read as it is; write JSON instead",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [
+        ({"Question": "q", "Answer": "a"}, "--column Question=input --column Answer=response"),
+        ({"user message": "q", "bot-response": "a"}, "--column 'user message=input' --column bot-response=response"),
+        ({"Input": "q", "Response": "a"}, "--column Input=input --column Response=response"),
+        ({"inputs": "p", "query": "q", "answer": "a"}, "--column inputs=input --column answer=response"),
+    ],
+)
+def test_columns_are_known_in_any_spelling(row, columns):
+    assert READER.recognises(row)
+    with pytest.raises(TraceError, match=f"{re.escape(columns)}$"):
+        read(row)
+
+
+def test_results_are_scores_and_pieces_of_a_stream_are_no_answers():
+    assert READER.recognises({"results": [{"score": 1, "domain": "d"}, 0.5]})
+    assert not READER.recognises({"results": [{"input": "q", "output": "a"}]})
+    assert not READER.recognises({"model": "m", "input": "q", "tags": []})
+    assert not READER.recognises({"response": "It", "done": False})
+    assert READER.recognises({"response": "It.", "done": True})
+
+
+def test_a_text_that_may_be_the_question_is_named():
+    [warning] = read({"response": "a", "the_users_words": "Where is order 7?", "note": "of a test"}).trace.warnings
+    assert warning.found == "no message of the user, and the text of 'the_users_words' is not read"
+
+
+def test_what_is_said_again_in_another_column_is_no_loss():
+    row = {"input": "q", "response": "a", "question": "q", "answer": "a", "error": False, "parent_company": "c"}
+    assert read(row).trace.warnings == ()
+    [warning] = read({**row, "observations": [{"role": "user", "content": "x"}]}).trace.warnings
+    assert warning == TraceWarning("messages or tool calls that are not read, found 1", where="observations")
+
+
+UNREAD = "the column {!r}, which has a meaning in other evaluation systems, is not read"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "found"),
+    [
+        ("expected", "r", "the column 'expected' is not read; if it means reference: --column expected=reference"),
+        (
+            "Expected; Answer",
+            "r",
+            "the column 'Expected; Answer' is not read; if it means reference: --column 'Expected; Answer=reference'",
+        ),
+        ("ideal", ["r"], "the column 'ideal' is not read; if it means reference: --column ideal=reference"),
+        (
+            "retrieval_context",
+            ["d"],
+            "the column 'retrieval_context' is not read; if it means documents: --column retrieval_context=",
+        ),
+        ("question", "q", "the column 'question' is not read; if it means input: --column question=input"),
+        ("scores", {"correct": 1}, UNREAD),
+        ("observations", [{"type": "SPAN"}], UNREAD),
+        ("trace_id", "t", UNREAD),
+        ("traceId", "t", UNREAD),
+        ("parent_run_id", "t", UNREAD),
+        ("span_attributes", {"name": "llm"}, UNREAD),
+        ("error", "timeout", UNREAD),
+        ("expected_turns", 5, UNREAD),
+        ("Score", 1, UNREAD),
+        ("trajectory", [["calc", {"a": 1}]], UNREAD),
+        ("history", [{"role": "user", "content": "Hi"}], "messages or tool calls that are not read, found 1"),
+        ("steps", [{"tool_calls": [{"name": "f", "args": {}}]}], "messages or tool calls that are not read, found 1"),
+    ],
+)
+def test_a_column_of_another_system_is_named_in_a_warning(column, value, found):
+    sample = read({"input": "a", "response": "b", column: value})
+    assert sample.fields == {column: value}
+    [warning] = sample.trace.warnings
+    assert warning.found.startswith(found.format(column))
+    assert warning.where == column
+
+
+def test_a_column_of_ones_own_is_kept_without_a_word():
+    row = {"language": "en", "difficulty": 3, "tags": ["a"], "topic": {"name": "refunds", "id": 5}, "turn": 1}
+    sample = read({"input": "a", "response": "b", **row})
+    assert (sample.fields, sample.trace.warnings) == (row, ())
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (
+            {"input": "q", "actual_output": "a", "expected_output": "e"},
+            "no response in this row; if it has another name: --column actual_output=response",
+        ),
+        (
+            {"question": "q", "answer": "a"},
+            "no input and no response in this row; if it has another name: --column question=input --column answer=response",
+        ),
+        (
+            {"instruction": "Say hi", "input": "", "output": "hi"},
+            "no input in this row; if it has another name: --column instruction=input --column input=context",
+        ),
+        (
+            {"input": "q", "expectedOutput": "e"},
+            "no reference in this row; if it has another name: --column expectedOutput=reference",
+        ),
+        ({"reference": "r"}, "a row needs what was asked or answered ('input', 'response'), a prediction, a ranking"),
+        ({"label": "l", "subset": "s"}, "a row needs what was asked or answered"),
+        ({"reference": "r", "log": [{"role": "user", "content": "q"}]}, "a row needs what was asked or answered"),
+        (
+            {"results": [{"score": 1}], "sample": {"input": [{"role": "user", "content": "q"}]}},
+            "a row needs what was asked or answered ('input', 'response'), a prediction, a ranking or measured numbers; sample: messages",
+        ),
+    ],
+)
+def test_a_row_that_lacks_what_it_needs_says_which_column_to_rename(row, found):
+    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+        read(row)
+    assert READER.recognises(row)
+
+
+def test_a_row_without_a_response_has_none_and_an_empty_one_is_empty():
+    assert [read({"input": "q", **said}).trace.response for said in ({}, {"output": ""})] == [None, ""]
+
+
+@pytest.mark.parametrize(
+    ("row", "reference", "references"),
+    [
+        ({"reference": "r"}, "r", None),
+        ({"reference": ["a", " ", ""]}, None, ("a", " ", "")),
+        ({"reference": []}, None, ()),
+        ({"reference": "r", "references": ["a"]}, "r", ("a",)),
+        ({"expected_output": "e"}, "e", None),
+        ({"expected_output": {"a": 1}}, '{"a": 1}', None),
+        ({"expected_output": 42}, "42", None),
+        ({"expected_output": "e", "reference": ["a"]}, None, ("a",)),
+        ({"expected_output": "e", "references": ["a"]}, None, ("a",)),
+        ({"expected_output": "e", "reference": ""}, "e", None),
+        ({"expected_output": "e", "reference": []}, "e", None),
+        ({"expected_output": ["e", "f"]}, None, ("e", "f")),
+        ({"reference": 5}, "5", None),
+        ({"reference": ["a", 5]}, None, ("a", "5")),
+    ],
+)
+def test_the_reference_is_a_text_or_a_list_or_else_the_expected_output(row, reference, references):
+    sample = read({**row, "response": "a"})
+    assert (sample.reference, sample.references) == (reference, references)
+    assert sample.fields == {name: row[name] for name in ("expected_output",) if name in row}
+
+
+@pytest.mark.parametrize(
+    ("label", "text"), [("a", "a"), (1, "1"), (1.0, "1"), (0.5, "0.5"), (True, "true"), (False, "false"), ("", "")]
+)
+def test_a_label_and_a_prediction_that_are_numbers_are_their_json(label, text):
+    sample = read({"label": label, "prediction": label})
+    assert (sample.label, sample.prediction) == (text, text)
+
+
+def test_rows_of_the_published_indicators_need_no_conversation():
+    rows = [
+        {"results": [{"score": 0.85, "domain": "技术问答"}, {"score": 0.72, "domain": "文学创作"}]},
+        {"task_quality": 0.9, "communication_rounds": 5, "task_time": 30},
+        {"original_score": 0.9, "transferred_score": 0.75},
+    ]
+    for row in rows:
+        sample = read(row)
+        assert (sample.fields, sample.trace.messages) == (row, ())
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (
+            {"response": "a", "output": "b"},
+            "two responses that differ: 'response' is 'a' and 'output' is 'b'; keep one",
+        ),
+        ({"reference": ["a"], "references": ["b"]}, "'reference' is a list, and there are 'references' too; keep one"),
+        ({"response": "a", "reference": {"a": 5}}, "reference: Input should be a valid string, found {'a': 5}"),
+        ({"response": "a", "reference": ["a", {}]}, "references[1]: Input should be a valid string, found {}"),
+        ({"response": "a", "label": ["a"]}, "label: Input should be a valid string, found ['a']"),
+        ({"response": "a", "label": NAN}, "label: Input should be a valid string, found nan"),
+        ({"task_time": "soon"}, "task_time: expected a finite number, found 'soon'"),
+        ({"task_quality": NAN}, "task_quality: expected a finite number, found nan"),
+        ({"task_quality": 10**400}, "task_quality: expected a finite number, found 1000"),
+        ({"original_score": True}, "original_score: expected a finite number, found True"),
+        ({"fields": 5, "label": "a"}, "fields: expected an object, found 5"),
+        ({"fields": [], "task_time": 5}, "fields: expected an object, found []"),
+        ({"response": "a", "prediction_score": NAN}, "prediction_score: Input should be a finite number, found nan"),
+        ({"ranking": {"retrieved": ["d"], "relevance": {"d": NAN}}}, "ranking.relevance.d: Input should be a finite"),
+        ({"input": [{"role": "robot"}]}, "input: messages[0].role: expected one of system, developer, user, "),
+        ("text", "expected an object, found 'text'"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_an_error_that_names_the_column(row, found):
+    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+        read(row)
+
+
+def test_nothing_of_a_row_is_lost(lost):
+    row = {"input": "q", "output": "a", "expected_output": ["e"], "label": "l", "any": {"deep": [1]}, "results": []}
+    assert lost(row, read(row)) == set()

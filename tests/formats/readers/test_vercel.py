@@ -1,0 +1,423 @@
+"""Messages of the Vercel AI SDK."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from judgekit.errors import TraceError
+from judgekit.formats.detect import detect
+from judgekit.formats.readers.vercel import VercelReader
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    OtherPart,
+    ReasoningPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+)
+from judgekit.traces.pairing import pair_results
+
+READER = VercelReader()
+PROVIDED = {"executor": "provider"}
+
+
+def text(said: str, **more: object) -> dict:
+    return {"type": "text", "text": said, **more}
+
+
+def tool(state: str, **more: object) -> dict:
+    return {"type": "tool-get-weather", "toolCallId": "c", "state": state, "input": {"city": "Paris"}, **more}
+
+
+def assistant(*parts: dict, **more: object) -> dict:
+    return {"role": "assistant", "parts": list(parts), **more}
+
+
+def call(state: str, /, **extra: object) -> ToolCall:
+    return ToolCall("get-weather", {"city": "Paris"}, id="c", extra={"state": state, **extra})
+
+
+def result(content: str, **more: object) -> ToolMessage:
+    return ToolMessage(content, tool_call_id="c", name="get-weather", **more)
+
+
+STEP = {"type": "step-start"}
+DENIED = {"id": "a", "approved": False, "reason": "no"}
+INVOCATION = {"state": "result", "toolCallId": "c", "toolName": "f", "args": {"a": 1}, "result": {"b": 2}}
+INVOKED = ToolCall("f", {"a": 1}, id="c", extra={"state": "result"})
+INVOKED_RESULT = ToolMessage('{"b": 2}', tool_call_id="c", name="f")
+CALL = {"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {"a": 1}}
+APPROVAL = {"type": "tool-approval-request", "approvalId": "a", "toolCallId": "c"}
+CALLED = ToolCall("f", {"a": 1}, id="c")
+
+
+def answered(output: object, **more: object) -> dict:
+    part = {"type": "tool-result", "toolCallId": "c", "toolName": "f", "output": output, **more}
+    return {"role": "tool", "content": [part]}
+
+
+def answer(content: object, **more: object) -> ToolMessage:
+    return ToolMessage(content, tool_call_id="c", name="f", **more)
+
+
+MESSAGES = {
+    "texts": (
+        [{"id": "s", "role": "system", "parts": [text("x")]}, {"id": "u", "role": "user", "parts": [text("Hi")]}],
+        [SystemMessage("x", id="s"), HumanMessage("Hi", id="u")],
+    ),
+    "parts of a user": (
+        [
+            {
+                "role": "user",
+                "metadata": {"at": 1},
+                "parts": [
+                    text("Hi"),
+                    {"type": "file", "mediaType": "image/png", "filename": "a.png", "url": "data:image/png;base64,AA"},
+                    {"type": "data-chart", "data": {"x": 1}},
+                ],
+            }
+        ],
+        [
+            HumanMessage(
+                [
+                    TextPart("Hi"),
+                    MediaPart(kind="image", url="data:image/png;base64,AA", mime_type="image/png", name="a.png"),
+                    OtherPart({"type": "data-chart", "data": {"x": 1}}),
+                ],
+                metadata={"at": 1},
+            )
+        ],
+    ),
+    "each step is a message": (
+        [
+            assistant(
+                STEP,
+                {"type": "reasoning", "text": "hm", "state": "done"},
+                text("Let me see", state="done"),
+                tool("output-available", output={"temp": 12}, callProviderMetadata={"p": 1}),
+                STEP,
+                text("12C"),
+                id="m",
+                metadata={"a": 1},
+            )
+        ],
+        [
+            AIMessage(
+                [ReasoningPart("hm", extra={"state": "done"}), TextPart("Let me see", extra={"state": "done"})],
+                id="m",
+                metadata={"a": 1},
+                tool_calls=[call("output-available", callProviderMetadata={"p": 1})],
+            ),
+            result('{"temp": 12}', is_error=False),
+            AIMessage("12C", id="m"),
+        ],
+    ),
+    "a call without a result yet": (
+        [assistant(tool("input-available"))],
+        [AIMessage(tool_calls=[call("input-available")])],
+    ),
+    "an error, and arguments that could not be read": (
+        [
+            assistant(
+                {
+                    "type": "dynamic-tool",
+                    "toolName": "mcp_x",
+                    "toolCallId": "c",
+                    "state": "output-error",
+                    "input": None,
+                    "rawInput": '{"a":',
+                    "errorText": "parse",
+                }
+            )
+        ],
+        [
+            AIMessage(
+                tool_calls=[ToolCall("mcp_x", '{"a":', id="c", extra={"type": "dynamic-tool", "state": "output-error"})]
+            ),
+            ToolMessage("parse", tool_call_id="c", name="mcp_x", is_error=True),
+        ],
+    ),
+    "a call that the user denied": (
+        [assistant(tool("output-denied", approval=DENIED))],
+        [
+            AIMessage(tool_calls=[call("output-denied", approval=DENIED)]),
+            result("no", is_error=True, metadata={"denied": True}),
+        ],
+    ),
+    "a result that is not the last word": (
+        [assistant(tool("output-available", output="so far", preliminary=True, resultProviderMetadata={"x": 1}))],
+        [
+            AIMessage(tool_calls=[call("output-available", preliminary=True)]),
+            result("so far", metadata={"preliminary": True}, extra={"resultProviderMetadata": {"x": 1}}),
+        ],
+    ),
+    "a tool of the provider": (
+        [assistant(tool("output-available", output="x", providerExecuted=True), text("So"))],
+        [
+            AIMessage(
+                tool_calls=[
+                    ToolCall(
+                        "get-weather",
+                        {"city": "Paris"},
+                        id="c",
+                        metadata=PROVIDED,
+                        extra={"state": "output-available", "providerExecuted": True},
+                    )
+                ]
+            ),
+            result("x", is_error=False),
+            AIMessage("So"),
+        ],
+    ),
+    "version 4, calls beside the text": (
+        [{"role": "assistant", "content": "So", "toolInvocations": [INVOCATION]}],
+        [AIMessage(tool_calls=[INVOKED]), INVOKED_RESULT, AIMessage("So")],
+    ),
+    "version 4, the same call in a part and beside it": (
+        [
+            assistant(
+                {"type": "step-start"},
+                {"type": "tool-invocation", "toolInvocation": INVOCATION},
+                {"type": "step-start"},
+                text("So"),
+                content="So",
+                toolInvocations=[INVOCATION],
+            )
+        ],
+        [
+            AIMessage(tool_calls=[INVOKED], extra={"toolInvocations": [INVOCATION]}),
+            INVOKED_RESULT,
+            AIMessage("So"),
+        ],
+    ),
+    "version 4, steps of calls": (
+        [
+            {
+                "role": "assistant",
+                "content": "",
+                "toolInvocations": [{**INVOCATION, "step": 0}, {**INVOCATION, "step": 1, "toolCallId": "d"}],
+            }
+        ],
+        [
+            AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="c", extra={"state": "result", "step": 0})]),
+            INVOKED_RESULT,
+            AIMessage(tool_calls=[ToolCall("f", {"a": 1}, id="d", extra={"state": "result", "step": 1})]),
+            ToolMessage('{"b": 2}', tool_call_id="d", name="f"),
+        ],
+    ),
+    "version 4, reasoning beside the text": (
+        [{"role": "assistant", "content": "So", "reasoning": "hm", "toolInvocations": []}],
+        [AIMessage([ReasoningPart("hm"), TextPart("So")], extra={})],
+    ),
+    "version 4, files of the user": (
+        [
+            {
+                "role": "user",
+                "content": "See",
+                "experimental_attachments": [{"name": "a.pdf", "contentType": "application/pdf", "url": "u"}],
+            },
+            assistant(text("x")),
+        ],
+        [
+            HumanMessage([TextPart("See"), MediaPart(kind="file", url="u", mime_type="application/pdf", name="a.pdf")]),
+            AIMessage("x"),
+        ],
+    ),
+    "model messages": (
+        [
+            {"role": "system", "content": "x"},
+            {"role": "user", "content": [text("Hi"), {"type": "image", "image": "AA", "mediaType": "image/png"}]},
+            {"role": "assistant", "content": [{"type": "reasoning", "text": "hm"}, text("a"), CALL]},
+            {**answered({"type": "json", "value": {"b": 2}}), "providerOptions": {"p": 1}},
+        ],
+        [
+            SystemMessage("x"),
+            HumanMessage([TextPart("Hi"), MediaPart(kind="image", data="AA", mime_type="image/png")]),
+            AIMessage([ReasoningPart("hm"), TextPart("a")], tool_calls=[CALLED]),
+            answer('{"b": 2}', is_error=False, extra={"providerOptions": {"p": 1}}),
+        ],
+    ),
+    "results of every kind": (
+        [
+            {"role": "assistant", "content": [{**CALL, "args": {"a": 1}, "input": None}] * 6},
+            answered({"type": "text", "value": "x"}),
+            answered({"type": "error-text", "value": "bad"}),
+            answered({"type": "error-json", "value": [1]}),
+            answered({"type": "execution-denied", "reason": "no"}),
+            answered(
+                {
+                    "type": "content",
+                    "value": [text("x"), {"type": "image-data", "data": "AA", "mediaType": "image/png"}],
+                }
+            ),
+            {
+                "role": "tool",
+                "content": [{"type": "tool-result", "toolCallId": "c", "toolName": "f", "result": 5, "isError": True}],
+            },
+        ],
+        [
+            AIMessage(tool_calls=[CALLED] * 6),
+            answer("x", is_error=False),
+            answer("bad", is_error=True),
+            answer("[1]", is_error=True),
+            answer("no", is_error=True),
+            answer([TextPart("x"), MediaPart(kind="image", data="AA", mime_type="image/png")], is_error=False),
+            answer("5", is_error=True),
+        ],
+    ),
+    "a call and its result by the provider, and more text": (
+        [
+            {
+                "role": "assistant",
+                "content": [{**CALL, "providerExecuted": True}, answered("x")["content"][0], text("a")],
+            }
+        ],
+        [
+            AIMessage(
+                tool_calls=[
+                    ToolCall("f", {"a": 1}, id="c", metadata=PROVIDED, extra={"providerExecuted": True}),
+                ]
+            ),
+            answer("x"),
+            AIMessage("a"),
+        ],
+    ),
+    "an approval": (
+        [
+            {"role": "assistant", "content": [CALL, APPROVAL]},
+            {"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "a", "approved": True}]},
+            answered({"type": "text", "value": "x"}),
+        ],
+        [
+            AIMessage([OtherPart(APPROVAL)], tool_calls=[CALLED]),
+            HumanMessage([OtherPart({"type": "tool-approval-response", "approvalId": "a", "approved": True})]),
+            answer("x", is_error=False),
+        ],
+    ),
+}
+
+
+def plain(message):
+    """Without what only repeats the kind of a result or of a medium."""
+    extra = {name: value for name, value in message.extra.items() if name != "output" or set(value) - {"type"}}
+    content = message.content
+    if not isinstance(content, str):
+        content = tuple(
+            part.model_copy(update={"extra": {}}) if isinstance(part, MediaPart) else part for part in content
+        )
+    return message.model_copy(update={"extra": extra, "content": content})
+
+
+@pytest.mark.parametrize(("found", "messages"), MESSAGES.values(), ids=MESSAGES)
+def test_messages_are_read_as_ours(found, messages):
+    assert detect(found).name == "vercel"
+    [record] = READER.records(found)
+    made = READER.sample(record, 0).trace.messages
+    assert list(map(plain, made)) == messages
+    assert pair_results(made).orphans == ()
+
+
+@pytest.mark.parametrize("found", [found for found, _ in MESSAGES.values()], ids=MESSAGES)
+def test_nothing_is_forgotten(found, forgotten):
+    assert forgotten(READER, found) == []
+
+
+def test_tools_of_another_kind_are_told():
+    trace = READER.sample({"messages": [{"role": "user", "content": "x"}], "tools": {"f": {}}}, 0).trace
+    assert [warning.where for warning in trace.warnings] == ["tools"]
+
+
+def test_a_call_that_was_still_being_written_was_not_made():
+    part = tool("input-streaming", input={"city": "Pa"})
+    trace = READER.sample([{"role": "user", "parts": [text("q")]}, assistant(text("a"), part)], 0).trace
+    assert trace.messages[1:] == (AIMessage([TextPart("a"), OtherPart(part)]),)
+    [warning] = trace.warnings
+    assert (warning.found[:35], warning.where) == ("a call that was still being written", "messages[1].parts[1]")
+
+
+@pytest.mark.parametrize(
+    ("document", "identities"),
+    [
+        ({"id": "chat", "messages": [assistant(tool("input-available"))]}, ["chat"]),
+        ([{"messages": [assistant(STEP)]}, {"messages": [assistant(STEP)]}], ["0", "1"]),
+        ([[assistant(STEP)], [assistant(STEP)]], ["0", "1"]),
+    ],
+    ids=["a row", "rows", "lists"],
+)
+def test_each_shape_is_recognised(document, identities):
+    assert detect(document).name == "vercel"
+    samples = [READER.sample(record, index) for index, record in enumerate(READER.records(document))]
+    assert [sample.id for sample in samples] == identities
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        [],
+        {},
+        {"messages": 5},
+        [{"role": "user", "content": "Hi"}],
+        [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
+        [{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}],  # OpenTelemetry
+        [{"role": "user", "parts": [{"text": "Hi"}]}],  # Gemini
+        [{"role": "assistant", "parts": [{"type": "tool_call", "name": "f"}]}],
+        [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}],
+    ],
+)
+def test_what_others_write_is_not_recognised(document):
+    assert not READER.recognises(document)
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ({"role": "martian"}, "messages[0].role: expected one of system, user, assistant, tool, data, found 'martian'"),
+        ({"role": "user", "content": 5}, "messages[0].content: expected a text or a list of parts, found 5"),
+        (assistant(tool("gone")), "messages[0].parts[0].state: expected one of input-streaming"),
+        (assistant({**tool("input-available"), "type": "dynamic-tool"}), "messages[0].parts[0].toolName: expected the"),
+        ({"role": "tool", "content": []}, "messages[0].content: expected results"),
+        ({"role": "tool", "content": "x"}, "messages[0].content: expected a list, found 'x'"),
+        ({"role": "tool", "content": [text("x")]}, "messages[0].content[0].type: expected tool-result or tool-app"),
+        (answered({"value": 1}), "messages[0].content[0].output.type: expected the kind of a result, found nothing"),
+    ],
+)
+def test_an_error_says_where_and_what_was_found(message, found):
+    with pytest.raises(TraceError) as error:
+        READER.sample([message], 0)
+    assert str(error.value).startswith(found)
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from([found for found, _ in MESSAGES.values()]))
+def test_a_record_with_something_odd_in_it_is_read_or_refused(random, document):
+    odd = random.choice([None, True, 7, float("nan"), "", "c", [], {}, [5], [{}], {"type": "text"}, [["x"]]])
+    broken = replaced(document, odd, random)
+    READER.recognises(broken)
+    with suppress(TraceError, ValidationError):
+        for index, record in enumerate(READER.records(broken)):
+            READER.sample(record, index)
+
+
+def replaced(value, odd, random):
+    """A copy with something else in one place."""
+    if not value or not isinstance(value, dict | list) or random.random() < 0.1:
+        return odd
+    copy = value.copy()
+    key = random.choice(list(value) if isinstance(value, dict) else range(len(value)))
+    copy[key] = replaced(value[key], odd, random)
+    return copy
+
+
+def test_parts_of_an_unknown_kind_are_told_and_those_of_data_and_sources_are_not():
+    parts = [{"type": "dream", "text": "sheep"}, {"type": "data-chart", "data": {}}, {"type": "source-url", "url": "u"}]
+    trace = READER.sample([{"role": "user", "parts": [text("q")]}, assistant(STEP, *parts)], 0).trace
+    assert trace.messages[-1].content == tuple(map(OtherPart, parts))
+    assert [(one.where, one.found) for one in trace.warnings] == [
+        ("messages[1].parts[1]", "a part of the kind 'dream' that cannot be read, kept as it stands")
+    ]

@@ -1,0 +1,223 @@
+"""Which format a recording has."""
+
+import ast
+import json
+import re
+import shlex
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.errors import TraceError
+from judgekit.formats import detect as detection
+from judgekit.formats.detect import detect
+from judgekit.formats.readers import READERS
+
+CHAT = {"role": "user", "content": "Hi"}
+CHUNK = {"id": "a", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+CREATED = {"type": "response.created", "response": {"object": "response", "output": []}}
+PING = {"type": "ping"}
+STARTED = {"type": "message_start", "message": {"role": "assistant", "content": []}}
+CASES = [
+    ("judgekit", {"id": "a", "trace": {"messages": []}}),
+    ("judgekit", [{"id": "a", "trace": {}}]),
+    ("judgekit", {"schema_version": 1, "messages": [CHAT]}),
+    ("tau2", {"simulations": [], "tasks": [], "info": {}}),
+    ("ragas", {"user_input": [{"type": "human", "content": "Hi"}]}),
+    ("ragas", {"user_input": "Hi", "response": "Hello", "messages": [CHAT]}),
+    ("ragas", [{"user_input": "Hi"}]),
+    ("openai-chat", {"messages": [CHAT]}),
+    ("openai-chat", [CHAT]),
+    ("openai-chat", [{"messages": [CHAT]}]),
+    ("openai-chat", [[CHAT], [CHAT]]),
+    ("openai-chat", {"messages": [CHAT], "reference": "r", "label": "l"}),
+    ("openai-chat", {"request": {"messages": [CHAT]}, "response": {"choices": [{"message": CHAT}]}}),
+    ("openai-chat", {"request": {"messages": [CHAT]}, "response": None}),
+    ("openai-chat", {"request": {"messages": [CHAT]}, "response": [CHUNK]}),
+    ("openai-chat", {"request": {"messages": [CHAT]}, "response": {"error": "400"}}),
+    ("openai-chat", {"request": {"messages": [CHAT]}, "response": {"choices": []}}),
+    ("openai-chat", {"messages": [CHAT], "system": "a column"}),
+    ("openai-chat", {"custom_id": "a", "body": {"messages": [CHAT]}, "url": "/v1/chat/completions"}),
+    ("openai-chat", {"custom_id": "a", "response": {"status_code": 200, "body": {"choices": [{"message": CHAT}]}}}),
+    ("openai-responses", {"custom_id": "a", "body": {"model": "m", "input": [CHAT]}, "url": "/v1/responses"}),
+    ("openai-responses-stream", [{"type": "keepalive"}, CREATED]),
+    ("openai-responses-stream", [CREATED]),
+    ("openai-responses-stream", CREATED),
+    ("openai-responses-stream", [[CREATED], [CREATED]]),
+    ("anthropic", {"custom_id": "a", "params": {"model": "claude-x", "max_tokens": 9, "messages": [CHAT]}}),
+    ("anthropic", {"messages": [CHAT], "max_tokens": 9, "system": "s"}),
+    ("anthropic", {"messages": [CHAT], "model": "claude-x", "system": "s"}),
+    ("anthropic-stream", [[PING, STARTED], [STARTED]]),
+    ("gemini", {"model": "gemini-x", "contents": ["a", "b"]}),
+    ("gemini", {"model": "models/x", "contents": "a"}),
+    ("gemini", {"contents": "a", "generationConfig": {}}),
+    ("gemini", {"request": {"model": "gemini-x", "contents": "a"}, "response": {"error": {"code": 400}}}),
+    ("openai-chat", [{"choices": [{"message": CHAT}]}]),
+    ("openai-chat-chunks", CHUNK),
+    ("openai-chat-chunks", {**CHUNK, "object": "chat.completion.chunk", "choices": []}),
+    ("openai-chat-chunks", [{"choices": [], "prompt_filter_results": []}, CHUNK]),
+    ("openai-chat-chunks", [[CHUNK], [CHUNK]]),
+    ("openai-responses", {"model": "m", "input": [CHAT]}),
+    ("tau-bench", [{"task_id": 0, "reward": 1.0, "info": {}, "traj": [CHAT], "trial": 0}]),
+    ("tau-bench", {"task_id": 0, "reward": 1.0, "info": {}, "traj": []}),
+    ("rows", {"input": "Hi", "output": None}),
+    ("rows", {"response": "a"}),
+    ("rows", {"question": "q", "answer": "a"}),
+    ("rows", {"input": "q", "expectedOutput": "a"}),
+    ("rows", {"id": 1, "references": ["r"]}),
+    ("rows", {"task_time": 0}),
+    ("rows", [{"id": 1, "ranking": {}}]),
+    ("rows", {"question": "q", "label": 1}),
+    ("rows", {"input": "q", "model": "m", "output": "a"}),
+    ("rows", {"input": "q", "model": "m", "output": {"a": 1}, "expected_output": {"a": 1}}),
+    ("rows", {"results": [{"score": 1, "domain": "d"}]}),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), CASES)
+def test_the_format_is_found_out(name, value):
+    assert detect(value).name == name
+    assert READERS[name].name == name
+
+
+UNKNOWN = [
+    ({"a": 1, "b": 2}, "an object with the keys 'a', 'b'"),
+    ({}, "an empty object"),
+    ([], "an empty list"),
+    ([{"a": 1}], "a list whose first item is an object with the keys 'a'"),
+    ([[]], "a list whose first item is an empty list"),
+    ({"messages": []}, "an object with the keys 'messages'"),
+    ({"messages": [{"content": "no role"}]}, "an object with the keys 'messages'"),
+    ({"trace": "text"}, "an object with the keys 'trace'"),
+    ({"messages": [], "input": "Hi"}, "an object with the keys 'messages', 'input'"),
+    ({"id": 1, "metadata": {}, "domain": "d", "group": "g"}, "an object with the keys 'id', 'metadata', 'domain'"),
+    ({"model": "m", "output": [{"type": "message"}]}, "an object with the keys 'model', 'output'"),  # a reply
+    ({"eval": {}, "results": {"scores": []}}, "an object with the keys 'eval', 'results'"),  # the log of an evaluation
+    ({"input": "q", "other": 1}, "an object with the keys 'input', 'other'"),
+    ({"output": "a", "other": 1}, "an object with the keys 'output', 'other'"),
+    ({"results": {"a": 1}}, "an object with the keys 'results'"),
+    ({"error": "400 Invalid file data"}, "an object with the keys 'error'"),
+    ({"contents": "a"}, "an object with the keys 'contents'"),
+    ({"choices": ["A", "B"]}, "an object with the keys 'choices'"),
+    ({"simulations": {}, "tasks": []}, "an object with the keys 'simulations', 'tasks'"),
+    (None, "None"),
+    (5, "5"),
+    ("text", "'text'"),
+    ({str(number): [] for number in range(20)}, "'0', '1', '2', '3', '4', '5', '6', '7'. Known are:"),
+]
+
+
+@pytest.mark.parametrize(("value", "seen"), UNKNOWN, ids=lambda value: repr(value)[:30])
+def test_an_unknown_format_is_an_error_that_says_what_was_seen_and_which_are_known(value, seen):
+    with pytest.raises(TraceError, match=f"^no known format: found .*{re.escape(seen)}") as raised:
+        detect(value)
+    assert named(raised.value)
+    assert named(raised.value) <= set(READERS)
+
+
+def named(error: TraceError) -> set[str]:
+    """The formats that a message names: their shapes, a line each, or else their names."""
+    first, *shapes = str(error).splitlines()
+    if shapes:
+        return {shape.split(":")[0].strip() for shape in shapes}
+    return set(first.split("Known are: ")[1].split(" (")[0].split(", "))
+
+
+def test_the_nearest_formats_are_those_that_have_a_key_in_common_and_else_all_are_named():
+    with pytest.raises(TraceError, match="Nearest are:\n") as near:
+        detect({"simulations": {}})
+    assert named(near.value) == {"tau2"}
+    with pytest.raises(TraceError, match=r"Nearest are:\n.*--column question=input") as flat:
+        detect([{"color": "q", "size": "a"}])
+    assert named(flat.value) == {"rows"}
+    with pytest.raises(TraceError, match=r"Known are: .*\(judgekit formats shows") as far:
+        detect({"none of these": []})
+    assert named(far.value) == set(READERS)
+
+
+class Fake:
+    """A reader that recognises everything."""
+
+    shape = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def recognises(self, value: object) -> bool:
+        return True
+
+
+def test_two_formats_that_both_fit_are_an_error_that_names_them(monkeypatch):
+    monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in ("one", "two", "rows")})
+    with pytest.raises(TraceError, match=r"^may be one or two: found an object with the keys 'a'; say which"):
+        detect({"a": []})
+
+
+def test_a_fallback_is_taken_only_where_no_other_fits(monkeypatch):
+    for names, name in ((("rows", "one", "openai-chat"), "one"), (("openai-chat", "rows"), "openai-chat")):
+        monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in names})
+        assert detect({"a": []}).name == name
+
+
+def readers_of(record):
+    return [reader.name for reader in READERS.values() if reader.recognises(record)]
+
+
+def test_what_is_plainly_openais_chat_is_so_to_all_readers(shared_data):
+    """The shortcut that asks no other reader gives what asking all of them gives."""
+    tried = 0
+    for path in sorted((shared_data / "traces").rglob("*.json*")):
+        text = path.read_text(encoding="utf-8")
+        try:
+            documents = [json.loads(line) for line in (text.splitlines() if path.suffix == ".jsonl" else [text])]
+        except ValueError:
+            continue
+        for document in documents:
+            record = {"messages": document.get("messages") if isinstance(document, dict) else document}
+            if (plain := detection._plain(record)) is not None:
+                tried += 1
+                assert [plain.name] == readers_of(record) == ["openai-chat"], path
+    assert tried > 50
+
+
+def literals() -> list[str]:
+    """Every word in the source of the readers, among them all keys and values by which they recognise records."""
+    folder = Path(detection.__file__).parent
+    nodes = (node for path in folder.rglob("*.py") for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return sorted(word for word in words if len(word) < 40)
+
+
+SHAPES = sorted({key for reader in READERS.values() for key in re.findall(r'"([\w.]+)"', reader.shape)})
+WORDS = literals()
+VALUES = ("q", "", "{}", '{"spans": []}', "gemini-x", "claude-x", "trace.span", "chat.completion.chunk", 0, True, None)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32))
+def test_what_is_plainly_a_row_is_so_to_all_readers(seed):
+    random = Random(seed)  # noqa: S311 - no secret
+    tried = 0
+    for _ in range(500):
+        names = [random.choice(SHAPES if random.random() < 0.8 else WORDS) for _ in range(random.randint(0, 3))]
+        columns = [*names, *random.sample(["input", "response", "output", "reference", "label", "ranking"], 2)]
+        record = {name: random.choice(VALUES if random.random() < 0.8 else WORDS) for name in columns}
+        if (plain := detection._plain(record)) is not None:
+            tried += 1
+            assert [plain.name] == readers_of(record), record
+    assert tried > 50
+
+
+@pytest.mark.parametrize("name", ["my rows", "it's; echo $HOME `id`", 'a"b'])
+def test_a_command_in_an_error_holds_the_name_of_a_field_as_one_word(name):
+    with pytest.raises(TraceError) as records:
+        detect({name: [{"a": 1}]})
+    command = str(records.value).partition(" holds the records: ")[2].partition(" > records.jsonl")[0]
+    assert shlex.split(command) == ["jq", "-c", f".{json.dumps(name)}[]", "FILE"]
+    with pytest.raises(TraceError) as messages:
+        detect({name: [{"role": 5}], "other": 1})
+    option = str(messages.value).partition(" holds the conversation: ")[2].partition(". ")[0]
+    assert shlex.split(option) == ["--column", f"{name}=messages"]

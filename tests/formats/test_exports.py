@@ -1,0 +1,322 @@
+"""Exports of tracing and evaluation systems: read whole, refused, or told what is missing."""
+
+import json
+import re
+
+import pytest
+
+from judgekit.errors import TraceError
+from judgekit.formats.detect import detect
+from judgekit.formats.exports import MORE_PAGES, Page, must_be_no_frame, must_be_whole, names_trace, page_of
+from judgekit.formats.reading import read
+
+ROW = {"input": "q", "response": "a"}
+
+
+@pytest.mark.parametrize(
+    ("page", "more"),
+    [
+        ({"data": [ROW], "next_cursor": None}, False),
+        ({"data": [ROW], "next_cursor": "c"}, True),
+        ({"events": [ROW], "cursor": "c"}, True),
+        ({"object": "list", "data": [ROW], "first_id": "a", "last_id": "b", "has_more": False}, False),
+        ({"object": "list", "data": [ROW], "has_more": True}, True),
+        ({"data": [ROW], "meta": {"cursor": None}}, False),
+        ({"data": [ROW], "meta": {"cursor": "c"}}, True),
+        ({"data": [ROW], "meta": {"page": 1, "limit": 50, "totalItems": 51, "totalPages": 2}}, True),
+        ({"data": [ROW], "meta": {"page": 2, "limit": 50, "totalItems": 51, "totalPages": 2}}, False),
+    ],
+)
+def test_a_page_is_its_records_and_says_whether_there_are_more(tmp_path, page, more):
+    assert page_of(page) == Page([ROW], more)
+    path = tmp_path / "page.json"
+    path.write_text(json.dumps(page))
+    told: list[TraceError] = []
+    [sample] = read(path, on_error=told.append)
+    assert (sample.trace.response, sample.trace.source.format) == ("a", "rows")
+    assert [error.found for error in told] == [MORE_PAGES] * more
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"data": [ROW]},
+        {"data": {"rows": [ROW]}, "next_cursor": None},
+        {"data": [ROW], "events": [ROW], "cursor": None},
+        {"data": [ROW], "cursor": None, "messages": []},
+        {"events": [ROW], "app_name": "a", "user_id": "u"},
+        [ROW],
+        "page",
+        None,
+    ],
+)
+def test_what_is_no_page_stays_as_it_is(value):
+    assert page_of(value) is None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]},
+        {"request": {"contents": [{"role": "user", "parts": [{"text": "q"}]}]}, "response": {"error": {"code": 400}}},
+        {"messages": [{"type": "human", "content": "q"}]},
+        {"conversations": [{"from": "human", "value": "q"}]},
+    ],
+)
+def test_pages_are_read_in_any_format_also_one_a_line(tmp_path, record):
+    lines = tmp_path / "pages.jsonl"
+    lines.write_text("\n".join(json.dumps({"data": [record, record], "next_cursor": one}) for one in ("c", None)))
+    samples = list(read(lines, on_error="raise"))
+    assert [sample.id for sample in samples] == ["0", "1", "2", "3"]
+    assert {sample.trace.messages[0].text for sample in samples} == {"q"}
+    assert {sample.trace.source.format for sample in samples} == {detect(record).name}
+
+
+def test_a_page_of_references_is_joined(tmp_path):
+    (tmp_path / "r.json").write_text(json.dumps({"data": [{"input": "q", "reference": "r"}], "has_more": False}))
+    (tmp_path / "a.jsonl").write_text(json.dumps(ROW))
+    [sample] = read(tmp_path / "a.jsonl", references=tmp_path / "r.json", on_error="raise")
+    assert sample.reference == "r"
+
+
+PARTS = [
+    [{**ROW, "traceId": "t"}, {**ROW, "traceId": "t"}],
+    [{**ROW, "trace_id": 7}, {**ROW, "trace_id": 8}, {**ROW, "trace_id": 7}],
+    [{**ROW, "id": "a", "trace_id": "t"}, {**ROW, "id": "b", "trace_id": "t", "parent_run_id": "a"}],
+    [{**ROW, "id": "a"}, {**ROW, "id": "b", "parent_run_id": "a"}],
+    [{**ROW, "id": "a", "root_span_id": "a"}, {**ROW, "id": "b", "root_span_id": "a", "span_parents": ["a"]}],
+    [{"messages": [{"role": "user", "content": "q"}], "trace_id": "t"}] * 2,
+]
+
+
+@pytest.mark.parametrize("rows", PARTS)
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_a_file_with_traces_in_several_records_is_refused(tmp_path, rows, name):
+    path = tmp_path / name
+    path.write_text(json.dumps(rows) if name == "a.json" else "\n".join(map(json.dumps, rows)))
+    names = ("traceId", "trace_id", "root_span_id", "parent_run_id")
+    named = next(name for name in names if name in rows[0] or name in rows[1])
+    with pytest.raises(TraceError) as raised:
+        list(read(path))
+    found = "2 records are parts of 1 trace and would count as samples of their own; export whole traces"
+    hint = f"; if each record is a conversation, make the trace their group: --column {named}=group"
+    assert raised.value.found == f"{found}, or the root runs alone{hint}"
+    if not {"parent_run_id", "span_parents"} & rows[1].keys():
+        samples = list(read(path, columns={named: "group"}, on_error="raise"))
+        assert [sample.group for sample in samples] == [str(row[named]) for row in rows]
+
+
+def test_a_trace_whose_second_record_stands_far_below_is_refused_before_anything_is_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({**ROW, "trace_id": number % 500}) for number in range(501)))
+    with pytest.raises(TraceError, match="2 records are parts of 1 trace"):
+        next(read(path))
+
+
+def test_records_with_a_trace_each_are_samples(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({**ROW, "trace_id": one, "parent_run_id": None}) for one in "abc"))
+    assert len(list(read(path, on_error="raise"))) == 3
+    odd = [{"trace_id": ""}, {"trace_id": ""}, {"parent_id": True}, {"parent_id": True}, TraceError("broken"), "text"]
+    assert must_be_whole([ROW, ROW, {"id": "a"}, {"id": "a"}, *odd]) is None
+    assert not any(map(names_trace, [ROW, {"trace_id": None}, TraceError("broken"), "text", None]))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_equal_ids_are_samples(tmp_path, name):
+    path = tmp_path / name
+    rows = [json.dumps({**ROW, "id": "a"})] * 2
+    path.write_text("\n".join(rows) if name == "a.jsonl" else f"[{', '.join(rows)}]")
+    assert len(list(read(path, on_error="raise"))) == 2
+
+
+@pytest.mark.parametrize("record", [{**ROW, "session_id": "s"}, {**ROW, "metadata": {"thread_id": "s"}}])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_records_that_share_a_session_are_read_with_a_notice(tmp_path, record, name):
+    path = tmp_path / name
+    path.write_text("\n".join([json.dumps(record)] * 3) if name == "a.jsonl" else json.dumps([record] * 3))
+    told: list[TraceError] = []
+    assert len(list(read(path, on_error=told.append))) == 3
+    assert [error.found.partition(";")[0] for error in told] == [
+        "3 records share a session with another and count as independent samples"
+    ]
+    path.write_text(json.dumps([{**record, "group": "g"}] * 3) if name == "a.json" else json.dumps({**record}))
+    assert list(read(path, on_error="raise"))
+
+
+def test_a_log_of_every_call_of_a_conversation_is_read_with_a_notice(tmp_path):
+    path = tmp_path / "a.jsonl"
+    said = [{"role": ("user", "assistant")[at % 2], "content": f"m{at}"} for at in range(6)]
+    other = [{"role": "user", "content": "m0"}, {"role": "assistant", "content": "another answer"}]
+    rows = [said[:2], other, said[:4], said, said[:2], [{"role": "user", "content": "m0"}]]
+    path.write_text("\n".join(json.dumps({"messages": row}) for row in rows))
+    told: list[TraceError] = []
+    assert len(list(read(path, on_error=told.append))) == 6
+    [error] = told
+    assert error.found.startswith("2 conversations begin with all of an earlier one, and each counts as a sample; ")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+@pytest.mark.parametrize("field", ["conversation_id", "trace_id"])
+def test_messages_of_several_conversations_in_one_list_are_refused(tmp_path, name, field):
+    path = tmp_path / name
+    table = [{field: at // 2, "role": ("user", "assistant")[at % 2], "content": f"m{at}"} for at in range(4)]
+    path.write_text(json.dumps(table) + "\n")
+    with pytest.raises(
+        TraceError, match=f"holds the messages of 2 conversations, by '{field}', in one list; .*group_by"
+    ):
+        list(read(path, on_error="raise"))
+    path.write_text(json.dumps([{**one, field: 1} for one in table]) + "\n")
+    assert len(list(read(path, on_error="raise"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("a.jsonl", "holds no conversations"), ("a.json", "no known format: found an empty list")]
+)
+def test_an_empty_page_is_refused(tmp_path, name, found):
+    path = tmp_path / name
+    path.write_text(json.dumps({"data": [], "next_cursor": None}))
+    with pytest.raises(TraceError, match=found):
+        list(read(path))
+
+
+def test_pages_of_lines_say_that_the_next_one_is_missing(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"data": [ROW], "next_cursor": one}) for one in ("b", "c")))
+    told: list[TraceError] = []
+    assert len(list(read(path, on_error=told.append))) == 2
+    assert [(error.found, error.line) for error in told] == [(MORE_PAGES, 2)]
+
+
+def test_a_data_frame_by_columns_is_refused_with_how_to_write_it(tmp_path):
+    path = tmp_path / "frame.json"
+    path.write_text(json.dumps({"input": {"0": "q", "1": "r"}, "response": {"0": "a", "1": "b"}}))
+    with pytest.raises(TraceError, match=r'is a data frame by columns; write df\.to_json\(path, orient="records"'):
+        list(read(path))
+    path = tmp_path / "frame.jsonl"
+    path.write_text(json.dumps({"input": {"5": "q", "7": "r"}, "response": {"5": "a", "7": "b"}}))
+    with pytest.raises(TraceError, match="is a data frame by columns"):
+        list(read(path, "rows", on_error="raise"))
+    must_be_no_frame({"input": {"0": "q"}, "response": "a"})
+    must_be_no_frame({"input": {"question": "q"}, "response": {"question": "q"}})
+
+
+READ = {
+    "braintrust_export.csv": (2, 0, ["expected", "scores"]),
+    "hf_messages.jsonl": (2, 0, []),
+    "langfuse_trace_api.json": (2, 0, ["input", "observations", "scores"]),
+    "langfuse_traces_export.json": (2, 0, ["input", "scores"]),
+    "langsmith_runs_root.jsonl": (5, 1, []),
+    "phoenix_df.jsonl": (2, 0, []),
+    "phoenix_experiment.json": (2, 0, ["annotations", "input", "reference_output", "trace_id"]),
+    "phoenix_spans.jsonl": (2, 0, []),
+}
+"""Files of one conversation: its messages and its calls, counted by hand, and the columns that warnings name."""
+_PARTS = "records are parts of 1 trace"
+_RENAME = "in this row; if it has another name: --column "
+REFUSED = {
+    "braintrust_exp.jsonl": _PARTS,
+    "braintrust_spans.jsonl": _PARTS,
+    "deepeval_convo.json": "no known format",
+    "deepeval_convo.jsonl": "no known format",
+    "deepeval_goldens.json": f"no response {_RENAME}actual_output=response",
+    "deepeval_goldens.jsonl": f"no response {_RENAME}actual_output=response",
+    "deepeval_run.json": "no known format",
+    "hf_alpaca.jsonl": f"no input {_RENAME}instruction=input --column input=context",
+    "hf_arena.jsonl": "no known format",
+    "hf_conversation.jsonl": "no known format",
+    "hf_pref.jsonl": "no known format",
+    "hf_prompt_completion.jsonl": f"no input and no response {_RENAME}prompt=input --column completion=response",
+    "hf_prompt_completion_text.jsonl": f"no input and no response {_RENAME}prompt=input --column completion=response",
+    "hf_qa.jsonl": f"no input and no response {_RENAME}question=input --column answer=response",
+    "langfuse_dataset_items.jsonl": f"no reference {_RENAME}expectedOutput=reference",
+    "langfuse_obs_blob.jsonl": _PARTS,
+    "langfuse_obs_v2.json": _PARTS,
+    "langfuse_scores.jsonl": "no known format",
+    "langsmith_dataset.csv": f"no input and no response {_RENAME}question=input --column answer=response",
+    "langsmith_examples.jsonl": f"no input and no response {_RENAME}inputs=input --column outputs=response",
+    "langsmith_examples_chat.jsonl": f"no input and no response {_RENAME}inputs=input --column outputs=response",
+    "langsmith_feedback.jsonl": "no known format",
+    "langsmith_run_openai_wrapper.jsonl": f"no input and no response {_RENAME}inputs=input --column outputs=response",
+    "langsmith_runs_all.jsonl": _PARTS,
+    "oai_eval.json": "no known format",
+    "oai_item_sample.jsonl": "no known format",
+    "oai_items.jsonl": "no known format",
+    "oai_output_items.jsonl": "sample: messages or tool calls that are not read, found 3",
+    "oai_output_items_page.json": "sample: messages or tool calls that are not read, found 3",
+    "oaievals_oss_record.jsonl": "no known format",
+    "oaievals_oss_samples.jsonl": f"no reference {_RENAME}ideal=reference",
+    "phoenix_dataset_examples.json": "no known format",
+    "promptfoo_cli_out.csv": "no known format",
+    "promptfoo_cli_out.json": "no known format",
+    "promptfoo_cli_out.jsonl": f"no input {_RENAME}prompt=input",
+    "promptfoo_results.json": "no known format",
+    "promptfoo_results.jsonl": f"no input {_RENAME}prompt=input",
+    "weave_calls.jsonl": f"no input {_RENAME}inputs=input",
+}
+"""Files of which nothing is read, and why."""
+RENAMED = {
+    "deepeval_goldens.jsonl": [("Where is order 7?", "It was sent.", "Sent.")],
+    "hf_alpaca.jsonl": [("Say hi", "hi", None)],
+    "hf_prompt_completion.jsonl": [("hi", "hello", None)],
+    "hf_prompt_completion_text.jsonl": [("hi", "hello", None)],
+    "hf_qa.jsonl": [("2+2?", "4", None)],
+    "langfuse_dataset_items.jsonl": [("2+2?", None, "4")],
+    "langsmith_dataset.csv": [("2+2?", "4", None)],
+    "langsmith_examples_chat.jsonl": [("Where is order 7?", "It was sent.", None)],
+    "langsmith_run_openai_wrapper.jsonl": [("Where is order 7?", "It was sent.", None)],
+    "oaievals_oss_samples.jsonl": [("2+2?", None, "4"), ("Paris is the capital of?", None, None)],
+}
+"""What is asked, answered and expected in files that are read with the columns that their error names."""
+
+
+@pytest.fixture
+def exports(shared_data):
+    return {path.name: path for path in sorted((shared_data / "exports").iterdir()) if path.suffix != ".md"}
+
+
+def test_every_export_is_read_whole_or_with_warnings_of_what_is_missing_or_refused(exports):
+    assert exports.keys() == READ.keys() | REFUSED.keys()
+    for name, (messages, calls, warned) in READ.items():
+        told: list[TraceError] = []
+        [sample] = read(exports[name], on_error=told.append)
+        assert told == []
+        assert (len(sample.trace.messages), len(sample.trace.tool_calls())) == (messages, calls), name
+        assert sorted({warning.where for warning in sample.trace.warnings}) == warned, name
+
+
+def test_what_is_refused_says_why(exports):
+    for name, found in REFUSED.items():
+        told: list[TraceError] = []
+        try:
+            samples = list(read(exports[name], on_error=told.append))
+        except TraceError as error:
+            samples, told = [], [error]
+        assert samples == [], name
+        assert told, name
+        assert all(found in str(error) for error in told), (name, told)
+
+
+def test_the_columns_that_an_error_names_make_the_file_readable(exports):
+    for name, expected in RENAMED.items():
+        columns = dict(re.findall(r"--column (\w+)=(\w+)", REFUSED[name]))
+        samples = list(read(exports[name], columns=columns, on_error="raise"))
+        found = [
+            (
+                next(message.text for message in sample.trace.messages if message.role == "user"),
+                sample.trace.response,
+                sample.reference,
+            )
+            for sample in samples
+        ]
+        assert found == expected, name
+    assert samples[1].references == ("France", "france")
+
+
+def test_nothing_of_an_export_that_is_read_is_forgotten(exports, forgotten):
+    for name in READ:
+        if exports[name].suffix == ".csv":
+            continue
+        text = exports[name].read_text(encoding="utf-8")
+        document = json.loads(text) if name.endswith(".json") else list(map(json.loads, text.splitlines()))
+        assert forgotten(detect(document), document) == [], name

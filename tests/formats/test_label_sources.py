@@ -1,0 +1,45 @@
+"""Who gave a score is told from its name and from what is known of it."""
+
+import dataclasses
+from importlib import import_module
+
+import pytest
+
+from judgekit.config import _SCORERS
+from judgekit.formats.label_sources import JUDGED_SCORERS, source_of
+from judgekit.judges.prompt import shipped_prompts
+
+
+def test_the_table_of_judged_scorers_holds_the_registry_and_the_shipped_prompts():
+    judged = set()
+    for name, place in _SCORERS.items():
+        module, _, kind = place.partition(":")
+        fields = {field.name for field in dataclasses.fields(getattr(import_module(module), kind))}
+        if fields & {"judge", "scorers"}:
+            judged.add(name)
+    assert judged
+    assert judged | {prompt.name for prompt in shipped_prompts()} == JUDGED_SCORERS
+
+
+@pytest.mark.parametrize(
+    ("name", "unmarked"),
+    [
+        ("tone", "judge"),
+        ("tone (openai/gpt-4.1-mini)", "judge"),
+        ("tone2", "judge"),
+        ("panel", "judge"),
+        ("model_graded_qa", "judge"),
+        ("llm_as_a_judge", "judge"),
+        ("LLMJudge", "judge"),
+        ("my-grader", "judge"),
+        ("tonality", "unknown"),
+        ("order_fulfillment", "unknown"),
+        ("judgement_free", "unknown"),
+        ("accuracy", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_names_tell_judges_and_nothing_else(name, unmarked):
+    assert source_of(name) == unmarked
+    assert source_of(name, judged=True) == "judge"
+    assert source_of(name, judged=False) == ("judge" if unmarked == "judge" else "benchmark")

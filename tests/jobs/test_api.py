@@ -1,0 +1,375 @@
+"""Runs in Python: what they are given, and what they say."""
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from judgekit import (
+    AgentGoalAccuracyWithoutReference,
+    AIMessage,
+    HumanMessage,
+    JudgekitError,
+    MaxTokens,
+    PromptScorer,
+    Sample,
+    ScriptedJudge,
+    StringPresence,
+    ToolCallF1,
+    TopicAdherence,
+    arun,
+    resume,
+    run,
+    scorer,
+)
+from judgekit.cli import main
+from judgekit.errors import ConfigError, TraceError
+from judgekit.jobs import session as module
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Input
+from judgekit.runs.store import Store
+
+SAMPLE = Sample.of([HumanMessage("Hi"), AIMessage("Hello")])
+
+
+def fine(sample: Sample) -> float:
+    return 1.0
+
+
+def says(words: object) -> str:
+    with pytest.raises(ConfigError) as caught:
+        run([SAMPLE], words)  # type: ignore[arg-type] - what is tried here
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (ToolCallF1, "the class ToolCallF1: call it, ToolCallF1()"),
+        (TopicAdherence, "the class TopicAdherence: call it, TopicAdherence(judge)"),
+        (PromptScorer, "the class PromptScorer: call it, PromptScorer(prompt, judge)"),
+        (fine, "the function fine: put @scorer above it"),
+        (lambda sample: 1.0, "the function <lambda>: write scorer(name=...)(function)"),
+        (SAMPLE, "a Sample: the samples come first, run(samples, scorers)"),
+        ({"name": "tool_call_f1"}, "{'name': 'tool_call_f1'}: a scorer is an object such as ToolCallF1()"),
+        (ScriptedJudge, "<class 'judgekit.judges.scripted.ScriptedJudge'>: a scorer is an object such as ToolCallF1()"),
+        (None, "None: a scorer is an object such as ToolCallF1()"),
+    ],
+)
+def test_what_is_no_scorer_says_what_to_write(found, told):
+    assert says([ToolCallF1(), found]) == f"scorers[1] is {told}"
+
+
+NOTHING = (
+    "there is nothing to score with: name scorers, as in --scorer NAME or [[scorers]] of a config file; judgekit scorers "
+    "lists them"
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (ToolCallF1(), "scorers is one scorer: put it into a list, [scorer]"),
+        (ToolCallF1, "scorers is the class ToolCallF1: call it, ToolCallF1(); scorers are given in a list"),
+        (fine, "scorers is the function fine: put @scorer above it; scorers are given in a list"),
+        (
+            "tool_call_f1",
+            "scorers is 'tool_call_f1': in run, names stand in a list; elsewhere it is an object, such as ToolCallF1(); scorers are given in a list",
+        ),
+        (None, NOTHING),
+        ([], NOTHING),
+    ],
+)
+def test_what_is_no_list_of_scorers_says_what_to_write(found, told):
+    assert says(found) == told
+
+
+def test_scorers_of_an_iterator_all_score():
+    found = run([SAMPLE], (one for one in (MaxTokens(5), scorer(fine))))  # type: ignore[arg-type] - what is tried here
+    assert [row.scorer for row in found] == ["max_tokens", "fine"]
+
+
+@pytest.mark.parametrize("samples", [[{"input": "Hi"}], iter([{"input": "Hi"}]), "missing.jsonl"])
+def test_what_cannot_be_scored_leaves_no_run_behind(samples, tmp_path):
+    with pytest.raises(JudgekitError):
+        run(samples, [ToolCallF1()], store=tmp_path / "runs.sqlite")
+    assert not (tmp_path / "runs.sqlite").exists() or Store(tmp_path / "runs.sqlite").numbers() == []
+
+
+# --- files
+
+
+@pytest.fixture
+def rows(tmp_path) -> Path:
+    """Three rows, the second of which cannot be read."""
+    lines = [json.dumps({"input": "Hi", "response": word, "reference": "yes"}) for word in ("yes", "no")]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join([lines[0], "{broken", lines[1]]) + "\n")
+    return path
+
+
+def values(found: Run) -> list[tuple[int, float | None]]:
+    return [(row.index, row.score.value) for row in found]
+
+
+@pytest.mark.parametrize("of", [Path, str])
+def test_the_path_of_a_file_is_read_and_kept_with_the_hash_of_what_it_holds(rows, of):
+    rows.write_text(rows.read_text().replace("{broken\n", ""))
+    found = run(of(rows), [StringPresence()])
+    assert values(found) == [(0, 1.0), (1, 0.0)]
+    assert found.inputs == (Input.of(rows),)
+    assert (found.record.notes, found.record.read_to_end) == ((), True)
+
+
+def test_records_that_cannot_be_read_are_warned_of_and_stand_in_the_run(rows, monkeypatch):
+    with pytest.warns(
+        UserWarning, match=r"^1 record could not be read: .*rows.jsonl, record 1 \(line 2\): not JSON"
+    ) as told:
+        found = run(rows, [StringPresence()])
+    assert [Path(one.filename).name for one in told] == ["test_api.py"]
+    assert values(found) == [(0, 1.0), (2, 0.0)]
+    assert found.record.notes == ("1 record could not be read",)
+    assert "1 record could not be read" in str(found)
+    assert "1 record could not be read" in found._repr_html_()
+    monkeypatch.chdir(rows.parent)
+    monkeypatch.setattr(sys, "argv", ["judgekit", "run", str(rows), "--scorer", "string_presence"])
+    with pytest.raises(SystemExit):
+        main()
+    shell = Run.stored()
+    assert (values(shell), shell.record.notes, shell.inputs) == (values(found), found.record.notes, found.inputs)
+
+
+def test_an_async_run_reads_files_and_warns_too(rows):
+    async def work() -> Run:
+        return await arun(rows, [StringPresence()])
+
+    with pytest.warns(UserWarning, match="1 record could not be read") as told:
+        found = asyncio.run(work())
+    assert [Path(one.filename).name for one in told] == ["test_api.py"]
+    assert values(found) == [(0, 1.0), (2, 0.0)]
+
+
+def test_many_records_that_cannot_be_read_are_told_in_one_warning(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"input": "Hi", "response": "yes", "reference": "yes"}\n' + "{broken\n" * 9)
+    with pytest.warns(UserWarning, match="9 records could not be read: .*; and 4 more$") as told:
+        run(path, [StringPresence()])
+    assert len(told) == 1
+
+
+def test_a_file_of_which_no_record_can_be_read_is_an_error_and_no_run(tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_text('{"schema_version": 1, "id": 1, "trace": {"messages": 5}}\n')
+    with pytest.raises(TraceError, match=r"none of the 1 records could be read; the first: .*own\.jsonl, record 0"):
+        run(path, [StringPresence()], store=tmp_path / "runs.sqlite")
+    assert Store(tmp_path / "runs.sqlite").numbers() == []
+
+
+def test_a_file_that_breaks_off_is_noted(tmp_path, rows):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(rows.read_text().replace("{broken\n", ""))
+    (folder / "b.jsonl").write_text('{"x": [1]}\n')
+    with pytest.warns(UserWarning, match="files, or columns of them, could not be read: .*b.jsonl"):
+        found = run(folder, [StringPresence()])
+    assert found.record.notes == ("files, or columns of them, could not be read",)
+
+
+def test_a_file_that_is_written_while_it_is_read_is_noted(rows):
+    rows.write_text(rows.read_text().replace("{broken\n", ""))
+
+    @scorer
+    def writes(sample: Sample) -> float:
+        rows.write_text("")
+        return 1.0
+
+    with pytest.warns(UserWarning, match=r"rows\.jsonl was written while it was read$"):
+        found = run(rows, [writes])
+    assert found.record.notes == (f"{rows} was written while it was read",)
+
+
+def test_samples_in_python_have_no_files():
+    assert run([SAMPLE], [ToolCallF1()]).inputs == ()
+
+
+# --- progress
+
+
+def test_progress_is_shown_where_it_is_wanted(rows, monkeypatch):
+    shown = []
+
+    @contextmanager
+    def progress(tally, on):
+        yield
+        shown.append((tally.total, tally.done, tally.failed, on.stderr))
+
+    monkeypatch.setattr(module, "progress", progress)
+
+    @scorer
+    def broken(sample: Sample) -> float:
+        raise ValueError
+
+    run([SAMPLE, SAMPLE], [scorer(fine), broken], progress=True)
+    run(iter([SAMPLE]), [scorer(fine)], progress=True)
+    asyncio.run(arun([SAMPLE], [scorer(fine)], progress=True))
+    with pytest.warns(UserWarning, match="could not be read"):
+        run(rows, [scorer(fine)], progress=True)
+    run([SAMPLE], [scorer(fine)])
+    assert shown == [(4, 4, 2, True), (None, 1, 0, True), (1, 1, 0, True), (3, 2, 0, True)]
+
+
+# --- scorers by name
+
+
+def test_names_objects_and_the_scorers_of_a_config_give_the_same_scores(conversations):
+    path = conversations(5)
+    Path("judgekit.toml").write_text('gate = ["tool_call_f1 >= 0.9"]\n[[scorers]]\nname = "tool_call_f1"\n')
+    objects = run(path, [ToolCallF1()])
+    named = run(path, ["tool_call_f1"], store="runs.sqlite")
+    configured = run(path, store="runs.sqlite")
+    assert list(objects) == list(named) == list(configured)
+    assert objects.scorers == named.scorers == configured.scorers
+    assert (objects.record.options["gates"], named.record.options["gates"]) == ([], ["tool_call_f1 >= 0.9"])
+
+
+def test_objects_read_no_config(conversations):
+    Path("judgekit.toml").write_text("broken")
+    assert len(run(conversations(2), [ToolCallF1()])) == 2
+    with pytest.raises(ConfigError, match=r"judgekit\.toml: cannot be read"):
+        run(conversations(2), ["tool_call_f1"])
+
+
+def test_a_config_that_is_named_says_whether_text_is_kept(conversations):
+    Path("mine.toml").write_text("store_text = false\n")
+    found = run(conversations(2), [ToolCallF1()], config="mine.toml")
+    assert (found.record.keeps_text, list(found.conversations())) == (False, [])
+
+
+def test_options_and_judges_of_names_are_those_of_the_command_line(conversations):
+    with pytest.raises(ConfigError, match="name one with --judge"):
+        run(conversations(1), ["topic_adherence"])
+    with pytest.raises(ConfigError, match="'locall'"):
+        run(conversations(1), ["tool_call_f1"], judge="locall")
+    with pytest.raises(ConfigError, match="'locall'"):
+        run(conversations(1), [ToolCallF1()], judge="locall")
+    found = run(conversations(1), ["rouge:rouge1,as=words"])
+    assert [one.name for one in found.scorers] == ["words"]
+
+
+# --- workers
+
+ANSWER = {"goals": [{"goal": "g", "end_state": "e", "reason": "r", "evidence": [1], "verdict": "achieved"}]}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"workers": 0}, "workers is the number of processes, 1 or more, found 0"),
+        ({"store": None}, "workers=2: they write into one file: name it, such as store='runs.sqlite'"),
+        ({"data": [SAMPLE]}, "workers=2: they read the samples themselves: give the path of a file"),
+        (
+            {"scorers": ["tool_call_accuracy", ToolCallF1(), MaxTokens(5)]},
+            "workers=2: tool_call_f1, max_tokens cannot be sent to another process, being an object; name it by a text",
+        ),
+    ],
+)
+def test_what_cannot_be_sent_to_workers_says_what_is_missing(conversations, given, told):
+    named = {"data": conversations(3), "scorers": ["tool_call_f1"], "workers": 2, "store": "runs.sqlite", **given}
+    with pytest.raises(ConfigError, match=told):
+        run(**named)
+    assert not Path("runs.sqlite").exists()
+
+
+def test_a_scorer_that_asks_a_judge_stays_here_and_may_be_an_object(conversations):
+    found = run(conversations(3), [AgentGoalAccuracyWithoutReference(ScriptedJudge(lambda _: ANSWER))], workers=2)
+    assert [line.counts["scored"] for line in found.summary] == [3]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("ran", [run, lambda *given, **named: asyncio.run(arun(*given, **named))], ids=["run", "arun"])
+def test_with_workers_a_run_is_the_same(conversations, ran):
+    """Of 1,200 samples two cannot be read; a judge is asked in this process."""
+    path = conversations(1_200)
+    lines = path.read_text().splitlines(keepends=True)
+    lines[3] = lines[700] = "no JSON\n"
+    path.write_text("".join(lines))
+    scorers = ["tool_call_f1", AgentGoalAccuracyWithoutReference(ScriptedJudge(lambda _: ANSWER)), "tool_call_accuracy"]
+    with pytest.warns(UserWarning, match="^2 records could not be read"):
+        alone = ran(path, scorers)
+    with pytest.warns(UserWarning, match="^2 records could not be read"):
+        shared = ran(path, scorers, workers=2, store="runs.sqlite")
+    rows = [[(row.index, row.scorer, row.score.value, row.score.reason) for row in one] for one in (alone, shared)]
+    assert rows[0] == rows[1]
+    assert [line.counts["scored"] for line in shared.summary] == [1_198] * 3
+    assert (shared.record.notes, shared.samples) == (alone.record.notes, alone.samples)
+
+
+@pytest.mark.processes
+def test_under_a_running_loop_workers_work_too(conversations):
+    async def notebook() -> Run:
+        return run(conversations(20), ["tool_call_f1"], workers=2, store="runs.sqlite")
+
+    assert len(asyncio.run(notebook())) == 20
+
+
+SCRIPT = """
+import signal, sys
+from judgekit import run
+signal.signal(signal.SIGINT, signal.default_int_handler)
+{guard}
+    found = run("samples.jsonl", ["tool_call_f1"], workers=2, store="runs.sqlite")
+    print(found.stopped, len(found))
+"""
+
+
+def script(guard: str) -> subprocess.Popen:
+    Path("script.py").write_text(SCRIPT.format(guard=guard))
+    return subprocess.Popen(
+        [sys.executable, "script.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+@pytest.mark.processes
+def test_a_script_without_a_guard_is_told_of_it(conversations):
+    conversations(20)
+    out, err = script("if True:").communicate(timeout=50)
+    assert out == ""
+    assert err.splitlines()[-1].endswith(
+        "a worker process has died; a script must use workers under if __name__ == '__main__'"
+    )
+    assert Store("runs.sqlite").numbers() == []
+
+
+@pytest.mark.processes
+def test_ctrl_c_stops_workers_and_keeps_what_is_done_which_goes_on_later(conversations):
+    conversations(8_000)
+    process = script('if __name__ == "__main__":')
+
+    def rows() -> int:
+        with suppress(sqlite3.Error), closing(sqlite3.connect("file:runs.sqlite?mode=ro", uri=True)) as db:
+            return db.execute("SELECT count(*) FROM scores").fetchone()[0]
+        return 0
+
+    began = time.monotonic()
+    while not rows():
+        assert time.monotonic() - began < 50
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=50)
+    assert (process.returncode, "Traceback" in err, out.split()[0]) == (0, False, "interrupted")
+    done = int(out.split()[1])
+    assert 0 < done < 8_000
+    found = resume(store="runs.sqlite", workers=2)
+    assert [row.index for row in found] == list(range(8_000))

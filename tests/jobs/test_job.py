@@ -1,0 +1,117 @@
+"""Scoring jobs: what is missing of a run, in shards."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from judgekit.jobs import job as module
+from judgekit.jobs.job import ScoringJob, Shard
+from judgekit.jobs.options import RunOptions
+from judgekit.runs.problems import Problems
+from judgekit.runs.rows import RunRecord, ScorerRecord
+from judgekit.runs.store import RUNS, Store, now
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
+from judgekit.traces.sample import Sample
+
+NUMBER = 23
+
+
+def sample(number: int) -> Sample:
+    messages = [HumanMessage("Hi"), AIMessage(tool_calls=[ToolCall(f"tool_{number}")])]
+    return Sample.of(messages, id=f"s{number}", reference_tool_calls=[ToolCall("tool_0")])
+
+
+def chat(number: int) -> dict:
+    call = {"id": "1", "type": "function", "function": {"name": f"tool_{number}", "arguments": "{}"}}
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    return {"id": f"s{number}", "messages": messages}
+
+
+def span(trace: int, name: str) -> dict:
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": name}]}]
+    asked = [{"role": "user", "parts": [{"type": "text", "content": f"Hi {trace}"}]}]
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": json.dumps(asked),
+        "gen_ai.output.messages": json.dumps(said),
+    }
+    return {
+        "trace_id": f"t{trace}", "span_id": f"{trace}{name}", "parent_span_id": None, "name": "chat",
+        "start_time": 1_767_225_600 + ord(name), "end_time": 1_767_225_601 + ord(name), "attributes": attributes,
+    }  # fmt: skip
+
+
+def lines(path: str, records: list) -> str:
+    Path(path).parent.mkdir(exist_ok=True)
+    Path(path).write_text("".join(one if isinstance(one, str) else f"{json.dumps(one)}\n" for one in records))
+    return path
+
+
+def own(path: str = "own.jsonl", first: int = 0, last: int = NUMBER) -> str:
+    return lines(path, [f"{sample(number).model_dump_json()}\n" for number in range(first, last)])
+
+
+def with_broken_ones() -> str:
+    path = Path(own())
+    records = path.read_text().splitlines(keepends=True)
+    for number in (0, 4, 5, 22):
+        records[number] = f'{{"id": "s{number}", "trace": {{"messages": {number}}}}}\n'
+    return lines("broken.jsonl", records)
+
+
+def document() -> str:
+    Path("document.json").write_text(json.dumps([chat(number) for number in range(NUMBER)]))
+    return "document.json"
+
+
+def folder() -> str:
+    own("all/a.jsonl", 0, 7)
+    lines("all/b.jsonl", [chat(number) for number in range(7, 16)])
+    Path("all/c.json").write_text("{oops")
+    own("all/d.jsonl", 16, NUMBER)
+    return "all"
+
+
+def references() -> str:
+    return lines("refs.jsonl", [{"id": f"s{number}", "label": f"l{number}"} for number in (*range(9), 99)])
+
+
+OPTIONS: dict[str, Callable[[], RunOptions]] = {
+    "own": lambda: RunOptions(file=own()),
+    "chat": lambda: RunOptions(file=lines("chat.jsonl", [chat(number) for number in range(NUMBER)])),
+    "one document": lambda: RunOptions(file=document()),
+    "a folder with a broken file": lambda: RunOptions(file=folder()),
+    "broken records": lambda: RunOptions(file=with_broken_ones()),
+    "spans of interleaved conversations": lambda: RunOptions(
+        file=lines("spans.jsonl", [span(trace, name) for name in "ab" for trace in range(NUMBER)])
+    ),
+    "the first few": lambda: RunOptions(file=with_broken_ones(), limit=11),
+    "a draw": lambda: RunOptions(file=with_broken_ones(), limit=15, sample=8, seed=5),
+    "references": lambda: RunOptions(file=own(), references=references()),
+}
+
+
+@pytest.mark.parametrize("of", [2, 3])
+@pytest.mark.parametrize("make", OPTIONS.values(), ids=OPTIONS)
+def test_shards_are_disjoint_and_together_they_are_all(make, of, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 3)
+    options, scorer = make(), ToolCallF1()
+    store = Store(RUNS)
+    told = options.model_dump(mode="json", by_alias=True)
+    record = store.begin(RunRecord(started_at=now(), scorers=[ScorerRecord.of(scorer)], options=told))
+    job = ScoringJob(RUNS, record, (0,))
+
+    def done_by(shard: Shard) -> tuple[list[tuple[int, Sample]], Problems]:
+        problems = Problems()
+        return [(task.number, task.sample) for task in job.tasks(store, [scorer], problems, shard)], problems
+
+    everything, problems = done_by(Shard())
+    shares = [done_by(Shard(number, of)) for number in range(of)]
+    assert sorted((one for done, _ in shares for one in done), key=lambda one: one[0]) == everything
+    assert {number // 3 % of for number, _ in everything} == set(range(of))
+    assert all({number // 3 % of for number, _ in done} == {place} for place, (done, _) in enumerate(shares))
+    assert {str(one) for _, found in shares for one in found} == {str(one) for one in problems}
+    assert len(everything) > 7

@@ -1,0 +1,232 @@
+"""Runs that go on in Python, and scorers that are added to them."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import judgekit
+from judgekit import MaxTokens, Run, Sample, Score, ToolCallF1, aadd_scorers, add_scorers, aresume, arun, resume, run
+from judgekit.errors import BudgetError, ConfigError, StoreError
+from judgekit.runs.rows import SampleCount
+from judgekit.scoring import scorer
+
+STORE = Path("runs.sqlite")
+NUMBER = 12
+
+
+class Failing:
+    """A scorer that runs out of money after so many scores."""
+
+    def __init__(self, after: int, version: str = "1") -> None:
+        self.left = after
+        self.version = version
+
+    def scorer(self):
+        @scorer(name="paid", version=self.version)
+        async def paid(sample: Sample) -> float:
+            if not self.left:
+                raise BudgetError("spent")
+            self.left -= 1
+            return 1.0
+
+        return paid
+
+
+def indexes(found: Run, name: str = "paid") -> list[int]:
+    return [row.index for row in found.rows(scorer=name)]
+
+
+def going_on(*given: object, **named: object) -> Run:
+    return asyncio.run(aresume(*given, **named))
+
+
+RESUMES = pytest.mark.parametrize("resumes", [resume, going_on], ids=["resume", "aresume"])
+
+
+@pytest.fixture
+def stopped(samples) -> Run:
+    """A run of samples and scorers in Python that was stopped after five of twelve."""
+    found = run(samples(NUMBER), [Failing(5).scorer(), ToolCallF1()], store=STORE, concurrency=1)
+    assert (found.stopped, indexes(found)) == ("spent", [0, 1, 2, 3, 4])
+    return found
+
+
+@RESUMES
+@pytest.mark.parametrize("which", [lambda found: found, lambda found: found.number, lambda _: "last"])
+def test_a_run_of_samples_and_objects_goes_on_with_the_same(stopped, samples, resumes, which):
+    found = resumes(which(stopped), data=samples(NUMBER), scorers=[ToolCallF1(), Failing(99).scorer()], store=STORE)
+    whole = run(samples(NUMBER), [Failing(99).scorer(), ToolCallF1()])
+    assert (found.number, found.stopped, found.samples) == (1, "", SampleCount(NUMBER, "exactly"))
+    assert list(found) == list(whole) == list(Run.stored(1, STORE))
+
+
+def test_a_run_in_memory_goes_on_too(samples):
+    found = run(samples(NUMBER), [Failing(5).scorer()], concurrency=1)
+    assert indexes(resume(found, data=samples(NUMBER), scorers=[Failing(99).scorer()])) == list(range(NUMBER))
+
+
+def test_where_all_samples_are_kept_none_need_to_be_given(samples):
+    def broken_at(number: int):
+        @scorer(name="paid", version="1")
+        def paid(sample: Sample) -> float:
+            if sample.id == f"s{number}":
+                raise ValueError("no")
+            return 1.0
+
+        return paid
+
+    found = run(samples(4), [broken_at(2)], store=STORE)
+    assert found.summary["paid"].counts["failed"] == 1
+    again = resume(found, scorers=[broken_at(-1)], retry_failed=True)
+    assert (again.summary["paid"].counts["failed"], indexes(again)) == (0, [0, 1, 2, 3])
+
+
+def changed(found: list[Sample], number: int) -> list[Sample]:
+    """The same ids and questions, and another answer of the agent."""
+    other = Sample.of([judgekit.HumanMessage("Hi"), judgekit.AIMessage("No.")], id=found[number].id)
+    return [*found[:number], other, *found[number + 1 :]]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda found: changed(found, 0), r"data\[0\] is not the sample that run 1 began with"),
+        (lambda found: found[1:], r"data\[0\] is not the sample"),
+        (lambda found: found[:2], "data ends before sample 2 of run 1: give all samples that it began with"),
+        (
+            lambda _: None,
+            r"run 1 scored samples that were given in Python: give the same .*resume\(run, data=samples\)",
+        ),
+    ],
+)
+def test_other_samples_are_refused(stopped, samples, change, told):
+    before = list(stopped)
+    with pytest.raises(ConfigError, match=told):
+        resume(stopped, data=change(samples(NUMBER)), scorers=[Failing(99).scorer(), ToolCallF1()])
+    assert list(Run.stored(1, STORE)) == before
+
+
+@pytest.mark.parametrize(
+    ("scorers", "told"),
+    [
+        ((), "run 1 cannot go on by itself: paid, tool_call_f1 was given as an object in Python"),
+        ((Failing(9).scorer(),), "run 1 cannot go on by itself: tool_call_f1 was given as an object in Python"),
+        (
+            (Failing(9, "2").scorer(), ToolCallF1()),
+            "run 1 cannot go on: paid is not what it was: .* was '1' and is '2'",
+        ),
+        (
+            (Failing(9).scorer(), ToolCallF1(args=judgekit.ArgMatch(text="casefold"))),
+            "run 1 cannot go on: tool_call_f1 is not what it was",
+        ),
+        ((Failing(9).scorer(), ToolCallF1(), MaxTokens(5)), "scorer of run 1.*'max_tokens'"),
+    ],
+)
+def test_other_scorers_are_refused(stopped, samples, scorers, told):
+    with pytest.raises(ConfigError, match=told):
+        resume(stopped, data=samples(NUMBER), scorers=scorers)
+    assert Run.stored(1, STORE).record == stopped.record
+
+
+def test_a_run_of_a_file_reads_it_by_itself(conversations, samples):
+    path = conversations(NUMBER)
+    stopped = run(path, [Failing(5).scorer(), "tool_call_f1"], store=STORE, concurrency=1)
+    with pytest.raises(ConfigError, match=r"run 1 reads samples\.jsonl by itself: leave data out"):
+        resume(stopped, data=samples(NUMBER), scorers=[Failing(9).scorer()])
+    found = resume("last", scorers=[Failing(9).scorer()], store=STORE)
+    assert indexes(found) == indexes(found, "tool_call_f1") == list(range(NUMBER))
+
+
+def test_a_file_that_changed_is_refused(conversations):
+    path = conversations(NUMBER)
+    run(path, [Failing(5).scorer()], store=STORE, concurrency=1)
+    path.write_text(path.read_text() + path.read_text())
+    with pytest.raises(ConfigError, match=r"run 1 cannot go on: samples\.jsonl changed, came or went"):
+        resume(scorers=[Failing(9).scorer()], store=STORE)
+
+
+def test_a_run_that_was_interrupted_goes_on(samples):
+    def reading() -> Iterator[Sample]:
+        yield from samples(NUMBER)[:7]
+        raise KeyboardInterrupt
+
+    stopped = run(reading(), [ToolCallF1()], store=STORE, concurrency=1)
+    assert (stopped.stopped, len(stopped)) == ("interrupted", 7)
+    found = resume(stopped, data=iter(samples(NUMBER)), scorers=[ToolCallF1()])
+    assert (found.stopped, indexes(found, "tool_call_f1")) == ("", list(range(NUMBER)))
+    assert found.samples == SampleCount(NUMBER, "exactly")
+
+
+def test_an_error_that_stops_it_again_is_raised_and_what_was_scored_stays(stopped, samples):
+    def breaking() -> Iterator[Sample]:
+        yield from samples(NUMBER)[:8]
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone") as caught:
+        resume(stopped, data=breaking(), scorers=[Failing(99).scorer(), ToolCallF1()], concurrency=1)
+    assert caught.value.__notes__ == ["run 1 is kept in runs.sqlite"]
+    assert (Run.stored(1, STORE).stopped, indexes(Run.stored(1, STORE))) == ("the disk is gone", list(range(8)))
+
+
+@pytest.mark.parametrize("which", ["first", 1.5, None])
+def test_what_names_no_run_says_so(which):
+    with pytest.raises(ConfigError, match="a run is a Run, its number, or 'last'"):
+        resume(which, store=STORE)
+
+
+def test_a_run_that_is_not_there_says_so(stopped):
+    with pytest.raises(StoreError, match=r"runs\.sqlite: holds no run 7"):
+        resume(7, store=STORE)
+
+
+# --- adding scorers
+
+
+def adding(*given: object, **named: object) -> Run:
+    return asyncio.run(aadd_scorers(*given, **named))
+
+
+@pytest.mark.parametrize("adds", [add_scorers, adding], ids=["add_scorers", "aadd_scorers"])
+@pytest.mark.parametrize("made", [lambda path, _: path, lambda _, samples: samples], ids=["file", "samples"])
+def test_scorers_are_added_as_objects_and_by_name(conversations, samples, adds, made):
+    data = made(conversations(4), samples(4))
+    first = run(data, [ToolCallF1()], store=STORE)
+    before = list(first)
+    found = adds(first, [MaxTokens(5), "tool_call_accuracy:as=accuracy"])
+    assert [one.name for one in found.scorers] == ["tool_call_f1", "max_tokens", "accuracy"]
+    assert list(found.rows(scorer="tool_call_f1")) == before
+    assert list(found) == list(run(data, [ToolCallF1(), MaxTokens(5), "tool_call_accuracy:as=accuracy"]))
+    assert resume(found, scorers=[ToolCallF1(), MaxTokens(5)]).stopped == ""
+
+
+def test_scorers_that_cannot_be_added_leave_the_run_as_it_was(samples):
+    @scorer
+    def late(sample: Sample) -> Score:
+        raise ConfigError("late")
+
+    first = run(samples(4), [ToolCallF1()], store=STORE)
+    for scorers, told in (
+        (["tool_call_f1"], "two scorers are called 'tool_call_f1'"),
+        (["no_such"], "no_such"),
+        ([late], "late"),
+        ([], "there is nothing to score with"),
+        ("tool_call_accuracy", "names stand in a list"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            add_scorers(first, scorers)
+    assert Run.stored(1, STORE).record == first.record
+
+
+def test_nothing_is_added_to_a_run_that_is_not_finished(stopped):
+    with pytest.raises(ConfigError, match="run 1 is not finished; judgekit resume 1 goes on with it"):
+        add_scorers(stopped, ["tool_call_accuracy"])
+
+
+def test_under_a_running_loop_it_works_like_run(samples):
+    async def notebook() -> Run:
+        found = await arun(samples(3), [ToolCallF1()])
+        return add_scorers(found, [MaxTokens(5)])
+
+    assert len(asyncio.run(notebook())) == 6

@@ -1,0 +1,154 @@
+"""A budget holds, by the bill of a real server: whatever is under way at once, in several processes, over kills and resumes."""
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import time
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from judgekit.jobs.api import run
+from judgekit.judges.judge import Judge
+from judgekit.judges.price import Price
+from judgekit.judges.spending import Limits
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.sample import Sample
+
+LIMIT = 3.0
+PRICE = Price(1, 10)
+LONGEST = 30_000
+"""Tokens of a reply: as many as a reasoning model may take."""
+
+
+class Bill:
+    """What a provider charges for each request that it receives, whether or not its reply arrives."""
+
+    def __init__(self, *, heeds_limits: bool = True) -> None:
+        self.usd = 0.0
+        self.limits: list[int] = []
+        self._heeds_limits = heeds_limits
+        self._random = random.Random(7)  # noqa: S311 - no secret
+
+    async def __call__(self, body):
+        sent = sum(len(turn["content"].encode()) for turn in body["messages"])
+        sent = int(self._random.uniform(0.2, 1) * sent)  # a token has one byte, or several
+        wanted = min(int(self._random.lognormvariate(7, 1.5)), LONGEST)
+        limit = body["max_tokens"]
+        made = min(wanted, limit) if self._heeds_limits else wanted
+        self.limits.append(limit)
+        self.usd += (sent * PRICE.input + made * PRICE.output) / 1e6
+        await asyncio.sleep(self._random.uniform(0.002, 0.02))
+        choice = {
+            "message": {"role": "assistant", "content": ANSWER},
+            "finish_reason": "stop" if made == wanted else "length",
+        }
+        usage = {"prompt_tokens": sent, "completion_tokens": made, "total_tokens": sent + made}
+        return 200, {}, {"choices": [choice], "usage": usage}
+
+
+ANSWER = json.dumps({"goals": [{"goal": "g", "end_state": "e", "reason": "r", "evidence": [1], "verdict": "achieved"}]})
+
+
+@pytest.fixture
+def bill(server):
+    made = Bill()
+    server.script = [made]
+    return made
+
+
+def judge(url, **settings):
+    settings = {"price": PRICE, "budget": Limits(usd=LIMIT), "cache_mode": "off", "timeout": 20, **settings}
+    return Judge("openai/judge-1", base_url=url, **settings)
+
+
+def samples(start=0):
+    talk = ([HumanMessage(f"Please, number {number}"), AIMessage("Done")] for number in count(start))
+    return (Sample.of(one, id=str(number)) for number, one in enumerate(talk))
+
+
+@pytest.mark.parametrize("at_once", [1, 32, 128])
+def test_a_run_is_never_charged_more_than_its_budget_and_uses_most_of_it(server, bill, at_once):
+    asked = judge(server.url, concurrency=at_once)
+    found = run(
+        (one for one, _ in zip(samples(), range(2_000), strict=False)),
+        [AgentGoalAccuracyWithoutReference(asked)],
+        concurrency=at_once,
+    )
+    assert "would pass the budget of $3" in found.stopped
+    assert LIMIT * 0.9 < bill.usd <= LIMIT
+    assert {8192} <= set(bill.limits) <= {8192, 16384}  # a reply that was cut off is asked for with more room
+    assert at_once > 1 or 16384 in bill.limits
+    assert found.summary["agent_goal_accuracy_without_reference"].cost_usd == pytest.approx(bill.usd)
+
+
+def test_a_server_that_ignores_the_limit_passes_the_budget_by_what_was_under_way(server, bill):
+    bill._heeds_limits = False
+    asked = judge(server.url, concurrency=8)
+    found = run(
+        (one for one, _ in zip(samples(), range(2_000), strict=False)),
+        [AgentGoalAccuracyWithoutReference(asked)],
+        concurrency=8,
+    )
+    assert found.stopped
+    assert LIMIT * 0.9 < bill.usd <= LIMIT + 8 * (LONGEST - 8192) * PRICE.output / 1e6
+
+
+WORK = """
+import sys
+from itertools import islice
+from pathlib import Path
+sys.path.insert(0, {folder!r})
+from test_budget_server import AgentGoalAccuracyWithoutReference, Limits, judge, run, samples
+
+if __name__ == "__main__":
+    url, at_once, start = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    asked = judge(url, concurrency=at_once, budget=Limits(usd=3.0, name="team"))
+    print(run(islice(samples(start), 2_000), [AgentGoalAccuracyWithoutReference(asked)], concurrency=at_once).stopped)
+"""
+
+
+@pytest.fixture
+def working(server):
+    """Starts processes that share a named budget."""
+    running = []
+    Path("work.py").write_text(WORK.format(folder=str(Path(__file__).parent)))
+
+    def start(at_once):
+        words = [sys.executable, "work.py", server.url, str(at_once), str(10_000 * len(running))]
+        running.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))  # noqa: S603
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("at_once", [1, 32, 128])
+def test_three_processes_share_a_named_budget(bill, working, at_once):
+    ends = [process.communicate(timeout=60) for process in [working(at_once) for _ in range(3)]]
+    assert all("would pass the budget 'team' of $3" in out for out, _ in ends), ends
+    assert LIMIT * 0.9 < bill.usd <= LIMIT
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("at_once", [1, 32, 128])
+def test_what_a_killed_process_had_under_way_is_charged(bill, working, at_once):
+    killed = [working(at_once) for _ in range(2)]
+    began = time.monotonic()
+    while bill.usd < LIMIT / 3:
+        assert time.monotonic() - began < 30
+        time.sleep(0.001)
+    for process in killed:
+        process.kill()
+        process.wait()
+    out, err = working(at_once).communicate(timeout=120)
+    assert "would pass the budget 'team' of $3" in out, err
+    reserved = 2 * at_once * 16384 * PRICE.output / 1e6
+    assert max(LIMIT * 0.9 - reserved, LIMIT / 3) < bill.usd <= LIMIT

@@ -1,0 +1,111 @@
+"""What budgets have spent, in a file that processes share."""
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import StoreError
+from judgekit.judges.spending import Amount, Limits, Spending
+
+TEN_CENTS = Amount(1, 100, 0.1)
+
+
+@pytest.fixture(params=["file", "memory"])
+def spending(request, tmp_path):
+    return Spending(tmp_path / "folder" / "budgets.sqlite" if request.param == "file" else None)
+
+
+def test_three_times_ten_cents_are_thirty_cents(spending):
+    refused = [spending.reserve("a", Limits(usd=0.3), TEN_CENTS) for _ in range(4)]
+    assert refused == [None, None, None, ("$0.3 (spent: $0.3, the request may cost $0.1)", True)]
+    assert spending.spent("a") == (3, 300, 0.3)
+
+
+def test_a_settled_request_leaves_the_rest_of_its_reservation_to_others(spending):
+    limits = Limits(tokens=150)
+    assert spending.reserve("a", limits, TEN_CENTS) is None
+    spending.settle("a", TEN_CENTS, Amount(1, 40, 0.04))
+    assert spending.spent("a") == (1, 40, 0.04)
+    assert spending.reserve("a", limits, TEN_CENTS) is None
+    assert spending.reserve("b", limits, TEN_CENTS) is None  # another budget
+
+
+def test_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_lease(tmp_path, monkeypatch):
+    path = tmp_path / "budgets.sqlite"
+    dead = Spending(path)
+    monkeypatch.setattr("judgekit.judges.spending.LEASE", 0.0)
+    dead.reserve("a", Limits(requests=1), TEN_CENTS)
+    alive = Spending(path)
+    assert alive.spent("a") == TEN_CENTS
+    assert alive.reserve("a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
+    monkeypatch.undo()
+    dead.renew()  # it was not dead
+    assert alive.reserve("a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
+
+
+def test_a_reset_budget_begins_again(spending):
+    spending.reserve("a", Limits(), TEN_CENTS)
+    spending.reserve("b", Limits(), TEN_CENTS)
+    spending.reset("a")
+    spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))  # it was under way
+    assert spending.all() == {"a": (0, 0, 0.0), "b": TEN_CENTS}
+
+
+def test_threads_cannot_come_between_the_look_at_a_limit_and_the_count(spending):
+    with ThreadPoolExecutor(4) as threads:
+        refused = list(threads.map(lambda _: spending.reserve("a", Limits(requests=10), TEN_CENTS), range(40)))
+    assert refused.count(None) == spending.spent("a").requests == 10
+
+
+amounts = st.builds(Amount, st.integers(0, 3), st.integers(0, 1000), st.integers(0, 10**6).map(lambda n: n / 10**6))
+
+
+@given(st.lists(st.tuples(amounts, amounts)))
+def test_the_sum_of_what_was_taken_is_what_is_spent(made):
+    spending = Spending()
+    for share, _ in made:
+        assert spending.reserve("a", Limits(), share) is None
+    for share, taken in made:
+        spending.settle("a", share, taken)
+    requests, tokens, usd = spending.spent("a")
+    assert (requests, tokens) == (sum(taken.requests for _, taken in made), sum(taken.tokens for _, taken in made))
+    assert usd == pytest.approx(sum(taken.usd for _, taken in made), abs=1e-9)
+
+
+def damaged(path: Path) -> None:
+    path.write_bytes(b"no database at all" * 100)
+
+
+def of_others(path: Path) -> None:
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE mine (x)")
+    db.close()
+
+
+def newer(path: Path) -> None:
+    Spending(path).close()
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 9")
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "found"),
+    [
+        (damaged, "cannot be used: "),
+        (of_others, "of another program"),
+        (newer, "a newer judgekit"),
+        (Path.mkdir, "open"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_an_error_and_left_alone(tmp_path, spoil, found):
+    path = tmp_path / "budgets.sqlite"
+    spoil(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(StoreError, match=found):
+        Spending(path)
+    assert before is None or path.read_bytes() == before

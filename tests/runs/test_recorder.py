@@ -1,0 +1,156 @@
+"""Runs are written beside the event loop: neither the disk nor another program's lock stops it."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from judgekit.errors import StoreError
+from judgekit.jobs.api import arun
+from judgekit.runs.recorder import Recorder
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord
+from judgekit.runs.store import Store, now
+from judgekit.score import Score
+from judgekit.scoring import scorer
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.sample import Sample
+
+RUNS = Path("kept/runs.sqlite")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def samples(number: int) -> list[Sample]:
+    return [Sample.of([HumanMessage("Hi"), AIMessage("Hello")], id=str(index)) for index in range(number)]
+
+
+def locked(path: Path) -> subprocess.Popen[bytes]:
+    """Another process, which holds the right to write for a second."""
+    script = (
+        "import sqlite3, time\n"
+        f"db = sqlite3.connect({str(path)!r}, isolation_level=None)\n"
+        "db.execute('BEGIN IMMEDIATE')\n"
+        "print('locked', flush=True)\n"
+        "time.sleep(1)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)  # noqa: S603 - the above
+    assert process.stdout.readline() == b"locked\n"
+    return process
+
+
+async def longest_pause(work: asyncio.Task) -> float:
+    """The longest time for which nothing else had its turn, until the work is done."""
+    longest, last = 0.0, time.perf_counter()
+    while not work.done():
+        await asyncio.sleep(0.01)
+        longest, last = max(longest, time.perf_counter() - last), time.perf_counter()
+    return longest
+
+
+@pytest.mark.parametrize("when", ["at its begin", "while it scores", "at its end"])
+def test_a_lock_of_another_program_stops_neither_the_loop_nor_a_deadline(when):
+    """A judge with a timeout of half a second, and a second of a lock."""
+    Store(RUNS)
+    number = 50 if when == "while it scores" else 4
+    begun = threading.Event()
+
+    @scorer
+    async def judged(_: Sample) -> float:
+        begun.set()
+        async with asyncio.timeout(0.5):
+            await asyncio.sleep(0.05)
+        return 1.0
+
+    async def scored() -> tuple[Run, float]:
+        if when == "at its begin":
+            lock = await asyncio.to_thread(locked, RUNS)
+        work = asyncio.create_task(arun(samples(number), [judged], concurrency=2, store=RUNS))
+        pause = asyncio.create_task(longest_pause(work))
+        if when != "at its begin":
+            await asyncio.to_thread(begun.wait)
+            lock = await asyncio.to_thread(locked, RUNS)
+        found = await work
+        await asyncio.to_thread(lock.communicate)
+        return found, await pause
+
+    found, longest = asyncio.run(scored())
+    assert found.summary["judged"].counts == {"scored": number}
+    assert longest < 0.25
+    assert len(Run.stored(path=RUNS)) == number
+
+
+def recorder(store: Store) -> Recorder:
+    known = [ScorerRecord(name="s", signature=None, identity=None, judged=False)]
+    return Recorder(store, store.begin(RunRecord(started_at=now(), scorers=known)))
+
+
+def row(index: int, score: Score | None = None) -> Row:
+    return Row(index=index, sample_id=str(index), score=score or Score.scored("s", 1))
+
+
+def test_what_is_cancelled_again_and_again_is_written_all_the_same():
+    store = Store(RUNS)
+    writer = recorder(store)
+
+    async def work() -> None:
+        async with writer.writing():
+            for index, sample in enumerate(samples(50)):
+                writer.sample(index, sample)
+                writer.row(row(index))
+            await asyncio.sleep(60)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0.01)
+        with await asyncio.to_thread(locked, RUNS):
+            for _ in range(5):
+                task.cancel()
+                await asyncio.sleep(0.01)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(cancelled())
+    assert len(Run.stored(path=RUNS)) == 50
+
+
+def test_an_error_of_the_file_ends_the_run():
+    store = Store(RUNS)
+    writer = recorder(store)
+
+    async def work() -> None:
+        async with writer.writing():
+            for index in range(1_000):
+                writer.row(row(index))
+                await asyncio.sleep(0.01)
+                if index == 3:
+                    RUNS.unlink()  # noqa: ASYNC240 - at once
+
+    with pytest.raises(StoreError, match="was deleted or replaced while it was in use; run again"):
+        asyncio.run(asyncio.wait_for(work(), 5))
+
+
+def test_what_is_scored_faster_than_it_is_written_waits():
+    """So that no more than about half a second's rows are lost when the program is killed."""
+    store = Store(RUNS)
+    writer, most = recorder(store), 0
+
+    async def work() -> None:
+        nonlocal most
+        async with writer.writing():
+            with await asyncio.to_thread(locked, RUNS):
+                for index in range(20_000):
+                    writer.row(row(index))
+                    most = max(most, writer._rows)
+                    await writer.rest()
+
+    asyncio.run(work())
+    assert len(Run.stored(path=RUNS)) == 20_000
+    assert most < 10_000

@@ -1,0 +1,87 @@
+"""Porter's stems, held against those of NLTK, which rouge-score has."""
+
+import re
+from itertools import product
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.stem.porter import PorterStemmer
+
+from judgekit.scorers.text.porter import stem
+
+THEIRS = PorterStemmer().stem
+ENDINGS = re.findall(
+    r"\w+",
+    """
+    able al alism aliti alize alli ance anci ant at ate ation ational ative ator biliti bl bli e ed eed eli ement
+    ence enci ent entli er ful fulli fulness ible ic ical icate iciti ied ies ing ion ism iti ive iveness iviti iz
+    ization ize izer li ll logi ment ness ogi ou ous ousli ousness s sion sses tion tional y
+    """,
+)
+
+
+def differing(words) -> list[str]:
+    return [word for word in words if stem(word) != THEIRS(word)]
+
+
+def test_every_ending_after_every_short_beginning():
+    beginnings = ("".join(letters) for length in range(4) for letters in product("aeybtlsx", repeat=length))
+    assert differing(beginning + ending for beginning in beginnings for ending in ENDINGS) == []
+
+
+def test_endings_upon_endings():
+    random = Random()  # noqa: S311 - no secret
+    letters = "aeiouybcdfglmnpstwxz"
+    words = {
+        "".join([*random.choices(letters, k=random.randint(1, 7)), *random.choices(ENDINGS, k=random.randint(1, 3))])
+        for _ in range(30_000)
+    }
+    assert differing(words) == []
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=12).map(str.lower))
+def test_any_text_in_small_letters(text):
+    assert stem(text) == THEIRS(text)
+
+
+def test_words_of_recordings(shared_data):
+    paths = (path for path in sorted(shared_data.rglob("*.json*")) if path.stat().st_size < 1_000_000)
+    texts = (path.read_text(encoding="utf-8", errors="ignore") for path in paths)
+    words = {word for text in texts for word in re.findall(r"\w+", text.lower())}
+    assert len(words) > 10_000
+    assert differing(words) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("caresses", "caress"),
+        ("ponies", "poni"),
+        ("cats", "cat"),
+        ("agreed", "agre"),
+        ("plastered", "plaster"),
+        ("motoring", "motor"),
+        ("conflated", "conflat"),
+        ("hopping", "hop"),
+        ("falling", "fall"),
+        ("filing", "file"),
+        ("happy", "happi"),
+        ("vietnamization", "vietnam"),
+        ("electrical", "electr"),
+        ("adoption", "adopt"),
+        ("probate", "probat"),
+        ("cease", "ceas"),
+        ("controlling", "control"),
+    ],
+)
+def test_examples_of_the_paper(word, expected):
+    assert stem(word) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"), [("dies", "die"), ("died", "die"), ("enjoy", "enjoy"), ("using", "use"), ("skies", "sky")]
+)
+def test_where_nltk_departs_from_the_paper(word, expected):
+    assert stem(word) == expected

@@ -1,0 +1,83 @@
+"""The command line's entry point."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+from typer.main import get_command_name
+
+from judgekit import cli
+from judgekit.cli.app import COMMANDS, app
+
+INTERRUPTED = """
+import os, signal, sys
+
+class AtImport:
+    def find_spec(self, name, *_):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, AtImport())
+sys.argv = ["judgekit", "formats"]
+from judgekit.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["judgekit.cli", "pydantic", "judgekit.runs.store"])
+def test_ctrl_c_while_modules_are_imported_ends_it_without_a_traceback(run_python, name):
+    done = run_python("-c", INTERRUPTED.format(name=name))
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+LOADED = """
+import sys
+from judgekit.__main__ import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def loaded(run_python):
+    """The modules that a command has loaded at its end."""
+    return lambda *words: {*run_python("-c", LOADED, *words).stderr.split()}
+
+
+def test_the_version_needs_no_command(loaded):
+    modules = loaded("--version")
+    ours = {name for name in modules if name.split(".")[0] == "judgekit"}
+    assert ours == {"judgekit", "judgekit.__main__", "judgekit.cli", "judgekit.cli.app", "judgekit.errors"}
+    assert not {"numpy", "scipy", "jinja2", "yaml"} & modules
+
+
+def test_a_run_without_a_judge_needs_neither_scipy_nor_templates(loaded, examples, tmp_path):
+    recorded = str(examples / "conversations.jsonl")
+    modules = loaded("run", recorded, "--scorer", "tool_call_f1", "--store", str(tmp_path / "runs.sqlite"))
+    assert "judgekit.stats.intervals" in modules
+    assert not {"scipy", "sklearn", "openai", "jinja2", "judgekit.reports.html"} & modules
+
+
+def test_a_command_loads_no_other(loaded):
+    modules = loaded("formats")
+    assert "judgekit.cli.lists" in modules
+    assert not {f"judgekit.cli.{name}" for name in {*COMMANDS.values()} - {"lists"}} & modules
+
+
+def test_all_commands_are_listed_with_their_modules():
+    for module in iter_modules(cli.__path__):
+        import_module(f"judgekit.cli.{module.name}")
+    found = {
+        get_command_name(one.callback.__name__) if one.name is None else one.name: one.callback.__module__
+        for one in app.registered_commands
+    }
+    found |= {one.name: one.typer_instance.registered_commands[0].callback.__module__ for one in app.registered_groups}
+    assert found == {name: f"judgekit.cli.{module}" for name, module in COMMANDS.items()}
+
+
+def test_it_runs_as_a_module(run_python):
+    done = run_python("-m", "judgekit", "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip()[0].isdigit()
