@@ -13,7 +13,7 @@ known: the mean corrected by Rogan-Gladen.
 inapplicable: the same where people say that the question does not apply to some samples that the judge scored.
 splits: the same where two people label each sample, and differ on some: of the run itself, and of another run, by
     Rogan-Gladen from counts in which a split is a half.
-convenience: the same by `judgekit.audits.audit.audit` of labels that were picked by hand.
+convenience: the same by `judgekit.analysis.audit.audit` of labels that were picked by hand.
 
 python benchmarks/coverage.py [TABLE ...] [--votes VOTES.jsonl.gz]
 """
@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from judgekit.audits.audit import audit
-from judgekit.audits.labels import HumanLabel
+from judgekit.analysis.audit import audit
+from judgekit.analysis.labels import HumanLabel
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord

@@ -14,11 +14,11 @@ the command line, in this folder:
 from pathlib import Path
 
 from judgekit import AgentGoalAccuracyWithoutReference, Judge, audit, check_gates, read, read_labels, run
-from judgekit.audits.drawing import draw
+from judgekit.analysis.drawing import draw
 from judgekit.reports.audit import show_audit
 from judgekit.reports.sheet import Sheet
-from judgekit.reports.terminal import console
 from judgekit.runs.store import RUNS
+from judgekit.terminal import console
 
 here = Path(__file__).parent
 goal = AgentGoalAccuracyWithoutReference(Judge("demo/handwritten", cache=here / "replies.jsonl", cache_mode="replay"))

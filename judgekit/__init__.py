@@ -3,10 +3,15 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from judgekit.scorers import SCORERS
+
 if TYPE_CHECKING:
-    from judgekit.audits.audit import audit as audit
-    from judgekit.audits.labels import HumanLabel as HumanLabel
-    from judgekit.audits.labels import read_labels as read_labels
+    from judgekit.analysis.audit import audit as audit
+    from judgekit.analysis.compare import Comparison as Comparison
+    from judgekit.analysis.compare import compare as compare
+    from judgekit.analysis.gates import check_gates as check_gates
+    from judgekit.analysis.labels import HumanLabel as HumanLabel
+    from judgekit.analysis.labels import read_labels as read_labels
     from judgekit.errors import JudgekitError as JudgekitError
     from judgekit.formats.reading import read as read
     from judgekit.formats.writing import write as write
@@ -24,10 +29,7 @@ if TYPE_CHECKING:
     from judgekit.judges.prompt import load_prompt as load_prompt
     from judgekit.judges.scripted import ScriptedJudge as ScriptedJudge
     from judgekit.judges.spending import Limits as Limits
-    from judgekit.reports.compare import Comparison as Comparison
-    from judgekit.reports.compare import compare as compare
     from judgekit.reports.export import report as report
-    from judgekit.reports.gates import check_gates as check_gates
     from judgekit.runs.results import Run as Run
     from judgekit.runs.rows import Row as Row
     from judgekit.score import Score as Score
@@ -111,109 +113,68 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AIMessage": "traces.message",
-    "AUC": "scorers.ranking.binary",
-    "Adaptability": "scorers.generalization",
-    "AgentGoalAccuracyWithReference": "scorers.goal",
-    "AgentGoalAccuracyWithoutReference": "scorers.goal",
-    "AnswerMatch": "scorers.classification.answers",
-    "ArgMatch": "scorers.tool_calls.arguments",
-    "AveragePrecision": "scorers.ranking.binary",
-    "BLEU": "scorers.text.translation",
-    "Before": "scorers.tool_calls.constraints",
-    "CHRF": "scorers.text.translation",
-    "Classification": "scorers.classification.labels",
-    "CollaborationEfficiency": "scorers.generalization",
-    "Comparison": "reports.compare",
-    "Count": "scorers.tool_calls.constraints",
-    "ERR": "scorers.ranking.graded",
-    "ExactMatch": "scorers.text.matches",
-    "ExpectedCall": "traces.sample",
-    "Forbid": "scorers.tool_calls.constraints",
-    "HitRate": "scorers.ranking.binary",
-    "HumanLabel": "audits.labels",
-    "HumanMessage": "traces.message",
-    "JSONDiff": "scorers.text.structure",
-    "JSONMatch": "scorers.text.structure",
-    "Judge": "judges.judge",
-    "JudgedScorer": "scorers.judged",
-    "JudgekitError": "errors",
-    "Limits": "judges.spending",
-    "MaxCost": "scorers.conduct",
-    "MaxMessages": "scorers.conduct",
-    "MaxRepeatedCalls": "scorers.conduct",
-    "MaxSeconds": "scorers.conduct",
-    "MaxSteps": "scorers.tool_calls.constraints",
-    "MaxTokens": "scorers.conduct",
-    "MaxToolCalls": "scorers.conduct",
-    "MaxToolErrorRate": "scorers.conduct",
-    "NDCG": "scorers.ranking.graded",
-    "NgramPrecision": "scorers.text.ngrams",
-    "NoRepeat": "scorers.tool_calls.constraints",
-    "Pairwise": "scorers.pairwise",
-    "Panel": "scorers.panel",
-    "Portability": "scorers.generalization",
-    "PrecisionAtK": "scorers.ranking.binary",
-    "Price": "judges.price",
-    "PromptScorer": "scorers.prompted",
-    "ROUGE": "scorers.text.rouge",
-    "Ranking": "traces.sample",
-    "RecallAtK": "scorers.ranking.binary",
-    "ReciprocalRank": "scorers.ranking.binary",
-    "Regex": "scorers.text.matches",
-    "Repeat": "scorers.repeat",
-    "Require": "scorers.tool_calls.constraints",
-    "Row": "runs.rows",
-    "Run": "runs.results",
-    "RunPlan": "jobs.plan",
-    "Sample": "traces.sample",
-    "SchemaValid": "scorers.tool_calls.constraints",
-    "Score": "score",
-    "Scorer": "scoring",
-    "ScriptedJudge": "judges.scripted",
-    "Selective": "scorers.selective",
-    "Similarity": "scorers.text.matches",
-    "Status": "scorers.tool_calls.constraints",
-    "StringPresence": "scorers.text.matches",
-    "SystemMessage": "traces.message",
-    "TER": "scorers.text.translation",
-    "ToolCall": "traces.message",
-    "ToolCallAccuracy": "scorers.tool_calls.accuracy",
-    "ToolCallF1": "scorers.tool_calls.f1",
-    "ToolCallMatch": "scorers.tool_calls.match",
-    "ToolConstraints": "scorers.tool_calls.constraints",
-    "ToolMatch": "scorers.tool_calls.modes",
-    "ToolMessage": "traces.message",
-    "TopicAdherence": "scorers.topic",
-    "Trace": "traces.trace",
-    "Usage": "traces.message",
-    "WeightedCriteria": "scorers.criteria",
-    "aadd_scorers": "jobs.api",
-    "add_scorers": "jobs.api",
-    "anything": "scorers.tool_calls.matchers",
-    "aplan": "jobs.api",
-    "aresume": "jobs.api",
-    "arun": "jobs.api",
-    "attempt": "scoring",
-    "audit": "audits.audit",
-    "between": "scorers.tool_calls.matchers",
-    "check_gates": "reports.gates",
-    "compare": "reports.compare",
-    "contains": "scorers.tool_calls.matchers",
-    "load_prompt": "judges.prompt",
-    "near": "scorers.tool_calls.matchers",
-    "of_type": "scorers.tool_calls.matchers",
-    "one_of": "scorers.tool_calls.matchers",
-    "plan": "jobs.api",
-    "read": "formats.reading",
-    "read_labels": "audits.labels",
-    "regex": "scorers.tool_calls.matchers",
-    "report": "reports.export",
-    "resume": "jobs.api",
-    "run": "jobs.api",
-    "scorer": "scoring",
-    "similar": "scorers.tool_calls.matchers",
-    "write": "formats.writing",
+    "AIMessage": "judgekit.traces.message",
+    "ArgMatch": "judgekit.scorers.tool_calls.arguments",
+    "Before": "judgekit.scorers.tool_calls.constraints",
+    "Comparison": "judgekit.analysis.compare",
+    "Count": "judgekit.scorers.tool_calls.constraints",
+    "ExpectedCall": "judgekit.traces.sample",
+    "Forbid": "judgekit.scorers.tool_calls.constraints",
+    "HumanLabel": "judgekit.analysis.labels",
+    "HumanMessage": "judgekit.traces.message",
+    "Judge": "judgekit.judges.judge",
+    "JudgedScorer": "judgekit.scorers.judged",
+    "JudgekitError": "judgekit.errors",
+    "Limits": "judgekit.judges.spending",
+    "MaxSteps": "judgekit.scorers.tool_calls.constraints",
+    "NoRepeat": "judgekit.scorers.tool_calls.constraints",
+    "Price": "judgekit.judges.price",
+    "Ranking": "judgekit.traces.sample",
+    "Repeat": "judgekit.scorers.repeat",
+    "Require": "judgekit.scorers.tool_calls.constraints",
+    "Row": "judgekit.runs.rows",
+    "Run": "judgekit.runs.results",
+    "RunPlan": "judgekit.jobs.plan",
+    "Sample": "judgekit.traces.sample",
+    "SchemaValid": "judgekit.scorers.tool_calls.constraints",
+    "Score": "judgekit.score",
+    "Scorer": "judgekit.scoring",
+    "ScriptedJudge": "judgekit.judges.scripted",
+    "Selective": "judgekit.scorers.selective",
+    "Status": "judgekit.scorers.tool_calls.constraints",
+    "SystemMessage": "judgekit.traces.message",
+    "ToolCall": "judgekit.traces.message",
+    "ToolMatch": "judgekit.scorers.tool_calls.modes",
+    "ToolMessage": "judgekit.traces.message",
+    "Trace": "judgekit.traces.trace",
+    "Usage": "judgekit.traces.message",
+    "aadd_scorers": "judgekit.jobs.api",
+    "add_scorers": "judgekit.jobs.api",
+    "anything": "judgekit.scorers.tool_calls.matchers",
+    "aplan": "judgekit.jobs.api",
+    "aresume": "judgekit.jobs.api",
+    "arun": "judgekit.jobs.api",
+    "attempt": "judgekit.scoring",
+    "audit": "judgekit.analysis.audit",
+    "between": "judgekit.scorers.tool_calls.matchers",
+    "check_gates": "judgekit.analysis.gates",
+    "compare": "judgekit.analysis.compare",
+    "contains": "judgekit.scorers.tool_calls.matchers",
+    "load_prompt": "judgekit.judges.prompt",
+    "near": "judgekit.scorers.tool_calls.matchers",
+    "of_type": "judgekit.scorers.tool_calls.matchers",
+    "one_of": "judgekit.scorers.tool_calls.matchers",
+    "plan": "judgekit.jobs.api",
+    "read": "judgekit.formats.reading",
+    "read_labels": "judgekit.analysis.labels",
+    "regex": "judgekit.scorers.tool_calls.matchers",
+    "report": "judgekit.reports.export",
+    "resume": "judgekit.jobs.api",
+    "run": "judgekit.jobs.api",
+    "scorer": "judgekit.scoring",
+    "similar": "judgekit.scorers.tool_calls.matchers",
+    "write": "judgekit.formats.writing",
+    **{name: module for module, name in (path.split(":") for path in SCORERS.values())},
 }
 
 if not TYPE_CHECKING:  # checkers take the names from the imports above
@@ -224,7 +185,7 @@ def __getattr__(name: str) -> object:
     """Loads a public name when it is first asked for (PEP 562), so that importing judgekit costs nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value: object = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 

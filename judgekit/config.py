@@ -33,6 +33,7 @@ from judgekit.judges.prompt import shipped_prompts
 from judgekit.judges.providers import likely_model
 from judgekit.judges.settings import unknown_setting
 from judgekit.registry import imported, installed, is_reference
+from judgekit.scorers import SCORERS
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
 from judgekit.scoring import FunctionScorer, Measure, Scorer, must_be_scorer, questions_of, scorer
@@ -41,52 +42,6 @@ from judgekit.traces.message import JsonObject, Many, Record
 
 FILE = "judgekit.toml"
 """Read from the working directory where no other file is named."""
-
-_SCORERS = {
-    "tool_call_accuracy": "judgekit.scorers.tool_calls.accuracy:ToolCallAccuracy",
-    "tool_call_f1": "judgekit.scorers.tool_calls.f1:ToolCallF1",
-    "tool_call_match": "judgekit.scorers.tool_calls.match:ToolCallMatch",
-    "tool_constraints": "judgekit.scorers.tool_calls.constraints:ToolConstraints",
-    "exact_match": "judgekit.scorers.text.matches:ExactMatch",
-    "string_presence": "judgekit.scorers.text.matches:StringPresence",
-    "regex": "judgekit.scorers.text.matches:Regex",
-    "similarity": "judgekit.scorers.text.matches:Similarity",
-    "json_match": "judgekit.scorers.text.structure:JSONMatch",
-    "json_diff": "judgekit.scorers.text.structure:JSONDiff",
-    "bleu": "judgekit.scorers.text.translation:BLEU",
-    "chrf": "judgekit.scorers.text.translation:CHRF",
-    "ter": "judgekit.scorers.text.translation:TER",
-    "rouge": "judgekit.scorers.text.rouge:ROUGE",
-    "ngram_precision": "judgekit.scorers.text.ngrams:NgramPrecision",
-    "answer_match": "judgekit.scorers.classification.answers:AnswerMatch",
-    "classification": "judgekit.scorers.classification.labels:Classification",
-    "reciprocal_rank": "judgekit.scorers.ranking.binary:ReciprocalRank",
-    "average_precision": "judgekit.scorers.ranking.binary:AveragePrecision",
-    "ndcg": "judgekit.scorers.ranking.graded:NDCG",
-    "err": "judgekit.scorers.ranking.graded:ERR",
-    "auc": "judgekit.scorers.ranking.binary:AUC",
-    "precision_at_k": "judgekit.scorers.ranking.binary:PrecisionAtK",
-    "recall_at_k": "judgekit.scorers.ranking.binary:RecallAtK",
-    "hit_rate": "judgekit.scorers.ranking.binary:HitRate",
-    "adaptability": "judgekit.scorers.generalization:Adaptability",
-    "collaboration_efficiency": "judgekit.scorers.generalization:CollaborationEfficiency",
-    "portability": "judgekit.scorers.generalization:Portability",
-    "max_messages": "judgekit.scorers.conduct:MaxMessages",
-    "max_tool_calls": "judgekit.scorers.conduct:MaxToolCalls",
-    "max_repeated_calls": "judgekit.scorers.conduct:MaxRepeatedCalls",
-    "max_tool_error_rate": "judgekit.scorers.conduct:MaxToolErrorRate",
-    "max_tokens": "judgekit.scorers.conduct:MaxTokens",
-    "max_cost": "judgekit.scorers.conduct:MaxCost",
-    "max_seconds": "judgekit.scorers.conduct:MaxSeconds",
-    "topic_adherence": "judgekit.scorers.topic:TopicAdherence",
-    "agent_goal_accuracy_with_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithReference",
-    "agent_goal_accuracy_without_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithoutReference",
-    "weighted_criteria": "judgekit.scorers.criteria:WeightedCriteria",
-    "pairwise": "judgekit.scorers.pairwise:Pairwise",
-    "panel": "judgekit.scorers.panel:Panel",
-    "prompt": "judgekit.scorers.prompted:PromptScorer",
-}
-
 
 _OWN_FILE = re.compile(r"[^:]+\.py:[A-Za-z_]")
 _PROMPT_FILE = re.compile(r"prompt:[^,=]*\.md(,|\Z)")
@@ -333,7 +288,7 @@ def _table(option: object) -> Mapping[str, object]:
 
 
 def _begins_with_scorer(option: object) -> bool:
-    return isinstance(option, str) and option.partition(":")[0] in _SCORERS
+    return isinstance(option, str) and option.partition(":")[0] in SCORERS
 
 
 def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> None:
@@ -352,7 +307,7 @@ def _is_needed(option: DataclassField[Any]) -> bool:
 
 def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
     """Name, description in a line, and whether a judge is asked, for each scorer and each shipped prompt with a scale."""
-    for name in (*_SCORERS, *(one for one in installed("scorers") if one not in _SCORERS)):
+    for name in (*SCORERS, *(one for one in installed("scorers") if one not in SCORERS)):
         try:
             kind = _scorer_class(name)
         except ConfigError as error:  # of an installed package
@@ -373,8 +328,8 @@ def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
 
 def _scorer_class(name: str) -> "_ScorerClass | Scorer":
     """Return the class of scorers with a name, or a scorer that is one already."""
-    if name in _SCORERS:
-        return cast("_ScorerClass", imported(_SCORERS[name]))
+    if name in SCORERS:
+        return cast("_ScorerClass", imported(SCORERS[name]))
     packages = installed("scorers")
     if name in packages or is_reference(name):
         found = imported(packages.get(name, name))
@@ -384,12 +339,12 @@ def _scorer_class(name: str) -> "_ScorerClass | Scorer":
         if not (is_dataclass(found) and hasattr(found, "ascore")):
             raise ConfigError(f"{name}: a class of scorers is a dataclass with ascore, whose fields are its options")
         return cast("_ScorerClass", found)
-    if name.partition(":")[0] in _SCORERS:
+    if name.partition(":")[0] in SCORERS:
         raise ConfigError(
             f'no scorer is called {name!r}: in a table an option stands apart, as in name = "prompt", prompt = "tone"'
         )
     prompt = nearest(name, (one.name for one in shipped_prompts() if one.scale))
-    unknown = ConfigError.unknown("scorer", name, {**_SCORERS, **packages}, guess=prompt and f"prompt:{prompt}")
+    unknown = ConfigError.unknown("scorer", name, {**SCORERS, **packages}, guess=prompt and f"prompt:{prompt}")
     raise ConfigError(f"{unknown}; one of your own is named file.py:NAME or package.module:NAME")
 
 

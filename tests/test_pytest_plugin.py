@@ -406,7 +406,7 @@ def test_a_cassette_that_cannot_be_used_fails_the_test(suite, requests, pytester
     done.stdout.fnmatch_lines(["E *StoreError: *replies.jsonl: cannot be written*"])
 
 
-def test_a_suite_that_does_not_use_it_loads_only_the_plugin(run_python, tmp_path):
+def test_a_suite_that_does_not_use_it_loads_only_the_plugin_and_names(run_python, tmp_path):
     (tmp_path / "test_one.py").write_text("def test_one(): pass")
     script = (
         "import sys, pytest; pytest.main(['-q', '-p', 'judgekit']);"
@@ -414,7 +414,7 @@ def test_a_suite_that_does_not_use_it_loads_only_the_plugin(run_python, tmp_path
     )
     done = run_python("-c", script, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert "1 passed" in done.stdout
-    assert done.stdout.splitlines()[-1] == "judgekit: judgekit judgekit.pytest_plugin False"
+    assert done.stdout.splitlines()[-1] == "judgekit: judgekit judgekit.pytest_plugin judgekit.scorers False"
 
 
 # Several workers of pytest-xdist record at once

@@ -19,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ConfigDict, Field
 
+from judgekit.analysis.compare import compare
 from judgekit.errors import ConfigError, JudgekitError, OverloadError, ReplyError
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.reports.compare import compare
 from judgekit.score import JudgeCall, Score, ledger, record
 from judgekit.scorers.generalization import Adaptability, CollaborationEfficiency
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference

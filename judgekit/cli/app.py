@@ -60,7 +60,7 @@ def main() -> None:
     try:
         app()
     except (JudgekitError, OSError) as error:
-        from judgekit.reports.terminal import console, printable_lines  # noqa: PLC0415 - slow to import
+        from judgekit.terminal import console, printable_lines  # noqa: PLC0415 - slow to import
 
         console(stderr=True).print(f"judgekit: {printable_lines(str(error))}", soft_wrap=True)
         raise SystemExit(2) from None

@@ -6,22 +6,22 @@ from typing import Annotated
 
 import typer
 
-from judgekit.audits.audit import audit as audited
-from judgekit.audits.findings import Audit
-from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels
-from judgekit.audits.people import EPSILONS
+from judgekit.analysis.audit import audit as audited
+from judgekit.analysis.corrected import demands
+from judgekit.analysis.findings import Audit
+from judgekit.analysis.labels import HumanLabel, once, read_labels, recorded_labels
+from judgekit.analysis.people import EPSILONS
 from judgekit.cli.app import LARGEST, app
 from judgekit.cli.kept import Kept, Number, Report, numbered, writable, wrote
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
-from judgekit.reports.corrected import demands
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
-from judgekit.reports.terminal import printable
 from judgekit.runs.receipts import path_of
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
+from judgekit.terminal import printable
 
 _RECORDED = "labels that were recorded with the conversations"
 

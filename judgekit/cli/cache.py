@@ -17,7 +17,7 @@ from judgekit.judges.cassettes import RecordedReplies, write_cassette, write_lin
 from judgekit.judges.replies import CachedReplies, Recorded
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending
-from judgekit.reports.terminal import console, printable, table
+from judgekit.terminal import console, printable, table
 
 commands = typer.Typer(no_args_is_help=True, help="Look at kept replies, carry them elsewhere, prune them.")
 app.add_typer(commands, name="cache")

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from judgekit.analysis.compare import Comparison
+from judgekit.analysis.compare import compare as compared
 from judgekit.cli.app import LARGEST, app
 from judgekit.cli.kept import Kept, Report, numbered, writable, wrote
 from judgekit.cli.outcome import show_gates
-from judgekit.reports.compare import Comparison, show_changes
-from judgekit.reports.compare import compare as compared
+from judgekit.reports.compare import show_changes
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from judgekit.audits.judges import JudgeComparison, compare_judges
-from judgekit.audits.labels import HumanLabel, once, read_labels, recorded_labels, value_of
+from judgekit.analysis.compare_judges import JudgeComparison, compare_judges
+from judgekit.analysis.labels import HumanLabel, once, read_labels, recorded_labels, value_of
 from judgekit.cli.app import LARGEST, app
 from judgekit.cli.kept import Kept, Report, writable, wrote
 from judgekit.cli.outcome import conclude
@@ -31,16 +31,16 @@ from judgekit.formats.files import must_not_be_read
 from judgekit.jobs.building import build
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
+from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explained
 from judgekit.reports.html import html_report
-from judgekit.reports.judges import show_judges
-from judgekit.reports.terminal import console, printable
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import RUNS
 from judgekit.scoring import questions_of
 from judgekit.specs import ScorerSpec
+from judgekit.terminal import console, printable
 
 _LEAST = 2
 

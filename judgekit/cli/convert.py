@@ -14,7 +14,7 @@ from judgekit.formats.files import must_not_be_read
 from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
 from judgekit.formats.writing import write
-from judgekit.reports.terminal import console, printable_lines
+from judgekit.terminal import console, printable_lines
 from judgekit.traces.sample import Sample
 
 

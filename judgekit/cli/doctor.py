@@ -13,8 +13,8 @@ from judgekit.config import FILE, Config
 from judgekit.errors import ConfigError
 from judgekit.judges.doctor import Examination, examine
 from judgekit.judges.judge import Judge
-from judgekit.reports.terminal import console, printable_lines, table
 from judgekit.runs.answers import UNREPORTED, quoted
+from judgekit.terminal import console, printable_lines, table
 
 
 @app.command()

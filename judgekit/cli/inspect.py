@@ -9,7 +9,7 @@ from judgekit.cli.app import app
 from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
-from judgekit.reports.terminal import console, printable, printable_lines
+from judgekit.terminal import console, printable, printable_lines
 from judgekit.traces.trace import Trace
 
 _SHOWN = 20

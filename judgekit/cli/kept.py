@@ -10,9 +10,9 @@ from judgekit.cli.app import LARGEST
 from judgekit.errors import ConfigError
 from judgekit.formats.files import STREAM
 from judgekit.reports.export import KINDS, must_be_writable
-from judgekit.reports.terminal import console, printable
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import Store
+from judgekit.terminal import console, printable
 
 _DIGITS = 18
 

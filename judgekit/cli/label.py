@@ -6,16 +6,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from judgekit.audits.drawing import draw, is_not_applicable
+from judgekit.analysis.drawing import draw, is_not_applicable
 from judgekit.cli.app import LARGEST, app
 from judgekit.cli.kept import Kept, Number, numbered, writable, wrote
 from judgekit.errors import ConfigError, listed
 from judgekit.reports.export import write_text
 from judgekit.reports.sheet import Sheet
-from judgekit.reports.terminal import console, printable
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import RUNS
+from judgekit.terminal import console, printable
 
 
 @app.command()

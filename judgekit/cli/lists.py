@@ -8,8 +8,8 @@ import typer
 from judgekit.cli.app import app
 from judgekit.config import scorer_descriptions
 from judgekit.formats.readers import READERS, readers_added
-from judgekit.reports.terminal import console
 from judgekit.runs.rows import Row
+from judgekit.terminal import console
 from judgekit.traces.message import Record
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace

@@ -7,19 +7,20 @@ from pathlib import Path
 
 from rich.console import Console
 
+from judgekit.analysis.corrected import corrections
+from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.cli.kept import show_kept, wrote
 from judgekit.errors import number_of
 from judgekit.formats.files import STREAM
 from judgekit.jobs.options import RunOptions
-from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
-from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.glossary import Screen
 from judgekit.reports.markdown import append_summary
-from judgekit.reports.terminal import console, lowest_rows, printable, printable_lines, quoting, show_summary
+from judgekit.reports.summary import lowest_rows, show_summary
 from judgekit.runs.problems import Problems
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
+from judgekit.terminal import console, printable, printable_lines, quoting
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """The environment variable that names the file which GitHub Actions shows of a step."""

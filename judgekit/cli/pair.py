@@ -12,7 +12,7 @@ from judgekit.errors import ConfigError, TraceError, listed, number_of
 from judgekit.formats.files import must_not_be_read
 from judgekit.formats.reading import read
 from judgekit.formats.writing import write
-from judgekit.reports.terminal import console, printable, printable_lines
+from judgekit.terminal import console, printable, printable_lines
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 

@@ -21,13 +21,14 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_under_way
 from judgekit.probes.outcome import RESULTS, Outcome, outcomes, verdict
 from judgekit.probes.suite import samples
-from judgekit.reports.terminal import console, printable_lines, show_plan, table
+from judgekit.reports.summary import show_plan
 from judgekit.runs.progress import Tally, progress
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import score_each, tasks
 from judgekit.runs.summary import Line, Summary
 from judgekit.score import Score, ledger, planning
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
+from judgekit.terminal import console, printable_lines, table
 
 
 @app.command()

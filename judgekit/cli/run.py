@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 import judgekit
+from judgekit.analysis.gates import Gate
 from judgekit.cli.app import LARGEST, app
 from judgekit.cli.kept import Kept, Number, Output, Show, numbered, show_kept, writable
 from judgekit.cli.outcome import conclude, say_stopping, show_problems, show_run
@@ -24,14 +25,14 @@ from judgekit.jobs.resume import extended, resumed
 from judgekit.jobs.session import Session
 from judgekit.jobs.starting import new_session
 from judgekit.judges.judge import Judge
-from judgekit.reports.gates import Gate
 from judgekit.reports.glossary import explained
-from judgekit.reports.terminal import console, harmless, show_plan
+from judgekit.reports.summary import show_plan
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
 from judgekit.scoring import Scorer
 from judgekit.shipped import shipped
 from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
+from judgekit.terminal import console, harmless
 
 JudgeName: TypeAlias = Annotated[
     str | None,

@@ -9,19 +9,20 @@ import typer
 from pydantic import JsonValue
 from rich.console import Console
 
+from judgekit.analysis.corrected import corrections
+from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.cli.app import app
 from judgekit.cli.kept import Kept, Output, Show, numbered, writable, wrote
 from judgekit.cli.outcome import stopped_text
 from judgekit.errors import ConfigError, StoreError, listed
 from judgekit.jobs.options import RunOptions
-from judgekit.reports.corrected import corrections
 from judgekit.reports.export import report
-from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.glossary import explained
-from judgekit.reports.terminal import console, lowest_rows, printable, show_summary, table
+from judgekit.reports.summary import lowest_rows, show_summary
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import RUNS, Store
+from judgekit.terminal import console, printable, table
 
 _SCORERS_SHOWN = 3
 _INPUTS_SHOWN = 2

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from judgekit.diff import Diff
-from judgekit.reports.terminal import printable
 from judgekit.score import JudgeCall, Score
+from judgekit.terminal import printable
 from judgekit.traces.rendering import cut_middle, message_text
 from judgekit.traces.sample import Sample
 

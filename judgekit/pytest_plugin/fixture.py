@@ -11,10 +11,10 @@ from judgekit.errors import OWN_WORDS, STOPS, ConfigError, ReplayError
 from judgekit.judges.judge import Judge
 from judgekit.pytest_plugin.explanation import shortfall
 from judgekit.pytest_plugin.judges import Judges
-from judgekit.reports.terminal import printable
 from judgekit.runs.textless import Textless
 from judgekit.score import Score
 from judgekit.scoring import Scorer, attempt, must_be_scorer, wait_for
+from judgekit.terminal import printable
 from judgekit.traces.given import must_be_sample
 from judgekit.traces.sample import Sample
 

@@ -7,11 +7,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from judgekit.audits.findings import Audit, Disagreement, Opinion, ScorerAudit
-from judgekit.audits.words import Part, headline, left_out, parts
-from judgekit.reports.corrected import Demand, good_enough
-from judgekit.reports.terminal import Unpadded, cut, harmless, printable, quoting
+from judgekit.analysis.corrected import Demand, good_enough
+from judgekit.analysis.findings import Audit, Disagreement, Opinion, ScorerAudit
+from judgekit.analysis.words import Part, headline, left_out, parts
 from judgekit.runs.summary_table import between, rounded
+from judgekit.terminal import Unpadded, cut, harmless, printable, quoting
 
 _ROOMY = 90
 """Columns of a terminal on which the figures of all parts can stand below each other."""

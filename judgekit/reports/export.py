@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TypeAlias
 
+from judgekit.analysis.gates import GateResults
 from judgekit.atomic import replaced
 from judgekit.errors import ConfigError
 from judgekit.reports.csv import csv_lines
-from judgekit.reports.gates import GateResults
 from judgekit.reports.junit import junit_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.parquet import write_parquet

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from judgekit.reports.terminal import Unpadded, console
+from judgekit.terminal import Unpadded, console
 
 HEADING = "What the words mean"
 
@@ -94,7 +94,7 @@ class Screen(NamedTuple):
 def explained() -> Generator[Screen]:
     """Give the consoles of a command, and explain at its end the terms that were shown on them.
 
-    Words of recordings and of judges are printed inside `judgekit.reports.terminal.quoting`, and explain nothing.
+    Words of recordings and of judges are printed inside `judgekit.terminal.quoting`, and explain nothing.
     """
     screen = Screen(console(), console(stderr=True))
     for one in screen:

@@ -9,17 +9,17 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
-from judgekit.audits.findings import Audit, ScorerAudit
-from judgekit.audits.judges import JudgeComparison
-from judgekit.audits.words import agreed, headline, left_out, parts
-from judgekit.reports.compare import Comparison
-from judgekit.reports.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
+from judgekit.analysis.compare import Comparison
+from judgekit.analysis.compare_judges import JudgeComparison
+from judgekit.analysis.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
+from judgekit.analysis.difference import Difference
+from judgekit.analysis.findings import Audit, ScorerAudit
+from judgekit.analysis.gates import GateResult, GateResults
+from judgekit.analysis.words import agreed, headline, left_out, parts
+from judgekit.reports.compare_judges import shown
 from judgekit.reports.detail import detail
-from judgekit.reports.difference import Difference
 from judgekit.reports.document import document, embedded
-from judgekit.reports.gates import GateResult, GateResults
 from judgekit.reports.glossary import TERMS
-from judgekit.reports.judges import shown
 from judgekit.reports.listing import MOST, Listing
 from judgekit.runs.receipts import Correction
 from judgekit.runs.results import Run

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from judgekit.reports.gates import GateResults
+from judgekit.analysis.gates import GateResults
 from judgekit.reports.xml import xml_text
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row

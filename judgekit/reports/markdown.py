@@ -7,15 +7,15 @@ from html import unescape
 from itertools import chain
 from pathlib import Path
 
+from judgekit.analysis.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
+from judgekit.analysis.gates import GateResults
 from judgekit.errors import ConfigError
-from judgekit.reports.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
-from judgekit.reports.gates import GateResults
 from judgekit.reports.glossary import HEADING, terms_in
-from judgekit.reports.terminal import cut, printable
 from judgekit.runs.receipts import Figure
 from judgekit.runs.results import Run
 from judgekit.runs.summary import Line
 from judgekit.runs.summary_table import rows_of, summary_columns
+from judgekit.terminal import cut, printable
 
 _LOWEST = 5
 _LONGEST = 300

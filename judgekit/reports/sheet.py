@@ -10,8 +10,8 @@ from functools import cached_property
 
 from pydantic import JsonValue
 
-from judgekit.audits.drawing import DrawnSample
-from judgekit.audits.labels import COLUMNS, SHOWN
+from judgekit.analysis.drawing import DrawnSample
+from judgekit.analysis.labels import COLUMNS, SHOWN
 from judgekit.errors import ConfigError
 from judgekit.reports.csv import csv_table
 from judgekit.reports.detail import detail

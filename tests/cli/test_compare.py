@@ -116,7 +116,7 @@ def test_a_gate_that_cannot_be_read_stops_everything_before_anything_is_compared
     def never(*_: object) -> None:
         raise AssertionError("it was compared")
 
-    monkeypatch.setattr("judgekit.reports.paired.Pairs.of", never)
+    monkeypatch.setattr("judgekit.analysis.paired.Pairs.of", never)
     kept(12)
     kept(4)
     code, out, err = cli("compare", 1, 2, "--gate", "tool_cal_f1.difference.lower >= 0", "-o", "found.json")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judgekit import AIMessage, Sample, Score, load_prompt, run
-from judgekit.audits.labels import read_labels
+from judgekit.analysis.labels import read_labels
 from judgekit.runs.store import RUNS, Store
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.audits.audit import audit
-from judgekit.audits.labels import HumanLabel
+from judgekit.analysis.audit import audit
+from judgekit.analysis.compare import compare
+from judgekit.analysis.labels import HumanLabel
 from judgekit.errors import JudgekitError
 from judgekit.judges.judge import Judge
-from judgekit.reports.compare import compare
 from judgekit.runs.results import Run
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.reports.gates import check_gates
+from judgekit.analysis.gates import check_gates
 from judgekit.runs.results import Run
 from judgekit.runs.rows import SampleCount
 from judgekit.runs.store import RUNS

@@ -5,20 +5,20 @@ from importlib import import_module
 
 import pytest
 
-from judgekit.config import _SCORERS
-from judgekit.formats.label_sources import JUDGED_SCORERS, source_of
+from judgekit.scorers import SCORERS
+from judgekit.formats.label_sources import JUDGEDSCORERS, source_of
 from judgekit.judges.prompt import shipped_prompts
 
 
 def test_the_table_of_judged_scorers_holds_the_registry_and_the_shipped_prompts():
     judged = set()
-    for name, place in _SCORERS.items():
+    for name, place in SCORERS.items():
         module, _, kind = place.partition(":")
         fields = {field.name for field in dataclasses.fields(getattr(import_module(module), kind))}
         if fields & {"judge", "scorers"}:
             judged.add(name)
     assert judged
-    assert judged | {prompt.name for prompt in shipped_prompts()} == JUDGED_SCORERS
+    assert judged | {prompt.name for prompt in shipped_prompts()} == JUDGEDSCORERS
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from judgekit import BLEU, Score, ScriptedJudge, ToolCallF1, load_prompt, read, run, scorer
-from judgekit.audits.labels import recorded_labels
+from judgekit.analysis.labels import recorded_labels
 from judgekit.errors import ConfigError
 from judgekit.integrations.inspect import inspect_scorer
 from judgekit.scorers.prompted import PromptScorer

@@ -7,17 +7,18 @@ from collections.abc import Callable
 import pytest
 
 from judgekit import Run, compare, read, run
+from judgekit.analysis.gates import check_gates
 from judgekit.judges.cache import CacheMode
 from judgekit.judges.cassettes import write_cassette
 from judgekit.judges.judge import Judge
 from judgekit.judges.replies import CachedReplies
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.reports.csv import csv_lines
-from judgekit.reports.gates import check_gates
 from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
-from judgekit.reports.terminal import console, show_summary
+from judgekit.reports.summary import show_summary
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
+from judgekit.terminal import console
 from judgekit.traces.sample import Sample
 
 GOAL = "agent_goal_accuracy_without_reference"

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.audits.findings import Audit, Guarantee, Noise, ScorerAudit
-from judgekit.audits.words import headline, parts
+from judgekit.analysis.corrected import Demand
+from judgekit.analysis.findings import Audit, Guarantee, Noise, ScorerAudit
+from judgekit.analysis.words import headline, parts
 from judgekit.reports.audit import show_audit
-from judgekit.reports.corrected import Demand
-from judgekit.reports.terminal import console, printable
 from judgekit.runs.receipts import Correction, Figure
+from judgekit.terminal import console, printable
 
 PLAIN = ScorerAudit(
     scorer="tone",

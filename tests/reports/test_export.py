@@ -8,9 +8,9 @@ import pytest
 
 import judgekit
 from judgekit import HumanMessage, PromptScorer, Sample, ScriptedJudge, load_prompt
+from judgekit.analysis.gates import check_gates
 from judgekit.errors import ConfigError
 from judgekit.reports.export import KINDS, must_be_writable, report, write_text
-from judgekit.reports.gates import check_gates
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score
 

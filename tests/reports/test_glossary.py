@@ -7,19 +7,19 @@ from collections.abc import Callable
 import pytest
 
 from judgekit import AIMessage, Run, Sample, Score, compare
-from judgekit.audits.audit import audit
-from judgekit.audits.judges import compare_judges
-from judgekit.audits.labels import HumanLabel
+from judgekit.analysis.audit import audit
+from judgekit.analysis.compare_judges import compare_judges
+from judgekit.analysis.gates import check_gates
+from judgekit.analysis.labels import HumanLabel
 from judgekit.cli.outcome import conclude
 from judgekit.reports.audit import show_audit
 from judgekit.reports.compare import show_changes
-from judgekit.reports.gates import check_gates
+from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.glossary import HEADING, TERMS, Screen, explained, terms_in
-from judgekit.reports.judges import show_judges
 from judgekit.reports.markdown import markdown_report
-from judgekit.reports.terminal import printable
 from judgekit.runs.problems import Problems
 from judgekit.score import JudgeCall
+from judgekit.terminal import printable
 
 
 def names(text: str) -> list[str]:

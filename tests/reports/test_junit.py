@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from judgekit import AIMessage, Sample
-from judgekit.reports.gates import GateResults, check_gates
+from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.reports.junit import junit_report
 from judgekit.runs.results import Run
 from judgekit.score import JudgeCall, Score

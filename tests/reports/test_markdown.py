@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from judgekit import AIMessage, Sample
+from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.errors import ConfigError
-from judgekit.reports.gates import GateResults, check_gates
 from judgekit.reports.markdown import append_summary, markdown_report
-from judgekit.reports.terminal import printable
 from judgekit.runs.results import Run
 from judgekit.score import JudgeCall, Score
+from judgekit.terminal import printable
 
 NONE = GateResults()
 HOSTILE = [
@@ -84,11 +84,11 @@ def test_what_judges_cost_stands_beside_it(price, cost, run_of):
 
 
 @pytest.mark.parametrize("text", ["kappa", *HOSTILE])
-def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(text, judged):
-    found = page(judged(text))
+def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(text, receipted):
+    found = page(receipted(text))
     said = f"audited: {text} .71 [.58, .82], n=120".replace("|", "¦")
     assert found.code[:4] == ["a", " ".join(printable(said).split(" ")), "b", "not audited"]
-    assert found.tags == page(judged("kappa")).tags
+    assert found.tags == page(receipted("kappa")).tags
 
 
 def test_gates_and_what_is_wrong_with_a_run_stand_first(run_of):

@@ -29,9 +29,9 @@ from judgekit import (
     run,
     scorer,
 )
-from judgekit.audits.audit import audit as find
-from judgekit.audits.findings import Audit
-from judgekit.audits.labels import HumanLabel
+from judgekit.analysis.audit import audit as find
+from judgekit.analysis.findings import Audit
+from judgekit.analysis.labels import HumanLabel
 from judgekit.reports.glossary import TERMS, terms_in
 from judgekit.reports.html import html_report
 from judgekit.runs.receipts import Correction

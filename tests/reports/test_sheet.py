@@ -22,8 +22,8 @@ from judgekit import (
     load_prompt,
     run,
 )
-from judgekit.audits.drawing import draw
-from judgekit.audits.labels import COLUMNS, read_labels
+from judgekit.analysis.drawing import draw
+from judgekit.analysis.labels import COLUMNS, read_labels
 from judgekit.errors import ConfigError
 from judgekit.reports.document import script_of
 from judgekit.reports.sheet import SCRIPTS, Sheet

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from judgekit import AIMessage, HumanMessage, Run, Sample, Score, SystemMessage, ToolCall, ToolMessage, load_prompt, run
-from judgekit.audits.drawing import draw
-from judgekit.audits.labels import HumanLabel, read_labels
+from judgekit.analysis.drawing import draw
+from judgekit.analysis.labels import HumanLabel, read_labels
 from judgekit.reports.sheet import Sheet
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.analysis.gates import check_gates
 from judgekit.errors import AuthenticationError, QuotaError
 from judgekit.jobs.api import arun, run
 from judgekit.judges.client import Reply
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.reports.export import report
-from judgekit.reports.gates import check_gates
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord

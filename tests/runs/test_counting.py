@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.analysis.gates import check_gates
 from judgekit.errors import BudgetError, TraceError
 from judgekit.jobs.api import arun, run
-from judgekit.reports.gates import check_gates
 from judgekit.runs.counting import Source, count_samples
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount

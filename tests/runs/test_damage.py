@@ -13,9 +13,9 @@ from shutil import copyfile
 
 import pytest
 
+from judgekit.analysis.gates import check_gates
 from judgekit.errors import StoreError
 from judgekit.reports.export import report
-from judgekit.reports.gates import check_gates
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import DAMAGED, Damaged, Row, RunRecord, ScorerRecord

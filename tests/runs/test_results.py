@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 import judgekit.runs.results
 from judgekit import AIMessage, HumanMessage, Sample, run
-from judgekit.reports.gates import GateResults, check_gates
+from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.reports.junit import junit_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.runs.results import Run

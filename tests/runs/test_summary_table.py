@@ -1,15 +1,16 @@
 """The numbers of a run as a table."""
 
-from judgekit.reports.gates import GateResults
+from judgekit.analysis.gates import GateResults
 from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
-from judgekit.reports.terminal import console, show_summary
+from judgekit.reports.summary import show_summary
 from judgekit.runs.notebook import summary_html
 from judgekit.runs.receipts import Figure
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_table import rows_of, summary_columns
 from judgekit.score import JudgeCall, Score
+from judgekit.terminal import console
 
 
 def summary(*scores: Score) -> Summary:

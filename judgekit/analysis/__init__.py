@@ -1,0 +1,1 @@
+"""What runs prove: gates, comparisons, and judges held against the labels of people."""

@@ -1,0 +1,476 @@
+"""An audit: a run's judges held against labels of people."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from math import fsum
+from statistics import fmean
+
+from judgekit.analysis.bias import length_bias, position_bias
+from judgekit.analysis.correction import Errors, rogan_gladen, too_few
+from judgekit.analysis.drawing import strata
+from judgekit.analysis.findings import Audit, Kind, ScorerAudit
+from judgekit.analysis.labels import HumanLabel
+from judgekit.analysis.matching import BLANK, UNTOLD, Matched, homes, match
+from judgekit.analysis.measures import Pairs, kind_of
+from judgekit.analysis.noise import noise
+from judgekit.analysis.people import people
+from judgekit.errors import ConfigError, listed, number_of, shortened
+from judgekit.runs.answers import named
+from judgekit.runs.conduct import Conduct
+from judgekit.runs.population import Population, differences, independent, population_of
+from judgekit.runs.receipts import Correction, Drawn, Figure, Receipt, all_of, changed_models, file_name, keep
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, ScorerRecord
+from judgekit.runs.store import now
+
+_RECORDED_SHOWN = 3
+_PICKED = "the labelled samples were picked by hand (drawn is convenience)"
+_NOT_RANDOM: Mapping[Drawn, str] = {
+    "convenience": "which were picked by hand",
+    "unknown": "of which nobody says that they are a random sample",
+}
+
+
+def audit(
+    run: Run,
+    labels: Iterable[HumanLabel] = (),
+    *,
+    sources: Sequence[str] = (),
+    guarantee: float | None = None,
+    delta: float = 0.05,
+    epsilon: float = 0.2,
+) -> Audit:
+    """Holds the judges of a run against labels of people, and keeps a receipt of what was found beside the run.
+
+    The mean is corrected by PPI++ where the labelled samples are a random sample of the run, or nothing speaks against
+    it: then within each verdict, as far as each has labels, so that it does no harm if they were chosen by the verdict by
+    less than shows. Where they are samples of another run of the very same judge, it is corrected by Rogan and Gladen's
+    estimator, if these are like those of this run. Else it is refused, with the reason.
+
+    A sample that several people labelled counts once, shared among what they say. Samples to which the question does not
+    apply, as people say, are left out of the corrected mean, and count as a disagreement with a judge that scored them.
+    Trials of one task, by their group, are drawn and tested together.
+
+    Args:
+        run: The run. One in memory gets no receipt.
+        labels: What people say; without any, only the judge's noise is measured.
+        sources: Where the labels are from, such as files, for the audit and its receipts to say.
+        guarantee: The share of verdicts, in (0, 1), on which people may say otherwise: looks for the confidence below
+            which the judge must abstain for that.
+        delta: How likely that promise may be broken, in (0, 1), however often one looks while labels are added.
+        epsilon: By how much the judge, being cheaper, may be worse than a person in the alternative annotator test, in
+            [0, 1): its authors take 0.2 where experts label, 0.15 for skilled annotators, and 0.1 for a crowd.
+
+    Raises:
+        ConfigError: The run asked no judge, or labels name a scorer that it has not, or a number is out of range.
+        TraceError: A label is none that its scorer knows.
+        StoreError: The run cannot be read, or a receipt cannot be written.
+    """
+    for name, number in (("guarantee", guarantee), ("delta", delta)):
+        if number is not None and not 0 < number < 1:
+            raise ConfigError(f"{name} is a share between 0 and 1, found {number}")
+    if not 0 <= epsilon < 1:
+        raise ConfigError(f"epsilon is at least 0 and under 1, found {epsilon}")
+    judged = {one.name: one for one in run.scorers if one.judged}
+    if not judged:
+        raise ConfigError(f"run {run.number} asked no judge: there is none to be audited")
+    names = [one.name for one in run.scorers]
+    given: dict[str, list[HumanLabel]] = {name: [] for name in judged}
+    unmatched = Counter[str]()
+    for label in labels:
+        if label.scorer not in names:
+            raise ConfigError.unknown(f"scorer of run {run.number}", label.scorer, names)
+        if label.scorer in given:
+            given[label.scorer].append(label)
+        else:
+            unmatched[f"{label.scorer} asks no judge"] += 1
+    conducts = dict(run.store.conducts(run.number))
+    found: list[ScorerAudit] = []
+    for name, record in judged.items():
+        auditing = _Auditing(run, record, conducts, given[name], sources)
+        found.append(auditing.audit(guarantee, delta, epsilon))
+        unmatched += auditing.matched.unmatched
+    return Audit(run=run.number, sources=sources, scorers=found, unmatched=dict(unmatched))
+
+
+class _Auditing:
+    """The audit of one scorer."""
+
+    def __init__(
+        self,
+        run: Run,
+        record: ScorerRecord,
+        conducts: Mapping[int, Conduct],
+        labels: Sequence[HumanLabel],
+        sources: Sequence[str],
+    ) -> None:
+        self.run, self.record, self.sources = run, record, sources
+        self.unknown = sum(label.source == "unknown" for label in labels)
+        self.every = list(run.rows(scorer=record.name))
+        self.rows = [row for row in self.every if row.score.value is not None]
+        self.population = run.population(record.name)
+        self.matched, self.left_out = self._matched(labels)
+        self.is_here = self.matched.run is run
+        self.conducts = conducts if self.is_here else dict(run.store.conducts(self.matched.run.number))
+        self.kind: Kind
+        self.kind, self.values = kind_of(record, [*self.rows, *self.matched.rows], self.matched.samples)
+        self.pairs = Pairs.of(self.matched, self.kind, self.values)
+        self.has_skipped = any(row.score.value is None for row in self.matched.rows)
+        # Those that were drawn by verdict are counted as all of the run.
+        stood_for = self.matched.rows if self.pairs.by_verdict else [one.row for one in self.matched.samples]
+        self.labelled = population_of([row for row in stood_for if row.score.value is not None], self.conducts)
+
+    def _matched(self, labels: Sequence[HumanLabel]) -> tuple[Matched, Counter[str]]:
+        """The labels of this run, or where there are none, those of the run that has the most; the others are left out."""
+        where, left_out = homes(self.run, self.record, labels)
+        made = [
+            match(
+                home, self.record, self.every if home is self.run else list(home.rows(scorer=self.record.name)), those
+            )
+            for home, those in where.items()
+        ]
+        best = made[0] if made[0].samples else max(made, key=lambda one: len(one.samples))
+        for other in made:
+            if other is not best:
+                why = f"of run {other.run.number}, as there are others of run {best.run.number}"
+                left_out[why] += sum(len(one.opinions) for one in other.samples)
+                best.unmatched.update(other.unmatched)
+        return best, left_out + best.left_out  # a sum of counters has none that are 0
+
+    def audit(self, guarantee: float | None, delta: float, epsilon: float) -> ScorerAudit:
+        """What is found; a receipt is kept of it."""
+        matched, pairs = self.matched, self.pairs
+        chosen = self._chosen()
+        correction = self._correction(chosen)
+        if self.unknown and correction.corrected is not None:
+            told = filter(None, ("no label is the verdict of a judge, which nobody says", correction.assumes))
+            correction = correction.model_copy(update={"assumes": ", and ".join(told)})
+        better = self._better(correction)
+        annotators = {opinion.annotator for one in matched.samples for opinion in one.opinions}
+        length = length_bias(pairs, self._lengths())
+        found = ScorerAudit(
+            scorer=self.record.name,
+            fingerprint=self.record.signature,
+            kind=self.kind,
+            n=len(pairs.samples),
+            labels=sum(len(one.opinions) for one in matched.samples),
+            annotators=len(annotators),
+            drawn=matched.drawn if self.is_here else "elsewhere",
+            left_out=dict(self.left_out),
+            agreement=pairs.agreement(),
+            confusion=pairs.confusion(self.record) if pairs.samples else {},
+            counts=pairs.counts(),
+            raw=Figure.mean([row.score.value or 0.0 for row in self.rows], [row.group for row in self.rows]),
+            correction=correction,
+            people=people(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
+            disagreements=pairs.disagreements() if self.is_here else (),
+            opinions={one.row.index: one.opinions for one in matched.samples} if self.is_here else {},
+            bias={**({"length": length} if length else {}), **position_bias(self.rows)},
+            calibration=pairs.calibration(),
+            noise=noise(self.every),
+            guarantee=None
+            if guarantee is None
+            else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
+            notes=self._notes(correction, chosen, better),
+        )
+        if better is None:
+            self._keep(found, chosen)
+        return found
+
+    def _better(self, correction: Correction) -> Receipt | None:
+        """Return the receipt of this judge on these recordings, if it says more: of more labels, or with a corrected mean alone."""
+        folder = self.run.receipts_folder
+        if folder is None or not self.matched.samples or not self.is_here or self.unknown:
+            return None
+        judged = self.run.judged(self.record)
+        receipts, _ = all_of(self.record.name, folder)
+        for kept in receipts:
+            is_of_this_judge = kept.fingerprint == self.record.signature and not changed_models(
+                kept.models, judged.models
+            )
+            if is_of_this_judge and judged.is_audited_by(kept):
+                is_less = correction.corrected is None and kept.correction.corrected is not None
+                return kept if is_less or len(self.pairs.samples) < kept.n else None
+        return None
+
+    def _tried(self) -> Sequence[Receipt]:
+        """Return the receipts of other versions of this scorer that were held against labels of the same recordings."""
+        folder, recordings = self.run.receipts_folder, self.run.recordings
+        if folder is None or recordings is None or not self.is_here or not self.matched.samples:
+            return []
+        receipts, _ = all_of(self.record.name, folder)
+        return [one for one in receipts if one.recordings == recordings and one.fingerprint != self.record.signature]
+
+    def _lengths(self) -> Mapping[int, float]:
+        """How long what the judge read is, in characters, of a pair by how much longer the first is; else in messages."""
+        wanted = {one.row.index for one in self.matched.samples}
+        read = self.matched.run.conversations(wanted.__contains__)
+        found = {
+            number: len(sample.trace.render()) - (len(sample.rival.render()) if sample.rival else 0)
+            for number, sample in read
+        }
+        return found if wanted <= found.keys() else {number: one.messages for number, one in self.conducts.items()}
+
+    def _chosen(self) -> str:
+        """By what labelled samples differ from the others; empty if by nothing.
+
+        Asked where nobody says how they were chosen, and of samples drawn at random, where some got no label.
+        """
+        matched = self.matched
+        is_doubtful = matched.drawn == "unknown" or (matched.drawn == "random" and matched.lost)
+        if not is_doubtful or not matched.samples or not matched.rest:
+            return ""
+        (labelled, a), (rest, b) = map(self._drawn_from, ([one.row for one in matched.samples], matched.rest))
+        differ = differences(labelled, rest, (a, b))
+        if not differ:
+            return ""
+        told = f"the labelled samples are not like the others: {listed(differ)}"
+        if matched.lost and matched.drawn == "random":
+            return f"{told}. Samples were left blank by that, or by what goes with it: label these too"
+        return (
+            f"{told}. They were chosen by that, or by what goes with it, and not drawn at random, as "
+            f"judgekit label {matched.run.number} draws them"
+        )
+
+    def _drawn_from(self, rows: Sequence[Row]) -> tuple[Population, Mapping[str, int]]:
+        """Return what samples are like, with numbers as verdicts among their traits, and how often each other verdict is."""
+        population = population_of(rows, self.conducts)
+        verdicts = [row.score.value for row in independent(rows)]
+        if self.kind != "continuous":
+            return population, Counter("skipped" if one is None else f"{one:g}" for one in verdicts)
+        values = sorted(one for one in verdicts if one is not None)
+        traits = {**population.traits, **({"verdicts of the judge": values} if values else {})}
+        scored = Counter("skipped" if one is None else "scored" for one in verdicts)
+        return population.model_copy(update={"traits": traits}), scored
+
+    def _correction(self, chosen: str) -> Correction:
+        matched = self.matched
+        if not matched.samples:
+            there = self.left_out or matched.unmatched
+            return Correction(refused=f"no label is of use: {listed(there)}" if there else self._no_labels())
+        if matched.drawn == "convenience":
+            return Correction(
+                refused=f"{_PICKED}, and may be like each other rather than like the run; judgekit label "
+                f"{matched.run.number} draws a random sample"
+            )
+        if chosen:
+            return Correction(refused=chosen)
+        return self._by_labels() if self.is_here else rogan_gladen(self.rows, self.population, self._errors(chosen))
+
+    def _no_labels(self) -> str:
+        told = f"there are no labels; judgekit label {self.run.number} draws samples for people"
+        recorded = Counter(
+            name for row in self.every for name in row.labels if row.label_sources.get(name) != "judge"
+        ).most_common(_RECORDED_SHOWN)
+        names = ", ".join(shortened(name) for name, _ in recorded)
+        return f"{told}, and --label NAME={self.record.name} takes recorded ones: {names}" if names else told
+
+    def _errors(self, chosen: str) -> Errors:
+        where = f"the labelled samples of run {self.matched.run.number}"
+        counts, refused = self.pairs.independent_counts(), chosen
+        if self.matched.drawn == "convenience":
+            refused = f"{where} were picked by hand"
+        elif counts is None:
+            refused = refused or f"{where} are not judged as yes or no, 0 or 1"
+            if self.pairs.is_disputed:
+                refused = f"people and the judge differ on whether the question applies to some of {where}: label a sample of this run"
+        return Errors(where, len(self.pairs.samples), None if refused else counts, refused, self.labelled)
+
+    def _by_labels(self) -> Correction:
+        """Of labels of this run."""
+        from judgekit.stats.prediction_powered import (  # noqa: PLC0415 - numpy takes a while, as does all of stats
+            LEAST_LABELS,
+            Stratum,
+            stratified_ppi_mean,
+        )
+
+        samples, drawn = self.matched.samples, self.matched.drawn
+        if not any(one.values for one in samples):
+            return Correction(refused="people say of all labelled samples that the question does not apply")
+        if drawn == "all" and all(one.applies in (0, 1) for one in samples):
+            applying = [(one.mean, one.row.group) for one in samples if one.mean is not None]
+            mean = Figure.mean([value for value, _ in applying], [group for _, group in applying])
+            return Correction(method="labels alone", corrected=mean)
+        if (n := sum(bool(one.values) for one in samples)) < LEAST_LABELS:
+            which = "to which the question applies" if n < len(samples) else ""
+            return Correction(refused=too_few(n, LEAST_LABELS, which))
+        labelled = {one.row.index: one for one in samples}
+        every = self.matched.rows
+        ways: list[Sequence[Sequence[Row]]] = [] if drawn in ("random", "all") else [strata(every)]
+        if drawn != "stratified":
+            ways.append([every])
+        # A sample of which the judge says that the question does not apply moves the judge's mean neither way.
+        neutral = fmean(row.score.value for row in self.rows if row.score.value is not None) if self.rows else 0.0
+
+        def judged(row: Row) -> float:
+            return neutral if row.score.value is None else row.score.value
+
+        def stratum(part: Sequence[Row]) -> Stratum:
+            those = [labelled[row.index] for row in part if row.index in labelled]
+            others = [row for row in part if row.index not in labelled]
+            return Stratum(
+                [one.mean or 0.0 for one in those],
+                [judged(one.row) for one in those],
+                [judged(row) for row in others],
+                len(part) / len(every),
+                [one.row.group for one in those],
+                [row.group for row in others],
+                [one.applies for one in those],
+            )
+
+        for parts in ways:
+            found = stratified_ppi_mean([stratum(part) for part in parts])
+            if found is None:
+                continue
+            lost = {BLANK: "were left blank", UNTOLD: "people cannot tell about"}
+            gone = " or ".join(what for name, what in lost.items() if name in self.matched.lost)
+            assumes = f"samples that {gone} are like the others" if gone else ""
+            return Correction(
+                method="stratified PPI++" if len(parts) > 1 else "PPI++" if found.weight else "labels alone",
+                corrected=Figure.of(found.value, found.interval),
+                assumes=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
+                worth=found.worth if found.weight or len(parts) > 1 else None,
+            )
+        for part in ways[-1]:
+            if (those := sum(row.index in labelled for row in part)) < 2:
+                score = part[0].score
+                verdict = shortened(score.label or (score.status if score.value is None else score.value))
+                return Correction(
+                    refused=f"people labelled {those} of the samples with the verdict {verdict}; it takes 2 or more of each"
+                )
+        return Correction(refused="the labelled samples are of too few groups, which count once each")
+
+    def _no_promise(self, chosen: str) -> str:
+        """Why no threshold can be promised by these labels; empty if one may."""
+        if not self.matched.samples:
+            return "it takes labels of people"
+        if not self.is_here:
+            number = self.matched.run.number
+            return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
+        return _PICKED if self.matched.drawn == "convenience" else chosen
+
+    def _notes(self, correction: Correction, chosen: str, better: Receipt | None) -> Sequence[str]:
+        matched = self.matched
+        notes = [*matched.notes, *self._of_which(correction)]
+        if self.kind != "continuous" and any(len(one.opinions) > 1 for one in matched.samples):
+            notes.append("a sample that several people labelled counts once, shared among what they say")
+        said = {value for one in matched.samples for value in one.values}
+        if self.kind == "binary" and len(said) == 1:
+            which = " to which the question applies" if any(one.applies < 1 for one in matched.samples) else ""
+            notes.append(
+                f"people say {said.pop():g} of all labelled samples{which}: how the judge does on others cannot be told"
+            )
+        if matched.drawn == "stratified":
+            notes.append(
+                "agreement is that on all samples of the run: each labelled one stands for others of its verdict"
+            )
+        if (chosen or matched.drawn in _NOT_RANDOM) and matched.samples:
+            why = "which are not like the others" if chosen else _NOT_RANDOM[matched.drawn]
+            notes.append(f"agreement, calibration and any guarantee are those of the labelled samples, {why}")
+        if not self.is_here:
+            number = matched.run.number
+            notes.append(
+                f"agreement is that on samples of run {number}; judgekit audit {number} shows where judge and people "
+                "differ, and keeps a receipt"
+            )
+        silent = [judge for judge, models in self.run.judged(self.record).models.items() if None in models]
+        if silent:
+            notes.append(
+                f"the provider reports no model for answers of {listed(silent)}: another model behind the same name would "
+                "not show"
+            )
+        notes += self._of_receipts(better)
+        return notes
+
+    def _of_receipts(self, better: Receipt | None) -> Iterator[str]:
+        """Yield what is to be known of the receipt of this audit, and of receipts of the same recordings."""
+        if better is not None:
+            n = len(self.pairs.samples)
+            why = "gives no corrected mean" if n >= better.n else f"is of {number_of(n, 'labelled sample')}"
+            yield (
+                f"the receipt of run {better.run}, n={better.n:,}, stays, because this audit {why}; to replace it, delete "
+                f"{file_name(better)}"
+            )
+        if tried := self._tried():
+            runs = listed(f"run {number}" for number in sorted({one.run for one in tried}))
+            yield (
+                f"{number_of(len(tried), 'other version')} of this scorer {'was' if len(tried) == 1 else 'were'} audited on "
+                f"these recordings too ({runs}). The best of several versions looks better than it is: audit the one that "
+                "you keep on samples that none of them was audited on"
+            )
+        if self.unknown:
+            yield (
+                f"nobody says who gave {number_of(self.unknown, 'label')}: a person, a benchmark, or a judge, perhaps this "
+                "very one. So this audit leaves no receipt; labels in a file (--labels) are taken for those of people"
+            )
+        if self.record.signature is None:
+            yield f"there is no receipt, as nobody could tell whether the judge is the same: {self.record.identity}"
+
+    def _of_which(self, correction: Correction) -> Iterator[str]:
+        """Yield of which samples the means are, where that is not plainly all of the run."""
+        matched, record = self.matched, self.run.record
+        every, has_skipped = f"{len(self.every):,}", self.is_here and self.has_skipped
+        if len(self.rows) < len(self.every) or record.unfinished:
+            means = "raw mean is" if has_skipped else "means are"
+            stopped = f" The run is {record.unfinished}." if record.unfinished else ""
+            yield f"the {means} of the samples that the judge scored: {len(self.rows):,} of {every}.{stopped}"
+        scored = [one for one in matched.samples if one.judged is not None]
+        if none := fsum(1 - one.applies for one in scored):
+            yield (
+                f"people say that the question does not apply to {round(none, 2):g} of the {len(scored):,} labelled samples "
+                "that the judge scored"
+            )
+        if correction.corrected is not None and self.is_here and (none or has_skipped):
+            which = (
+                f", among the {len(matched.rows):,} of {every} that the judge scored or skipped" if has_skipped else ""
+            )
+            yield f"the corrected mean is of the samples to which the question applies, as people say{which}"
+
+    def _keep(self, found: ScorerAudit, chosen: str) -> None:
+        """Keeps a receipt, if there were labels."""
+        folder = self.run.receipts_folder
+        if not found.n or folder is None or found.fingerprint is None or not self.is_here or self.unknown:
+            return
+        judged, errors = self.run.judged(self.record), self._errors(chosen)
+        calls = [call for row in self.every for call in row.score.calls if call.error is None]
+        receipt = Receipt(
+            scorer=found.scorer,
+            fingerprint=found.fingerprint,
+            identity=self.record.identity,
+            judges=sorted({call.judge for call in calls}),
+            models=_known(judged.models),
+            system_fingerprints=_known(judged.system_fingerprints),
+            prompts=sorted({call.prompt for call in calls}),
+            run=self.run.number,
+            began=self.run.started_at,
+            recordings=self.run.recordings,
+            n=found.n,
+            annotators=found.annotators,
+            sources=self.sources,
+            drawn=found.drawn,
+            agreement=found.agreement,
+            counts=errors.counts,
+            no_counts=errors.refused,
+            raw=found.raw,
+            correction=found.correction,
+            labelled=self.labelled,
+            population=self.population,
+            at=now(),
+            version=version("judgekit"),
+        )
+        keep(receipt, folder)
+
+
+def _known(answered: Mapping[str, Mapping[str | None, int]]) -> Mapping[str, Sequence[str]]:
+    """Return what was reported of each judge; nothing of those whose provider reported nothing."""
+    return {judge: sorted(named(models)) for judge, models in answered.items()}
+
+
+def _assumed(*, by_verdict: bool) -> str:
+    """What nobody says of labelled samples, and is held to be so."""
+    what, seen = ("samples of each verdict", "") if by_verdict else ("samples", "verdicts, ")
+    return (
+        f"the labelled {what} are a random sample of those of the run, which nobody says; their {seen}lengths and domains do "
+        "not speak against it"
+    )

@@ -1,0 +1,45 @@
+"""What a judge's verdicts depend on, and should not: the length of what it read, the place of an answer."""
+
+from collections.abc import Mapping, Sequence
+
+from judgekit.analysis.measures import Pairs
+from judgekit.runs.receipts import Figure
+from judgekit.runs.rows import Row
+
+
+def length_bias(pairs: Pairs, lengths: Mapping[int, float]) -> Figure | None:
+    """The rank correlation of the judge's error with the length of what it read: above 0, it favours what is long."""
+    import numpy as np  # noqa: PLC0415 - it takes a while
+
+    from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415
+
+    pairs = pairs.only(pairs.both)
+    if not pairs.samples or any(one.row.index not in lengths for one in pairs.samples):
+        return None
+    error = np.asarray(pairs.judged, np.float64) - np.asarray(pairs.human, np.float64)
+    length = np.asarray([lengths[one.row.index] for one in pairs.samples])
+    found = pairs.figure(lambda drawn: rank_correlation(error[drawn], length[drawn]))
+    return None if found.value is None else found
+
+
+def position_bias(rows: Sequence[Row]) -> dict[str, Figure]:
+    """Of pairwise verdicts: how often the judge prefers the same place in both orders, and then, how often the first."""
+    if not rows or "flipped" not in rows[0].score.details:
+        return {}
+    asked = [row for row in rows if row.score.details.get("verdicts")]
+    if not asked:
+        return {}
+    flips = [float(bool(row.score.details.get("flipped"))) for row in asked]
+    first: list[float] = []
+    groups: list[str | None] = []
+    for row, flipped in zip(asked, flips, strict=True):
+        match row.score.details.get("verdicts"):
+            case [{"shown_first": shown, "preferred": preferred}, *_] if flipped:
+                first.append(float(shown == preferred))
+                groups.append(row.group)
+            case _:
+                pass
+    found = {"position": Figure.mean(flips, [row.group for row in asked])}
+    if first:
+        found["first place, where it flips"] = Figure.mean(first, groups)
+    return found

@@ -1,0 +1,170 @@
+"""Warnings about two runs whose difference may have another cause than it seems, and refusals to compare them."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from judgekit.errors import ConfigError, listed, number_of
+from judgekit.runs.answers import Answers, Reported, named, quoted, shares
+from judgekit.runs.results import Run
+from judgekit.runs.rows import ScorerRecord, differences
+
+if TYPE_CHECKING:
+    from judgekit.analysis.paired import Numbers, Pairs
+
+_NAMED = 3
+
+
+def warnings_of(a: Run, b: Run, scorers: Collection[str], pairs: "Pairs") -> Iterator[str]:
+    """Return what to know before believing a comparison of these runs by these scorers."""
+    yield from _of_runs(a, b)
+    for name, damaged in pairs.damaged.items():
+        yield f"{name}: {number_of(damaged, 'damaged row')} left out; judgekit resume makes these scores again"
+    yield from _of_scorers(a, b, scorers)
+    yield from _of_answers(pairs.answers_a, pairs.answers_b)
+    yield from _of_inputs(a, b)
+    yield from _of_number(pairs)
+    yield from _of_changes(a, pairs)
+    yield from _of_pairs(pairs)
+
+
+def must_share_references(a: Run, b: Run, pairs: "Pairs") -> None:
+    """Check that the references and the task of each pair are the same in both runs.
+
+    Raises:
+        ConfigError: They differ.
+    """
+    if len(pairs.changed.references):
+        raise ConfigError(
+            f"runs {a.number} (A) and {b.number} (B): references or tasks differ in "
+            f"{_counted(a, pairs, pairs.changed.references)}, so the difference may come from them. Score both recordings with the same references, or add "
+            "--allow-changed-references to compare them anyway (in Python, allow_changed_references=True)"
+        )
+
+
+def _of_runs(a: Run, b: Run) -> Iterator[str]:
+    if a.number == b.number and (a.store is b.store or (a.store.path is not None and a.store.path == b.store.path)):
+        yield "A and B are the same run"
+    for name, run in (("A", a), ("B", b)):
+        if run.stopped:
+            yield f"{name} was stopped early ({run.stopped}): only what was scored until then is compared"
+        elif run.ended_at is None:
+            yield f"{name} has not ended: it is under way or broke off, and only what was scored until then is compared"
+        yield from (f"{name}: {note}" for note in run.record.notes)
+
+
+def _of_scorers(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:
+    before, after = ({one.name: one for one in run.scorers} for run in (a, b))
+    for name in names:
+        yield from _of_scorer(before[name], after[name])
+    for side, here in (("A", before), ("B", after)):
+        if alone := [name for name in here if name not in names]:
+            yield f"scorers of {side} alone are not compared: {_named(alone)}"
+
+
+def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
+    if before.signature is None or after.signature is None:
+        known = before if before.signature is None else after
+        yield f"{before.name}: it cannot be told whether both runs scored in the same way: {known.identity}"
+    elif before.signature != after.signature:
+        told = listed(differences(before.identity, after.identity), _NAMED)
+        yield f"{before.name}: the runs did not score in the same way, so that the scorer may make the difference: {told}"
+
+
+def _of_answers(a: Answers, b: Answers) -> Iterator[str]:
+    """Whether each judge answered as the same models in both runs, as far as its provider reports them."""
+    models, fingerprints = (a.models, b.models), (a.fingerprints, b.fingerprints)
+    for judge in models[0]:
+        if judge not in models[1]:
+            continue
+        before, after = (side[judge] for side in models)
+        runs_before, runs_after = (side[judge] for side in fingerprints)
+        if _differ(before, after):
+            told = f"A {shares(before)}; B {shares(after)}"
+            yield (
+                f"{quoted(judge)} did not answer as the same models in both runs, so that the judge may make the "
+                f"difference: {told}"
+            )
+        elif before[None] or after[None]:
+            sides = (("A", before), ("B", after))
+            lacking = (f"{one[None]:,} of {one.total():,} answers in {side}" for side, one in sides if one[None])
+            yield (
+                f"{quoted(judge)}: its provider reported no model for {' and '.join(lacking)}, so that a change behind "
+                "this name would not show"
+            )
+        elif _differ(runs_before, runs_after):
+            yield (
+                f"{quoted(judge)} answered as the same models with different system fingerprints, so that its provider may "
+                f"have changed how it runs them: A {shares(runs_before)}; B {shares(runs_after)}"
+            )
+
+
+def _differ(a: Reported, b: Reported) -> bool:
+    """Whether other names were reported in B; nobody can tell where one of them has none."""
+    names = named(a), named(b)
+    return all(names) and names[0] != names[1]
+
+
+def _of_inputs(a: Run, b: Run) -> Iterator[str]:
+    before, after = ({one.sha256: one.path for one in run.inputs} for run in (a, b))
+    if before.keys() != after.keys():
+        read = (
+            f"{side} read {_named(f'{path} ({sha256[:8]})' for sha256, path in here.items())}"
+            for side, here in (("A", before), ("B", after))
+        )
+        yield f"the recordings are not the same, which is as it should be after a change of the agent: {', '.join(read)}"
+
+
+def _of_number(pairs: "Pairs") -> Iterator[str]:
+    if 2 * len(pairs) < max(pairs.samples_a, pairs.samples_b):
+        yield (
+            f"only {len(pairs):,} of {pairs.samples_a:,} samples of A and {len(pairs):,} of {pairs.samples_b:,} of B are "
+            "paired, and the comparison is of these alone"
+        )
+
+
+def _of_changes(a: Run, pairs: "Pairs") -> Iterator[str]:
+    changed = pairs.changed
+    if len(changed.references):
+        yield f"references or tasks differ in {_counted(a, pairs, changed.references)}, so the difference may come from them"
+    if pairs.unknown:
+        yield (
+            f"it is unknown whether the references of {pairs.unknown:,} of {len(pairs):,} pairs changed, because a run "
+            "holds no hash of them"
+        )
+    if len(changed.material):
+        yield (
+            f"documents or fields differ in {_counted(a, pairs, changed.material)}, which is expected if the agent "
+            "produced them; if they are references, the runs are not scored alike"
+        )
+    if len(changed.first_messages):
+        yield (
+            f"the user's first message differs in {_counted(a, pairs, changed.first_messages)}, which is expected if "
+            "the user is simulated; otherwise these pairs may not be the same task"
+        )
+
+
+def _counted(a: Run, pairs: "Pairs", numbers: "Numbers") -> str:
+    """Return how many pairs these are, with the ids of some."""
+    shown = numbers[:_NAMED].tolist()
+    ids = {row.index: row.sample_id for row in a.rows(numbers=shown)}
+    more = ", ..." if len(numbers) > len(shown) else ""
+    examples = ", ".join(dict.fromkeys(repr(ids[number]) for number in shown))
+    return f"{len(numbers):,} of {len(pairs):,} pairs ({examples}{more})"
+
+
+def _of_pairs(pairs: "Pairs") -> Iterator[str]:
+    if pairs.regrouped:
+        yield f"pairs of one group in A and of another in B, where that of A holds: {pairs.regrouped:,}"
+    if pairs.displaced:
+        yield f"pairs of one domain in A and of another in B, whose ids may be the same by chance: {pairs.displaced:,}"
+    if pairs.in_order:
+        yield (
+            f"pairs of trials that share their id, and are paired in their order: {pairs.in_order:,}; which of them are "
+            "better or worse is a matter of chance"
+        )
+    if pairs.by_place:
+        yield "all ids are places in a file, counted from 0: if samples have no other id, both files must have one order"
+
+
+def _named(names: Iterable[str]) -> str:
+    return listed(names, _NAMED, ", ") or "none"

@@ -1,0 +1,248 @@
+"""Two runs over the same samples: which scorers got better or worse from one to the other, and how sure that is."""
+
+import html
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import JsonValue
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from judgekit.analysis.comparability import must_share_references, warnings_of
+from judgekit.analysis.difference import Difference, Paired, difference_of
+from judgekit.analysis.difference_gates import FIELDS, gate_result
+from judgekit.analysis.gates import Gate, GateResults
+from judgekit.errors import ConfigError, listed
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.terminal import printable, table
+
+if TYPE_CHECKING:
+    from judgekit.analysis.paired import Unpaired
+
+_COLUMNS = ("scorer", "verdict", "A", "B", "B - A", "95 % interval", "p (Holm)")
+_WIDTH = 140
+
+
+class Change(NamedTuple):
+    """The scores of one sample by one scorer, in both runs."""
+
+    a: Row
+    b: Row
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """How run B differs from run A, the baseline; ``print`` shows a line a scorer.
+
+    Attributes:
+        a: The baseline.
+        b: What is compared with it.
+        scorers: The scorers of both runs, paired by name.
+        gates: Whether the gates are met.
+        pairs: Samples of both runs, paired by id.
+        paired: Which they are, by their numbers.
+        unpaired_a: The other samples of A.
+        unpaired_b: The other samples of B.
+        warnings: What may make a difference another than it seems.
+    """
+
+    a: Run
+    b: Run
+    scorers: tuple[Difference, ...]
+    gates: GateResults
+    pairs: int
+    paired: Paired = field(repr=False)
+    unpaired_a: "Unpaired"
+    unpaired_b: "Unpaired"
+    warnings: tuple[str, ...]
+    _worse: Mapping[str, Paired] = field(repr=False)
+    _better: Mapping[str, Paired] = field(repr=False)
+
+    def __iter__(self) -> Iterator[Difference]:
+        return iter(self.scorers)
+
+    def __getitem__(self, scorer: str) -> Difference:
+        return {one.scorer: one for one in self.scorers}[scorer]
+
+    def worse(self, scorer: str, most: int) -> list[Change]:
+        """The scores of the samples that a scorer gives a lower value in B, the largest losses first."""
+        return self._rows(scorer, self._worse[scorer], most)
+
+    def better(self, scorer: str, most: int) -> list[Change]:
+        """The scores of the samples that a scorer gives a higher value in B, the largest gains first."""
+        return self._rows(scorer, self._better[scorer], most)
+
+    def changed(self, most: int) -> set[int]:
+        """The numbers in B of the samples that got worse and better most, so many of each by each scorer."""
+        return {
+            number for found in (*self._worse.values(), *self._better.values()) for number in found.b[:most].tolist()
+        }
+
+    def _rows(self, scorer: str, changed: Paired, most: int) -> list[Change]:
+        sides = list(zip(changed.a[:most].tolist(), changed.b[:most].tolist(), strict=True))
+        before, after = _found(self.a, scorer, {a for a, _ in sides}), _found(self.b, scorer, {b for _, b in sides})
+        return [Change(before[a], after[b]) for a, b in sides]
+
+    @property
+    def head(self) -> str:
+        """Which runs these are, and how many samples are paired."""
+        runs = (f"{name} is run {run.number} of {run.started_at:%Y-%m-%d %H:%M}" for name, run in self._sides)
+        return f"{', '.join(runs)}; {self.pairs:,} samples are in both"
+
+    @property
+    def _sides(self) -> tuple[tuple[str, Run], ...]:
+        return ("A", self.a), ("B", self.b)
+
+    def told(self) -> Iterator[str]:
+        """Yield the lines below the table: of each scorer, of samples without a counterpart, and the warnings."""
+        for one in self.scorers:
+            for line in one.told():
+                yield f"{one.scorer}: {line}"
+        methods = dict.fromkeys(one.method for one in self.scorers if one.test)
+        for method in methods:
+            yield f"p by {method}: {', '.join(one.scorer for one in self.scorers if one.method == method)}"
+        yield from _unpaired("A", self.unpaired_a)
+        yield from _unpaired("B", self.unpaired_b)
+        for warning in self.warnings:
+            yield f"warning: {warning}"
+
+    def __rich__(self) -> RenderableType:
+        lines = (Text(printable(line)) for line in self.told())
+        return Group(
+            Text(printable(self.head)), table(_COLUMNS, (one.cells() for one in self.scorers), words=2), *lines
+        )
+
+    def __str__(self) -> str:
+        out = io.StringIO()
+        Console(file=out, width=_WIDTH, color_system=None, force_jupyter=False, force_terminal=False).print(self)
+        return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+    def _repr_html_(self) -> str:
+        def row(kind: str, cells: Iterable[str]) -> str:
+            return f"<tr>{''.join(f'<{kind}>{_escaped(cell)}</{kind}>' for cell in cells)}</tr>"
+
+        lines = "".join(row("td", one.cells()) for one in self.scorers)
+        told = "".join(f"<li>{_escaped(line)}</li>" for line in self.told())
+        return (
+            f"<p>{_escaped(self.head)}</p><table><thead>{row('th', _COLUMNS)}</thead><tbody>{lines}</tbody></table>"
+            f"<ul>{told}</ul>"
+        )
+
+    def as_json(self, show: int = 0) -> JsonValue:
+        """All of it for other programs, with ``show`` samples that got worse and better by each scorer."""
+        return {
+            "a": _run_json(self.a, self.unpaired_a),
+            "b": _run_json(self.b, self.unpaired_b),
+            "pairs": self.pairs,
+            "warnings": list(self.warnings),
+            "gates": [gate._asdict() for gate in self.gates.gates],
+            "scorers": [
+                {
+                    **one.as_json(),
+                    "losses": [_change_json(change) for change in self.worse(one.scorer, show)],
+                    "gains": [_change_json(change) for change in self.better(one.scorer, show)],
+                }
+                for one in self.scorers
+            ],
+        }
+
+
+def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_references: bool = False) -> Comparison:
+    """Compares run B with run A, the baseline.
+
+    Samples are paired by id, and scorers by name. Samples that share their id are paired in their order if each names its
+    group: what is said of the mean depends on the sum of a group alone.
+
+    Args:
+        a: The baseline.
+        b: The run to compare with it.
+        gates: What the difference must come to, such as ``tool_call_f1.difference.lower >= -0.02``.
+        allow_changed_references: Whether to compare pairs that are scored against different references or tasks, and warn.
+
+    Raises:
+        ConfigError: They have no scorer or no sample in common, a gate cannot be read or names what is not there, or
+            references or tasks changed.
+    """
+    from judgekit.analysis.paired import Pairs  # noqa: PLC0415 - it loads numpy, as does all that is loaded below
+    from judgekit.stats.comparison import holm  # noqa: PLC0415
+
+    names = [one.name for one in a.scorers if one.name in {other.name for other in b.scorers}]
+    if not names:
+        known = (
+            f"{side} has {listed((one.name for one in run.scorers), between=', ') or 'none'}"
+            for side, run in (("A", a), ("B", b))
+        )
+        raise ConfigError(f"runs {a.number} (A) and {b.number} (B) have no scorer in common: {'; '.join(known)}")
+    parsed = [Gate.parse(text, names, FIELDS) for text in gates]
+    pairs = Pairs.of(a, b, names)
+    if not len(pairs):
+        left = (*_unpaired("A", pairs.unpaired_a), *_unpaired("B", pairs.unpaired_b))
+        raise ConfigError(
+            f"runs {a.number} (A) and {b.number} (B) have no sample in common, by id: {'; '.join(left) or 'they are empty'}"
+        )
+    if not allow_changed_references:
+        must_share_references(a, b, pairs)
+    compared = {name: difference_of(name, pairs.scored(name)) for name in names}
+    adjusted = holm([difference.p for difference, _, _ in compared.values()])
+    differences = {name: replace(compared[name][0], p_holm=p) for name, p in zip(names, adjusted, strict=True)}
+    samples = max(pairs.samples_a, pairs.samples_b)
+    return Comparison(
+        a,
+        b,
+        tuple(differences.values()),
+        GateResults(
+            [
+                gate_result(gate, differences[gate.scorer or ""], samples, pairs.damaged.get(gate.scorer or "", 0))
+                for gate in parsed
+            ]
+        ),
+        len(pairs),
+        Paired(*pairs.numbers),
+        pairs.unpaired_a,
+        pairs.unpaired_b,
+        tuple(warnings_of(a, b, names, pairs)),
+        {name: worse for name, (_, worse, _) in compared.items()},
+        {name: better for name, (_, _, better) in compared.items()},
+    )
+
+
+def _found(run: Run, scorer: str, numbers: AbstractSet[int]) -> dict[int, Row]:
+    return {row.index: row for row in run.rows(scorer=scorer, numbers=numbers)}
+
+
+def _run_json(run: Run, unpaired: "Unpaired") -> JsonValue:
+    return {
+        "run": run.number,
+        "started_at": run.started_at.isoformat(),
+        "alone": unpaired.alone,
+        "repeated": unpaired.repeated,
+    }
+
+
+def _change_json(change: Change) -> JsonValue:
+    return {
+        "sample_id": change.a.sample_id,
+        **{
+            side: {"index": row.index, "value": row.score.value, "reason": row.score.reason}
+            for side, row in change._asdict().items()
+        },
+    }
+
+
+def _escaped(text: str) -> str:
+    return html.escape(printable(text))
+
+
+def _unpaired(run: str, unpaired: "Unpaired") -> Iterator[str]:
+    if unpaired.alone:
+        more = ", ..." if unpaired.alone > len(unpaired.examples) else ""
+        yield f"samples in {run} alone: {unpaired.alone:,} ({', '.join(map(repr, unpaired.examples))}{more})"
+    if unpaired.repeated:
+        yield (
+            f"samples of {run} that are not paired: {unpaired.repeated:,} (others have the same id, and they name no group "
+            "that would make them trials of one task)"
+        )

@@ -1,0 +1,101 @@
+"""The corrected means of a run: what they are, and which gates they are good enough for."""
+
+from collections.abc import Mapping
+from math import floor
+from typing import NamedTuple
+
+from judgekit.analysis.correction import corrected
+from judgekit.analysis.gates import CORRECTED, EQUAL, OPERATORS, Gate, same_side
+from judgekit.runs.receipts import Correction, Figure
+from judgekit.runs.results import Run
+
+_DIGITS = range(2, 10)
+"""Decimals of a number: the fewest with which it is still true."""
+
+
+class Demand(NamedTuple):
+    """A bound on the mean of a scorer: at least 0.7, unless the gates of the run set another one."""
+
+    operator: str = ">="
+    bound: float = 0.7
+
+    @property
+    def sign(self) -> int:
+        """Return 1 where the mean must be high enough, -1 where it must be low enough."""
+        return 1 if ">" in self.operator else -1
+
+    def __str__(self) -> str:
+        words = {">=": "at", ">": "above", "<=": "at no more than", "<": "below"}
+        return f"{words[self.operator]} {_plain(self.bound)}"
+
+
+def corrections(run: Run) -> Mapping[str, Correction]:
+    """Return the corrected mean of each scorer whose judge was audited, or why there is none."""
+    return {scorer: _correction(run, scorer) for scorer, known in run.receipts.items() if known.receipt is not None}
+
+
+def _correction(run: Run, scorer: str) -> Correction:
+    overall = run.summary[scorer].overall
+    if overall is not None and overall.name != "mean":
+        return Correction(refused=f"only a mean can be corrected, and the number of {scorer} is {overall.name}")
+    return corrected(run, scorer)
+
+
+def corrected_means(corrections: Mapping[str, Correction]) -> Mapping[str, Figure]:
+    """Return the corrected mean of each scorer that has one."""
+    return {scorer: one.corrected for scorer, one in corrections.items() if one.corrected is not None}
+
+
+def how_corrected(correction: Correction) -> str:
+    """Return how a mean was corrected and what that assumes, or why it was not corrected, in a line."""
+    if correction.corrected is None:
+        return f"not corrected: {correction.refused}"
+    assumes = f"; assumes: {correction.assumes}" if correction.assumes else ""
+    return f"the mean is corrected ({correction.method}), raw is the judge's own{assumes}"
+
+
+def demands(run: Run) -> Mapping[str, Demand]:
+    """Return what the gates of a run ask of the value or the corrected value of its scorers, the strictest of each."""
+    names = [one.name for one in run.scorers]
+    asked = run.record.options.get("gates")
+    found: dict[str, Demand] = {}
+    for text in asked if isinstance(asked, list) else ():
+        gate = Gate.parse(str(text), names)
+        if gate.scorer is not None and gate.field in ("value", "lower", "upper", *CORRECTED) and gate.operator != "==":
+            made = Demand(gate.operator, gate.bound)
+            found[gate.scorer] = max(found.get(gate.scorer, made), made, key=_strictness)
+    return found
+
+
+def _strictness(demand: Demand) -> tuple[int, float, int]:
+    return demand.sign, demand.sign * demand.bound, -len(demand.operator)
+
+
+def good_enough(correction: Correction, demand: Demand) -> str:
+    """Return in a sentence whether a corrected mean is sure to meet a demand, why, and how much more or less it would meet."""
+    meets, sign = OPERATORS[demand.operator], demand.sign
+    head = f"Good enough to gate {demand}"
+    figure = correction.corrected
+    if figure is None:
+        return f"{head}: no, because there is no corrected mean: {correction.refused.rstrip('.')}."
+    edge = figure.low if sign > 0 else figure.high
+    if edge is None:
+        return f"{head}: no, because the corrected mean has no 95 % interval."
+    is_met = meets(edge - demand.bound)
+    slack = EQUAL if "=" in demand.operator else -EQUAL
+    bounds = (sign * floor((sign * edge + slack) * 10**digits) / 10**digits for digits in _DIGITS)
+    reached = (one for one in bounds if meets(edge - one) and (not is_met or sign * (one - demand.bound) >= 0))
+    reach = next(reached, demand.bound if is_met else 0)
+    to = f"{'up' if sign > 0 else 'down'} to {_plain(reach)}"
+    assumed = f" (if {correction.assumes.partition(';')[0]})" if correction.assumes else ""
+    if is_met:
+        other = "lower" if sign > 0 else "higher"
+        return f"{head}: yes, {to}, because the corrected mean is probably no {other} than that{assumed}."
+    texts = (f"{edge:.{digits}f}" for digits in _DIGITS)
+    shown = next((text for text in texts if same_side(float(text), edge, demand.bound)), f"{edge}")
+    more = f"; {to} it is{assumed}" if 0 < reach < 1 else ""
+    return f"{head}: no, because the corrected mean may be as {'low' if sign > 0 else 'high'} as {shown}{more}."
+
+
+def _plain(number: float) -> str:
+    return f"{number:.10g}"

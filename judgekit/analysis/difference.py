@@ -1,0 +1,277 @@
+"""How the scores of one scorer differ between two runs, and how sure that is."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import nan
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from pydantic import JsonValue
+
+from judgekit.aggregates.total import Total, total_of
+from judgekit.errors import listed
+
+if TYPE_CHECKING:
+    from judgekit.analysis.paired import Numbers, Outcome, ScoredPairs, Values
+    from judgekit.stats.intervals import Interval
+    from judgekit.stats.units import Units
+
+Verdict: TypeAlias = Literal["better", "worse", "no evidence", "unchanged", "not compared"]
+
+_ALPHA = 0.05
+_ROUNDING = 1e-9
+"""Values that are no further apart are equal."""
+_DRAWS = 1_000
+_PAIRS_REDRAWN = 2_000
+
+
+class Overall(NamedTuple):
+    """The aggregate of the pairs in each run, for a scorer whose scores do not come to their mean.
+
+    ``interval`` is that of the difference, by a bootstrap that draws pairs, or groups of them, whole. ``note`` says why
+    something is ``None``.
+    """
+
+    name: str
+    a: float | None
+    b: float | None
+    interval: "Interval | None"
+    note: str = ""
+
+    def __str__(self) -> str:
+        if self.a is None or self.b is None:
+            return f"{self.name}: {self.note}"
+        sure = self.note if self.interval is None else f"{_between(self.interval)} by {self.interval.method}"
+        return (
+            f"over the pairs, {self.name} is {self.a:.3f} in A and {self.b:.3f} in B, {self.b - self.a:+z.3f} ({sure})"
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How the scores of one scorer differ from A to B. Above 0 says that B is better.
+
+    Attributes:
+        scorer: Its name.
+        pairs: Samples that have a value in both runs; all that follows is of these.
+        left_out: Samples that are in both runs and have no value in one of them, by what became of them in A and in B.
+        a: The mean of A.
+        b: The mean of B.
+        interval: The 95 % interval of the mean difference; with groups, the clustered one.
+        test: ``exact McNemar`` where all values are 0 or 1 and no group has two pairs, else ``sign-flip permutation``.
+        p: The two-sided p of that test.
+        p_holm: It, adjusted for the number of scorers.
+        detectable: The smallest true difference that so many pairs, differing as these do, would have shown with a
+            probability of 80 %, this scorer alone being tested at 0.05.
+        better: Pairs whose value is higher in B.
+        worse: Pairs whose value is lower in B.
+        overall: What else the scores come to, such as corpus BLEU.
+    """
+
+    scorer: str
+    pairs: int
+    left_out: "Mapping[tuple[Outcome, Outcome], int]"
+    a: float | None = None
+    b: float | None = None
+    interval: "Interval | None" = None
+    test: str = ""
+    p: float | None = None
+    p_holm: float | None = None
+    detectable: float | None = None
+    better: int = 0
+    worse: int = 0
+    overall: Overall | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """The mean of B less that of A."""
+        return None if self.a is None or self.b is None else self.b - self.a
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on B: better or worse where the adjusted p is under 0.05."""
+        if self.p_holm is None or self.difference is None:
+            return "not compared"
+        if not self.better + self.worse:
+            return "unchanged"
+        if self.p_holm >= _ALPHA:
+            return "no evidence"
+        return "better" if self.difference > 0 else "worse"
+
+    @property
+    def method(self) -> str:
+        """How p and the interval were found."""
+        return self.test if self.interval is None else f"{self.test}, interval by {self.interval.method}"
+
+    def told(self) -> Iterator[str]:
+        """Yield notes on the numbers, a line each."""
+        yield "; ".join((self._counted(), *self._in_doubt()))
+        if self.left_out:
+            outcomes = ", ".join(_told(*pair, times) for pair, times in self.left_out.items())
+            yield f"pairs that are not compared: {sum(self.left_out.values()):,} ({outcomes})"
+        if self.overall is not None:
+            other = "; the table is of the mean of single scores, which is another number"
+            yield f"{self.overall}{other if self._has_another_number else ''}"
+
+    def _counted(self) -> str:
+        if not self.pairs:
+            return "no sample has a value in both runs"
+        equal = self.pairs - self.better - self.worse
+        return f"of {self.pairs:,} pairs {self.better:,} better, {self.worse:,} worse, {equal:,} equal"
+
+    @property
+    def _has_another_number(self) -> bool:
+        """Whether the scores come to other than their mean, as a share within a budget and accuracy do not."""
+        both = () if self.overall is None else ((self.overall.a, self.a), (self.overall.b, self.b))
+        return any(one is not None and mean is not None and abs(one - mean) > _ROUNDING for one, mean in both)
+
+    def _in_doubt(self) -> Iterator[str]:
+        """Yield caveats on a high p."""
+        if self.verdict != "no evidence":
+            return
+        yield "no evidence of a difference"
+        if self.p is not None and self.p < _ALPHA:
+            yield f"p is {_chance(self.p)} before Holm's adjustment for the number of scorers"
+        elif self.interval is not None and not self.interval.low <= 0 <= self.interval.high:
+            yield f"the interval, which is approximate, is beside 0, but p, by which it is decided, is {_chance(self.p or 0)}"
+        if self.detectable is None or self.detectable > 1:
+            yield "there are too few pairs to show any, those of one group counting once"
+        else:
+            yield f"one of {self.detectable:.2g} or more would likely have been shown"
+
+    def cells(self) -> tuple[str, ...]:
+        """Its line of a table, in which - stands for what there is not."""
+        if self.a is None or self.b is None:
+            numbers = ["-"] * 5
+        else:
+            numbers = [f"{self.a:.3f}", f"{self.b:.3f}", f"{self.b - self.a:+z.3f}"]
+            numbers += ["-" if self.interval is None else _between(self.interval)]
+            numbers += ["-" if self.p_holm is None else _chance(self.p_holm)]
+        return self.scorer, self.verdict, *numbers
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return all of it for other programs."""
+        overall = self.overall
+        return {
+            "scorer": self.scorer,
+            "verdict": self.verdict,
+            "pairs": self.pairs,
+            "a": self.a,
+            "b": self.b,
+            "difference": self.difference,
+            "interval": _interval_json(self.interval),
+            "test": self.test,
+            "p": self.p,
+            "p_holm": self.p_holm,
+            "detectable": self.detectable,
+            "better": self.better,
+            "worse": self.worse,
+            "left_out": [{"a": a, "b": b, "samples": times} for (a, b), times in self.left_out.items()],
+            "overall": None if overall is None else {**overall._asdict(), "interval": _interval_json(overall.interval)},
+        }
+
+
+class Paired(NamedTuple):
+    """Of pairs of samples, their numbers in A and in B."""
+
+    a: "Numbers"
+    b: "Numbers"
+
+
+def difference_of(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, Paired, Paired]:
+    """Return the difference by one scorer, before p is adjusted for the others, and the pairs that got worse and better."""
+    import numpy as np  # noqa: PLC0415
+
+    from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip  # noqa: PLC0415
+    from judgekit.stats.units import Units  # noqa: PLC0415
+
+    gains = pairs.b - pairs.a
+    gains[np.abs(gains) <= _ROUNDING] = 0
+    worse, better = int((gains < 0).sum()), int((gains > 0).sum())
+    losers, winners = np.argsort(gains, kind="stable")[:worse], np.argsort(-gains, kind="stable")[:better]
+    difference = Difference(scorer, len(gains), pairs.left_out)
+    if len(gains):
+        units = Units.of(gains, pairs.groups)
+        if units.codes is None and np.isin((pairs.a, pairs.b), (0, 1)).all():
+            test, p = "exact McNemar", mcnemar(worse, better)
+        else:
+            test, p = "sign-flip permutation", sign_flip(gains, pairs.groups)
+        difference = replace(
+            difference,
+            a=float(pairs.a.mean()),
+            b=float(pairs.b.mean()),
+            interval=paired_interval(gains, pairs.groups),
+            test=test,
+            p=p,
+            detectable=_detectable(units),
+            better=better,
+            worse=worse,
+            overall=_overall(pairs),
+        )
+    return (
+        difference,
+        Paired(pairs.numbers_a[losers], pairs.numbers_b[losers]),
+        Paired(pairs.numbers_a[winners], pairs.numbers_b[winners]),
+    )
+
+
+def _detectable(units: "Units") -> float | None:
+    """Return the smallest difference that both the spread of the differences and the least p of so many pairs can show."""
+    from judgekit.stats.comparison import detectable_difference, least_by_signs  # noqa: PLC0415
+
+    if (least := least_by_signs(units)) is None:
+        return None
+    return max(least, detectable_difference(units.standard_error() or 0.0, len(units) - 1) or 0.0)
+
+
+def _overall(pairs: "ScoredPairs") -> Overall | None:
+    """Return the aggregate of the scores, if it is not their mean."""
+    from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
+
+    names = {"mean" if one is None else one.aggregate for one in (*pairs.scores_a, *pairs.scores_b)}
+    if names == {"mean"}:
+        return None
+    if len(names) > 1:
+        return Overall(
+            "undefined", None, None, None, f"the scores come to different things: {listed(sorted(names), between=', ')}"
+        )
+    (name,) = names
+
+    def totals(places: Iterable[int]) -> tuple[Total, Total]:
+        a, b = ([one for place in places if (one := side[place])] for side in (pairs.scores_a, pairs.scores_b))
+        return total_of(name, a), total_of(name, b)
+
+    def gain(drawn: "Values") -> float:
+        a, b = (total.value for total in totals([int(place) for place in drawn]))
+        return nan if a is None or b is None else b - a
+
+    everything = range(len(pairs.groups))
+    a, b = totals(everything)
+    if a.value is None or b.value is None:
+        return Overall(a.name, a.value, b.value, None, a.note if a.value is None else b.note)
+    if len(everything) > _PAIRS_REDRAWN:
+        return Overall(
+            a.name, a.value, b.value, None, f"no interval: over {_PAIRS_REDRAWN:,} pairs take too long to redraw"
+        )
+    interval = bootstrap(everything, pairs.groups, statistic=gain, draws=_DRAWS)
+    return Overall(
+        a.name, a.value, b.value, interval, "" if interval else "no interval: pairs that are drawn again say too little"
+    )
+
+
+def _interval_json(interval: "Interval | None") -> JsonValue:
+    return None if interval is None else interval._asdict()
+
+
+def _told(a: "Outcome", b: "Outcome", times: int) -> str:
+    if a == b:
+        return f"{times:,} {a} in both"
+    sides = [f"{outcome} in {side}" for side, outcome in (("A", a), ("B", b)) if outcome != "scored"]
+    return f"{times:,} {' and '.join(sides)}"
+
+
+def _between(interval: "Interval") -> str:
+    return f"{interval.low:+z.3f} to {interval.high:+z.3f}"
+
+
+def _chance(p: float) -> str:
+    return "<0.001" if p < 0.001 else f"{p:#.3g}"

@@ -1,0 +1,48 @@
+"""Gates on the difference between two runs."""
+
+from judgekit.analysis.difference import Difference
+from judgekit.analysis.gates import Fields, Gate, GateResult
+from judgekit.errors import number_of
+
+FIELDS = Fields(
+    ("difference", "difference.lower", "difference.upper", "p", "p_holm", "better", "worse", "pairs"),
+    counted=("better", "worse", "pairs"),
+    scorers="scorer of both runs",
+    example="'tool_call_f1.difference.lower >= -0.02' or 'tool_call_f1.worse <= 5%'",
+)
+"""Fields of a `Difference` for gates: its attributes, and the bounds of its interval."""
+
+
+def gate_result(gate: Gate, found: Difference, samples: int, damaged: int = 0) -> GateResult:
+    """Return whether a gate is met.
+
+    Args:
+        gate: The gate, read with `FIELDS`.
+        found: How the scores of its scorer differ.
+        samples: How many samples the larger run has, of which ``pairs`` may be a share.
+        damaged: How many of its scores are damaged in either run; then no gate is met.
+    """
+    if damaged:
+        return GateResult(gate.text, met=False, found=f"{number_of(damaged, 'damaged row')} left out")
+    if gate.field == "pairs":
+        return _of_count(gate, found.pairs, samples, "samples")
+    if found.difference is None or found.p is None or found.p_holm is None:
+        return GateResult(gate.text, met=False, found="no sample has a value in both runs")
+    if gate.field in FIELDS.counted:
+        return _of_count(gate, found.better if gate.field == "better" else found.worse, found.pairs, "pairs")
+    pairs = number_of(found.pairs, "pair")
+    if gate.field in ("p", "p_holm"):
+        return gate.held_against(found.p if gate.field == "p" else found.p_holm, f"{found.test}, {pairs}")
+    if gate.field == "difference":
+        return gate.held_against(found.difference, pairs)
+    if found.interval is None:
+        few = "there is no interval: the pairs are too few, or all of one group"
+        return GateResult(gate.text, met=False, found=f"{few} ({pairs})")
+    bound = found.interval.low if gate.field == "difference.lower" else found.interval.high
+    return gate.held_against(bound, f"{found.interval.method}, {pairs}")
+
+
+def _of_count(gate: Gate, count: int, of: int, things: str) -> GateResult:
+    if gate.is_share:
+        return gate.held_against(count / of, f"{count:,} of {of:,} {things}")
+    return gate.held_against(count, f"of {of:,} {things}")

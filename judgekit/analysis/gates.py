@@ -1,0 +1,351 @@
+"""Gates: what the numbers of a run must come to."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum, isfinite
+from typing import NamedTuple
+
+from judgekit.analysis.correction import corrected
+from judgekit.errors import ConfigError, number_of
+from judgekit.runs.receipts import Correction
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.runs.summary import OTHERS, Line, Summary
+from judgekit.score import Status
+
+_GATE = re.compile(r"\s*(?P<name>.*?)\s*(?P<operator>>=|<=|==|>|<)\s*(?P<bound>[^<>=]*?)\s*", re.DOTALL)
+_SIGNS = "<>=!"
+EQUAL = 1e-9
+"""Numbers that differ by less are the same to people: 0.7 + 0.2 is 0.9."""
+OPERATORS: Mapping[str, Callable[[float], bool]] = {
+    ">=": lambda above: above > -EQUAL,
+    ">": lambda above: above >= EQUAL,
+    "<=": lambda above: above < EQUAL,
+    "<": lambda above: above <= -EQUAL,
+    "==": lambda above: abs(above) < EQUAL,
+}
+"""Whether a number that is so much above a bound meets it."""
+CORRECTED = ("corrected", "corrected.lower", "corrected.upper")
+_NUMBERS = ("value", "lower", "upper", "min", *CORRECTED)
+_OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")
+"""Names of gates on all scores of a run together."""
+_FIELDS = (*_NUMBERS, *_OF_ALL)
+_WITHOUT_SHARE = {"n": "a number of samples", "cost_usd": "in US dollars"}
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The numbers that gates may ask for.
+
+    Attributes:
+        of_scorer: Numbers of a scorer, which are named behind a dot.
+        counted: Those of them that are counted in whole samples.
+        scorers: What the scorers are called in messages.
+        example: Gates, as messages show them.
+        of_all: Numbers of all scorers together, which stand alone.
+        default: The number that a scorer's name alone stands for, if it stands for any.
+        without_share: Numbers of which no percentage can be asked, with what they are instead.
+    """
+
+    of_scorer: Sequence[str]
+    counted: Collection[str]
+    scorers: str
+    example: str
+    of_all: Sequence[str] = ()
+    default: str | None = None
+    without_share: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+_OF_RUN = Fields(
+    _FIELDS,
+    counted=("n", *OTHERS),
+    scorers="scorer of the run",
+    example="'tool_call_f1 >= 0.9' or 'failed <= 1%'",
+    of_all=_OF_ALL,
+    default="value",
+    without_share=_WITHOUT_SHARE,
+)
+
+
+class GateResult(NamedTuple):
+    """Whether a gate is met.
+
+    Attributes:
+        text: The gate, as it was written.
+        met: Whether it is met.
+        found: The number that it asks about, in words.
+        why: Why it is not met, where the number does not say so.
+        sample: The number of the sample that ``found`` names, if it names one.
+    """
+
+    text: str
+    met: bool
+    found: str
+    why: str = ""
+    sample: int | None = None
+
+    @property
+    def explanation(self) -> str:
+        """The number that was found, and why the gate is not met."""
+        return "; ".join(filter(None, (self.found, self.why)))
+
+    def __str__(self) -> str:
+        return f"{'met' if self.met else 'not met'}: {self.text}: {self.explanation}"
+
+
+@dataclass(frozen=True)
+class GateResults:
+    """The results of the gates of a run.
+
+    Attributes:
+        gates: Each of them.
+        thin: By scorer, that its number is of less than ``min_coverage`` of the samples.
+        undecided: Scorers with failed scores of which no gate says how many there may be, and those whose aggregate failed.
+    """
+
+    gates: Sequence[GateResult] = ()
+    thin: Mapping[str, str] = field(default_factory=dict[str, str])
+    undecided: Sequence[str] = ()
+
+    @property
+    def met(self) -> bool:
+        """Whether all are met."""
+        return all(gate.met for gate in self.gates)
+
+
+def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> GateResults:
+    """Holds a run against gates.
+
+    Args:
+        run: The run.
+        gates: As `Gate.parse` reads them.
+        min_coverage: A number of a scorer that is of less than this share of the samples meets no gate. Samples that are
+            skipped count as not covered: a misspelt column of references skips all of them.
+
+    Raises:
+        ConfigError: A gate cannot be read, or names what is not there.
+    """
+    names = [scorer.name for scorer in run.scorers]
+    parsed = [Gate.parse(text, names) for text in gates]
+    thin = {line.scorer: said for line in run.summary if (said := _too_few(line, min_coverage))}
+    decided = {gate.scorer for gate in parsed if gate.field == "failed"}
+    undecided = [
+        line.scorer
+        for line in run.summary
+        if (line.counts["failed"] and not {line.scorer, None} & decided) or (line.overall and line.overall.error)
+    ]
+    asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED}
+    corrections = {scorer: corrected(run, scorer) for scorer in asked}
+    lowest = {
+        one.scorer: row for one in parsed if one.scorer and one.field == "min" for row in run.lowest(one.scorer, 1)
+    }
+    return GateResults([gate.result(run.summary, thin, corrections, lowest) for gate in parsed], thin, undecided)
+
+
+def _too_few(line: Line, min_coverage: float) -> str:
+    scored = line.counts["scored"]
+    if scored >= min_coverage * line.total - EQUAL and not (line.about and min_coverage):
+        return ""
+    return f"only {scored:,} of {line.about}{line.total:,} samples were scored, and min_coverage is {min_coverage * 100:g}%"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A condition on one number.
+
+    Attributes:
+        text: As it was written.
+        scorer: Whose number; ``None`` for one of all scores of the run.
+        field: Which number.
+        operator: How it is held against the bound.
+        bound: What it is held against; of a share, a part of 1.
+        is_share: Whether it is the share of all scores, and not their count, that is asked about.
+    """
+
+    text: str
+    scorer: str | None
+    field: str
+    operator: str
+    bound: float
+    is_share: bool
+
+    @classmethod
+    def parse(cls, text: str, scorers: Collection[str], fields: Fields = _OF_RUN) -> "Gate":
+        """Reads ``SCORER[.FIELD] OPERATOR NUMBER[%]``, or ``FIELD OPERATOR NUMBER[%]`` of all scores of the run.
+
+        Fields of a scorer: ``value``, the one that is meant where none is named; ``lower`` and ``upper``, the bounds of
+        its 95 % interval; ``min``, the lowest value of a scored sample; ``corrected``, ``corrected.lower`` and
+        ``corrected.upper``, the same as people would have it, by the receipt of the last audit of its judge; and those that
+        a run has too: ``n``, how many samples are scored; ``coverage``, the share of samples that are; ``skipped``,
+        ``failed`` and ``abstained``, how many samples are that, or with ``%`` what share of all; ``cost_usd``. Operators:
+        ``>=``, ``>``, ``<=``, ``<``, ``==``. Names may hold dots.
+
+        Raises:
+            ConfigError: It is none, or there is no such scorer or field.
+        """
+        found = _GATE.fullmatch(text)
+        if found is None or found["name"][-1:] in tuple(_SIGNS):
+            place = found.end("name") if found else next((i for i, sign in enumerate(text, 1) if sign in _SIGNS), 1)
+            raise _refused(text, place, f"expected one of {', '.join(OPERATORS)} between a name and a number", fields)
+        scorer, field = _named(text, found["name"], found.start("name") + 1, scorers, fields)
+        bound, is_share = _bound(text, found["bound"], found.start("bound") + 1, field, fields)
+        return cls(text.strip(), scorer, field, found["operator"], bound, is_share)
+
+    def result(
+        self,
+        summary: Summary,
+        thin: Mapping[str, str],
+        corrections: Mapping[str, Correction],
+        lowest: Mapping[str, Row] = {},
+    ) -> GateResult:
+        """Return whether the gate is met.
+
+        Args:
+            summary: The numbers of the run.
+            thin: By scorer, that its numbers are of too few samples.
+            corrections: The corrected means of the scorers that gates ask for.
+            lowest: The rows with the lowest value of these scorers.
+        """
+        scorer = self.scorer or ""
+        row = lowest.get(scorer) if self.field == "min" else None
+        too_low = ""
+        if self.field in CORRECTED:
+            number, found = self._of_correction(corrections[scorer])
+        elif row is not None:
+            number, found, too_low = self._of_sample(row, summary[scorer])
+        else:
+            number, found = self._of_line(summary) if self.field in _NUMBERS else self._of_counts(summary)
+        too_few = thin.get(scorer, "") if self.field in _NUMBERS else ""
+        damaged = sum(len(line.damaged) for line in summary if self.scorer in (None, line.scorer))
+        left_out = f"{number_of(damaged, 'damaged row')} left out" if damaged else ""
+        met = number is not None and self._is_met(number) and not too_few and not damaged
+        why = "; ".join(filter(None, (too_low, too_few, left_out)))
+        return GateResult(self.text, met, found, why, None if row is None else row.index)
+
+    def _is_met(self, number: float) -> bool:
+        return OPERATORS[self.operator](number - self.bound)
+
+    def held_against(self, number: float, of: str) -> GateResult:
+        """Return whether a number meets the gate; ``of`` says what it was found by."""
+        return GateResult(self.text, self._is_met(number), f"found {self._shown(number)} ({of})")
+
+    def _of_line(self, summary: Summary) -> tuple[float | None, str]:
+        """A number of a scorer, if there is one, and what is to be said of it."""
+        scorer = self.scorer or ""
+        line = summary.lines.get(scorer, Line(scorer))
+        if (number := line.value) is None:
+            note = "nothing was scored" if line.overall is None else line.overall.note
+            return None, f"it has no value: {note} ({line.over()})"
+        how = ""
+        if self.field != "value":
+            interval = line.interval or line.bootstrap()
+            if interval is None:
+                few = "its values are too few, or of one group, or too many to be drawn again and again"
+                return None, f"{line.scorer} has no interval: {few} ({line.over()})"
+            number, how = interval.low if self.field == "lower" else interval.high, f"{interval.method}, "
+        return number, f"found {self._shown(number)} ({how}{line.over()})"
+
+    def _of_sample(self, row: Row, line: Line) -> tuple[float | None, str, str]:
+        """Return the value of the lowest sample, what is to be said of it, and how many samples are too low."""
+        value = row.score.value
+        found = f"found {self._shown(value or 0.0)} (sample #{row.index} {row.sample_id!r}, {line.over()})"
+        low = sum(not self._is_met(one) for one in line.values)
+        if ">" not in self.operator or not low:
+            return value, found, ""
+        below = "below" if "=" in self.operator else "not above"
+        return value, found, f"{below} {self._shown(self.bound)}: {low:,} of {len(line.values):,} scored samples"
+
+    def _of_correction(self, correction: Correction) -> tuple[float | None, str]:
+        """A number of a scorer as people would have it, or why there is none."""
+        figure = correction.corrected
+        if figure is None:
+            return None, f"{self.scorer} has no corrected value: {correction.refused}"
+        number = {"corrected.lower": figure.low, "corrected.upper": figure.high}.get(self.field, figure.value)
+        if number is None:
+            return None, f"{self.scorer} has a corrected value without an interval"
+        assumes = f"; assumes: {correction.assumes}" if correction.assumes else ""
+        return number, f"found {self._shown(number)} ({correction.method}{assumes})"
+
+    def _of_counts(self, summary: Summary) -> tuple[float | None, str]:
+        """A number of scores or dollars, if it is known, and what is to be said of it."""
+        lines = [line for line in summary if self.scorer in (None, line.scorer)]
+        if self.field == "cost_usd":
+            costs = [line.cost_usd for line in lines if line.cost_usd is not None]
+            if len(costs) < len(lines):
+                return None, "the cost is unknown: a judge has no price, or its provider does not count tokens"
+            return fsum(costs), f"found ${self._shown(fsum(costs))}"
+        counts = sum((line.counts for line in lines), Counter[Status]())
+        count = counts[self.field if self.field in OTHERS else "scored"]
+        of, about = sum(line.total for line in lines), max((line.about for line in lines), default="")
+        found = f"found {count:,} of {about}{of:,}"
+        if not self.is_share:
+            return count, found
+        if not counts.total():
+            return None, "there are no scores"
+        if about:
+            return None, f"{found}, so that the share is not known"
+        share = count / of
+        return share, f"{found}, {self._shown(share)}"
+
+    def _shown(self, number: float) -> str:
+        """The number with as many digits as it takes to see on which side of the bound it lies."""
+        scale, unit = (100, "%") if self.is_share else (1, "")
+        texts = (f"{number * scale:.{digits}g}" for digits in range(3, 18))
+        tells = (text for text in texts if same_side(float(text) / scale, number, self.bound))
+        return next(tells, f"{number * scale}") + unit
+
+
+def same_side(number: float, other: float, bound: float) -> bool:
+    """Return whether two numbers meet the same gates of this bound."""
+    return all(meets(number - bound) == meets(other - bound) for meets in OPERATORS.values())
+
+
+def _refused(text: str, column: int, problem: object, fields: Fields) -> ConfigError:
+    return ConfigError(f"gate {text!r}, column {column}: {problem}; it reads like {fields.example}")
+
+
+def _named(text: str, name: str, column: int, scorers: Collection[str], fields: Fields) -> tuple[str | None, str]:
+    """The scorer and the field that a gate names."""
+    parts = [(scorer, name[len(scorer) + 1 :]) for scorer in scorers if name.startswith(f"{scorer}.")]
+    meant: list[tuple[str | None, str]] = [
+        *([(name, fields.default)] if name in scorers and fields.default else []),
+        *((scorer, field) for scorer, field in parts if field in fields.of_scorer),
+        *([(None, name)] if name in fields.of_all else []),
+    ]
+    if len(meant) > 1:
+        two = f"{name!r} means two things: give the scorer {meant[0][0]!r} another name with as="
+        raise _refused(text, column, two, fields)
+    if meant:
+        return meant[0]
+    if name in scorers:
+        which = f"expected . and one of {', '.join(fields.of_scorer)} behind {name}"
+        raise _refused(text, column + len(name), which, fields)
+    if parts:
+        scorer, field = max(parts)
+        unknown = ConfigError.unknown(f"number of {scorer}", field, fields.of_scorer)
+        raise _refused(text, column + len(scorer) + 1, unknown, fields)
+    ends = (f".{field}" for field in reversed(fields.of_scorer))
+    asked = next((name.removesuffix(end) for end in ends if name.endswith(end)), name)
+    unknown = ConfigError.unknown(fields.scorers, asked or name, [*scorers, *fields.of_all])
+    raise _refused(text, column, unknown, fields)
+
+
+def _bound(text: str, bound: str, column: int, field: str, fields: Fields) -> tuple[float, bool]:
+    """The number that a gate names, and whether it is a share."""
+    try:
+        number = float(bound.removesuffix("%"))
+    except ValueError:
+        number = float("nan")
+    if not isfinite(number):
+        raise _refused(text, column, f"expected a number, or a share such as 1%, found {bound!r}", fields)
+    if bound.endswith("%"):
+        if field in fields.without_share:
+            what = fields.without_share[field]
+            raise _refused(text, column, f"{field} is {what}, and no share, found {bound!r}", fields)
+        return number / 100, True
+    if field in fields.counted and not number.is_integer():
+        whole = f"{field} is counted in whole samples, and a share of them ends in %, found {bound!r}"
+        raise _refused(text, column, whole, fields)
+    return number, field == "coverage"

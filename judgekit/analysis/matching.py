@@ -1,0 +1,267 @@
+"""Labels of people, each with the verdict of the judge on the same sample."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum
+from typing import NamedTuple
+
+from judgekit.analysis.drawing import is_not_applicable, strata
+from judgekit.analysis.findings import Opinion
+from judgekit.analysis.labels import HumanLabel, value_of
+from judgekit.errors import ConfigError, StoreError, listed, shortened
+from judgekit.runs.answers import named
+from judgekit.runs.receipts import Drawn, changed_models
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, ScorerRecord, differences
+
+BLANK = "drawn and left blank"
+UNTOLD = "people cannot tell"
+_NAMED = 3
+_NEAR = 0.05
+"""How far the number of drawn samples may be from what their probability says, as a share of it."""
+
+
+class Labelled(NamedTuple):
+    """A sample that a judge decided, with what people say of it.
+
+    ``weight`` is how many samples of the run it stands for; 1 where they were not drawn by verdict.
+    """
+
+    row: Row
+    opinions: Sequence[Opinion]
+    weight: float = 1.0
+
+    @property
+    def judged(self) -> float | None:
+        """The judge's value; ``None`` where the judge says that the question does not apply."""
+        return self.row.score.value
+
+    @property
+    def values(self) -> Sequence[float]:
+        """The values of those who say that the question applies."""
+        return [one.value for one in self.opinions if one.value is not None]
+
+    @property
+    def applies(self) -> float:
+        """The share of people who say that the question applies."""
+        return len(self.values) / len(self.opinions)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of their values; ``None`` where nobody says so."""
+        values = self.values
+        return fsum(values) / len(values) if values else None
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The labels of one scorer that are of samples of one run.
+
+    Attributes:
+        run: The run.
+        rows: All rows of the scorer in it that have a value; where people labelled samples to which the question does not
+            apply, as the judge says, those rows too.
+        samples: Those that people labelled.
+        drawn: How these came to be labelled.
+        lost: Why samples that were drawn have no label at all: `BLANK` or `UNTOLD`.
+        left_out: Labels that could not be used, by why.
+        unmatched: Labels of no sample of the run, by why.
+        notes: What else is to be known of how they were drawn.
+    """
+
+    run: Run
+    rows: Sequence[Row]
+    samples: Sequence[Labelled]
+    drawn: Drawn
+    lost: Collection[str] = ()
+    left_out: Counter[str] = field(default_factory=Counter[str])
+    unmatched: Counter[str] = field(default_factory=Counter[str])
+    notes: Sequence[str] = ()
+
+    @property
+    def rest(self) -> Sequence[Row]:
+        """The rows that people did not label."""
+        labelled = {one.row.index for one in self.samples}
+        return [row for row in self.rows if row.index not in labelled]
+
+
+def match(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable[HumanLabel]) -> Matched:
+    """Finds the sample of each label, by its number in the run where it has one, and else by its id.
+
+    Args:
+        run: The run.
+        record: The scorer.
+        every: All rows of the scorer in the run.
+        labels: Labels of the scorer.
+
+    Raises:
+        ConfigError: A label is none of the scale, or one person says two things of one sample.
+    """
+    found = _Finding(run, record, every)
+    for label in labels:
+        found.add(label)
+    has_skipped = any(row.score.value is None and row.index in found.opinions for row in every)
+    rows = [row for row in every if row.score.value is not None or (has_skipped and is_not_applicable(row))]
+    samples = [Labelled(row, tuple(opinions.values())) for row in rows if (opinions := found.opinions.get(row.index))]
+    drawn, notes = found.drawn(len(rows), len(samples), has_skipped=has_skipped)
+    if drawn == "stratified":
+        samples = _weighted(samples, rows)
+    lost = {why for index, why in found.unlabelled.items() if index not in found.opinions}
+    return Matched(run, rows, samples, drawn, lost, found.left_out, found.unmatched(), notes)
+
+
+def _weighted(samples: Sequence[Labelled], rows: Sequence[Row]) -> list[Labelled]:
+    """Samples that were drawn from those of each verdict stand for all of it."""
+    parts = [{row.index for row in part} for part in strata(rows)]
+    labelled = [sum(one.row.index in part for one in samples) for part in parts]
+    weights = {index: len(part) / max(1, n) for part, n in zip(parts, labelled, strict=True) for index in part}
+    return [one._replace(weight=weights[one.row.index]) for one in samples]
+
+
+class _Finding:
+    """Labels that find their rows, one by one."""
+
+    def __init__(self, run: Run, record: ScorerRecord, rows: Sequence[Row]) -> None:
+        self._run, self._record = run, record
+        self._rows = {row.index: row for row in rows}
+        self._by_id = {row.sample_id: row for row in rows}
+        self._repeated = set(run.duplicate_ids)
+        self._ways: set[str | None] = set()
+        self._touched: set[int] = set()
+        self._unknown: list[str] = []
+        self._ambiguous: list[str] = []
+        self._changed: list[str] = []
+        self.opinions: dict[int, dict[str | None, Opinion]] = {}
+        self.unlabelled: dict[int, str] = {}
+        self._probabilities: set[float] = set()
+        self.left_out = Counter[str]()
+
+    def add(self, label: HumanLabel) -> None:
+        row = self._row(label)
+        if row is None:
+            return
+        self._ways.add(label.drawn)
+        self._touched.add(row.index)
+        if label.probability is not None:
+            self._probabilities.add(label.probability)
+        if label.value is None:
+            self._leave_out(row, BLANK)
+            return
+        value = value_of(label, self._record)
+        if value == "abstained":
+            self._leave_out(row, UNTOLD)
+        elif row.score.value is None and not is_not_applicable(row):
+            by = "by the scorer, which did not ask the judge" if row.score.status == "skipped" else "by the judge"
+            self.left_out[f"{row.score.status} {by}"] += 1
+        else:
+            value = None if value == "skipped" else value
+            said = str(label.value) if isinstance(label.value, str | bool) else f"{label.value:g}"
+            opinion = Opinion(annotator=label.annotator, label=said, value=value, reason=label.reason)
+            before = self.opinions.setdefault(row.index, {}).setdefault(label.annotator, opinion)
+            if before.value != value:
+                who = "one and the same person" if label.annotator is None else repr(label.annotator)
+                raise ConfigError(
+                    f"{who} says two things of sample {label.sample!r} for {self._record.name}: "
+                    f"{shortened(before.label)} and {shortened(said)}; strike one, or name the annotators"
+                )
+
+    def _leave_out(self, row: Row, why: str) -> None:
+        self.left_out[why] += 1
+        self.unlabelled[row.index] = why
+
+    def _row(self, label: HumanLabel) -> Row | None:
+        row = self._by_id.get(label.sample)
+        if label.number is not None:
+            row = self._rows.get(label.number)
+            if row is not None and row.sample_id != label.sample:
+                self._changed.append(f"{shortened(label.sample)} is {shortened(row.sample_id)} there")
+                return None
+        elif label.sample in self._repeated:
+            self._ambiguous.append(shortened(label.sample))
+            return None
+        if row is None:
+            self._unknown.append(shortened(label.sample))
+        return row
+
+    def unmatched(self) -> Counter[str]:
+        """Labels without a sample, by why."""
+        found = Counter[str]()
+        run = f"run {self._run.number}"
+        for why, those in (
+            (f"{run} has no score of such a sample", self._unknown),
+            ("several samples have this id", self._ambiguous),
+            (
+                f"by its number in {run} the sample has another id (spreadsheets change ids: restore them)",
+                self._changed,
+            ),
+        ):
+            if those:
+                found[f"{why}: {listed(dict.fromkeys(those), _NAMED, ', ')}"] = len(those)
+        return found
+
+    def drawn(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[Drawn, Sequence[str]]:
+        """Return how the labelled samples came to be labelled, and what is to be said of it."""
+        if "convenience" in self._ways:
+            return "convenience", ()
+        if labelled == scored:
+            return "all", ()
+        if self._ways not in ({"random"}, {"stratified"}):
+            return "unknown", ()
+        if self._ways == {"stratified"}:
+            return "stratified", ()
+        if has_skipped and len(self._probabilities) != 1:
+            return "unknown", ("several sheets were joined, of which some may leave out what the judge skipped",)
+        missing = max(self._probabilities, default=0) * scored - len(self._touched)  # several sheets may have more
+        if missing > max(1, _NEAR * len(self._touched)):
+            return "unknown", ("samples that were drawn are not there, or others have scores since then",)
+        return "random", ()
+
+
+def homes(
+    run: Run, record: ScorerRecord, labels: Iterable[HumanLabel]
+) -> tuple[Mapping[Run, Sequence[HumanLabel]], Counter[str]]:
+    """The runs that labels are of, this one first, and labels of runs that cannot be used, by why.
+
+    A label that names no run, or one that read the very same files, is of this run. Another run is of use where it asked
+    the very same judge.
+    """
+    here: list[HumanLabel] = []
+    found: dict[Run, Sequence[HumanLabel]] = {run: here}
+    left_out = Counter[str]()
+    by_origin: dict[tuple[int | None, str | None], list[HumanLabel]] = {}
+    for label in labels:
+        by_origin.setdefault((label.run, label.recordings), []).append(label)
+    mine = run.recordings
+    for (number, said), those in by_origin.items():
+        if number is None or (number == run.number and said in (None, mine)):
+            here += those
+            continue
+        try:
+            other = Run(run.store, run.store.record(number))
+        except StoreError:
+            other = None
+        read = said or (other.recordings if other else None)
+        if read is not None and read == mine:
+            # What is a verdict there may be none here.
+            here += [one.model_copy(update={"drawn": None}) if one.drawn == "stratified" else one for one in those]
+        elif other is None:
+            left_out[f"of run {number}, which is not kept"] += len(those)
+        elif read != other.recordings:
+            left_out[f"of another run {number}, of other recordings"] += len(those)
+        else:
+            judged = next((one for one in other.scorers if one.name == record.name), None)
+            if judged is None:
+                changed = "it has none such"
+            elif judged.signature is not None and judged.signature == record.signature:
+                before = {judge: named(models) for judge, models in other.judged(judged).models.items()}
+                changed = changed_models(before, run.judged(record).models)
+            else:
+                changed = (
+                    listed(differences(judged.identity, record.identity), _NAMED) or "it cannot be told from others"
+                )
+            if not changed:
+                found[other] = those
+            else:
+                left_out[f"of run {number}, whose judge is another: {changed}"] += len(those)
+    return found, left_out

@@ -1,0 +1,416 @@
+"""What labelled samples say of a judge: how far it agrees with people, and what its confidence is worth."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from math import fsum, isclose, nan
+from typing import TYPE_CHECKING, Self
+
+from judgekit.analysis.correction import independence
+from judgekit.analysis.findings import Disagreement, Guarantee, Kind
+from judgekit.analysis.matching import Labelled, Matched
+from judgekit.runs.population import independent
+from judgekit.runs.receipts import Counts, Figure
+from judgekit.runs.rows import Row, ScorerRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_COPIES = 50
+_ROUNDING = 0.01
+_MOST_VALUES = 7
+_DIGITS = 9
+NOT_APPLICABLE = 2.0
+"""Stands for "does not apply" among values, which are in [0, 1]."""
+
+
+def kind_of(record: ScorerRecord, rows: Sequence[Row], samples: Sequence[Labelled]) -> tuple[Kind, Sequence[float]]:
+    """What the values of a judge and of people are, and all that they can be, in order; none if they are continuous.
+
+    They are ordinal where all are worth a label of the scale, or, without a scale, where each score has a label and there
+    are few values.
+    """
+    judged = {row.score.value for row in rows if row.score.value is not None}
+    said = {value for sample in samples for value in sample.values}
+    scale = {grade for grade in record.scale.values() if isinstance(grade, float | int)}
+    if {*judged, *said, *scale} <= {0, 1}:
+        return "binary", (0.0, 1.0)
+    if scale:
+        is_ordinal = judged | said <= scale
+    else:
+        is_ordinal = (
+            all(row.score.label is not None for row in rows if row.score.value is not None)
+            and len(judged | said) <= _MOST_VALUES
+        )
+    return ("ordinal", sorted({*judged, *said, *scale})) if is_ordinal else ("continuous", ())
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Samples of which people and the judge say something: a value, or that the question does not apply (``None``).
+
+    A sample on which people differ counts once, shared among what they say.
+
+    Attributes:
+        kind: What the values are.
+        values: All that they can be.
+        samples: The samples.
+        said: What each person says of each sample.
+        by_verdict: Whether the samples were drawn by what the judge says.
+    """
+
+    kind: Kind
+    values: Sequence[float]
+    samples: Sequence[Labelled]
+    said: Sequence[Sequence[float | None]]
+    by_verdict: bool
+
+    @classmethod
+    def of(cls, matched: Matched, kind: Kind, values: Sequence[float]) -> Self:
+        """Return the labelled samples of a scorer."""
+        said = [[opinion.value for opinion in one.opinions] for one in matched.samples]
+        return cls(kind, values, matched.samples, said, matched.drawn == "stratified")
+
+    @cached_property
+    def judged(self) -> Sequence[float | None]:
+        """What the judge says."""
+        return [one.judged for one in self.samples]
+
+    @cached_property
+    def human(self) -> Sequence[float | None]:
+        """The mean of people's values; ``None`` where all say that the question does not apply."""
+        found = [[value for value in said if value is not None] for said in self.said]
+        return [fsum(values) / len(values) if values else None for values in found]
+
+    @cached_property
+    def both(self) -> Sequence[int]:
+        """The places of the samples to which the question applies, as the judge and somebody say."""
+        pairs = zip(self.human, self.judged, strict=True)
+        return [place for place, pair in enumerate(pairs) if None not in pair]
+
+    @cached_property
+    def is_disputed(self) -> bool:
+        """Whether people and the judge differ on whether the question applies to some sample."""
+        pairs = zip(self.said, self.judged, strict=True)
+        return any((value is None) != (judged is None) for said, judged in pairs for value in said)
+
+    @cached_property
+    def groups(self) -> Sequence[str | None]:
+        """The group of each."""
+        return [one.row.group for one in self.samples]
+
+    @cached_property
+    def right(self) -> Sequence[float]:
+        """The share of people, in [0, 1], who say what the judge says."""
+        pairs = zip(self.said, self.judged, strict=True)
+        return [fsum(_is_equal(value, judged) for value in said) / len(said) for said, judged in pairs]
+
+    @cached_property
+    def weights(self) -> Sequence[float]:
+        """How many samples of the run each stands for; 1 where they were not drawn by verdict."""
+        return [one.weight for one in self.samples]
+
+    def figure(self, statistic: "Callable[[NDArray[np.intp]], float | None]") -> Figure:
+        """A statistic of the samples by their places, with its bootstrap interval.
+
+        Where they were drawn with different probabilities, each is there as often as its weight asks for.
+        """
+        import numpy as np  # noqa: PLC0415 - it takes a while, as does all that is loaded below
+
+        from judgekit.stats.agreement import redrawn  # noqa: PLC0415
+
+        places = np.arange(len(self.samples))
+        of = self._counted(statistic, places)
+        return Figure.of(of(places), redrawn(of, len(places), self.groups))
+
+    def _counted(
+        self, statistic: "Callable[[NDArray[np.intp]], float | None]", places: "NDArray[np.intp]"
+    ) -> "Callable[[NDArray[np.intp]], float | None]":
+        """The statistic of some of the samples at ``places``, by their number there, each counted for its weight."""
+        import numpy as np  # noqa: PLC0415
+
+        copies = _copies(np.asarray(self.weights)[places]) if self.by_verdict else None
+
+        def of(chosen: "NDArray[np.intp]") -> float | None:
+            drawn = chosen if copies is None else np.repeat(chosen, copies[chosen])
+            return statistic(places[drawn])
+
+        return of
+
+    def share(self, among: Sequence[int] | None = None) -> Figure:
+        """How often the judge is right, of all samples or of some of them, by their places."""
+        places = range(len(self.samples)) if among is None else among
+        return Figure.mean([self.right[place] for place in places], [self.groups[place] for place in places])
+
+    def _shares(self, value: float) -> Sequence[float]:
+        """Return the share of people who give a value, of each sample."""
+        return [fsum(_is_equal(one, value) for one in said) / len(said) for said in self.said]
+
+    def agreement(self) -> dict[str, Figure]:
+        """How far the judge and people agree, the first figure being the one to be named alone."""
+        from judgekit.stats import agreement  # noqa: PLC0415 - numpy takes a while, as does all that is loaded below
+
+        if not self.samples:
+            return {}
+        has_none = any(None in said for said in self.said) or None in self.judged
+        if self.kind == "continuous":
+            found = self.only(self.both)._of_values()  # noqa: SLF001 - its own
+            return {**found, "agreement on whether it applies": self._on_applicability()} if has_none else found
+        weights = self.weights if self.by_verdict else None
+        values = [*self.values, NOT_APPLICABLE] if has_none else self.values
+        judged = [NOT_APPLICABLE if one is None else one for one in self.judged]
+        tables = agreement.Tables.of(_table(self.said), judged, values=values, groups=self.groups, weights=weights)
+        weighted: agreement.Weights = "quadratic" if self.kind == "ordinal" else "none"
+
+        def kappa(table: "NDArray[np.float64]") -> "NDArray[np.float64]":
+            return agreement.kappa_of(table, weighted, has_unordered=has_none)
+
+        found = {
+            "weighted kappa" if self.kind == "ordinal" else "kappa": Figure.of(*tables.figure(kappa)),
+            "agreement": Figure.of(*tables.figure(agreement.share_of)) if self.by_verdict else self.share(),
+            "AC1": Figure.of(*tables.figure(agreement.ac1_of)),
+        }
+        if self.kind == "binary":
+            for name, human in (("sensitivity", 1), ("specificity", 0)):
+                shares = self._shares(human)
+                if self.by_verdict or not {*shares} <= {0, 1}:
+                    found[name] = Figure.of(*tables.figure(partial(agreement.share_of, row=human)))
+                else:
+                    found[name] = self.share([place for place, share in enumerate(shares) if share])
+        return found
+
+    def _of_values(self) -> dict[str, Figure]:
+        """Return how far continuous values agree."""
+        import numpy as np  # noqa: PLC0415
+
+        from judgekit.stats.agreement import krippendorff_alpha  # noqa: PLC0415
+        from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415
+
+        if not self.samples:
+            return {}
+        both = np.asarray([self.human, self.judged], np.float64)
+        return {
+            "alpha": self.figure(lambda drawn: krippendorff_alpha(both[:, drawn], metric="interval")),
+            "rank correlation": self.figure(lambda drawn: rank_correlation(*both[:, drawn])),
+        }
+
+    def only(self, places: Sequence[int]) -> Self:
+        """Return the same of some of the samples, by their places."""
+        return replace(
+            self, samples=[self.samples[place] for place in places], said=[self.said[place] for place in places]
+        )
+
+    def _on_applicability(self) -> Figure:
+        """Return how often people and the judge agree on whether the question applies."""
+        import numpy as np  # noqa: PLC0415
+
+        shares = [
+            said.count(None) / len(said) if judged is None else 1 - said.count(None) / len(said)
+            for said, judged in zip(self.said, self.judged, strict=True)
+        ]
+        if not self.by_verdict:
+            return Figure.mean(shares, self.groups)
+        return self.figure(lambda drawn: float(np.asarray(shares)[drawn].mean()))
+
+    def confusion(self, record: ScorerRecord) -> dict[str, dict[str, float]]:
+        """How often people say what names a row, and the judge what names a column."""
+        labels: list[tuple[float | None, str | None]] = [(one.judged, one.row.score.label) for one in self.samples]
+        labels += [(grade, label) for label, grade in record.scale.items() if not isinstance(grade, str)]
+        found = {
+            value: " or ".join(dict.fromkeys(label for grade, label in labels if label and grade == value))
+            for value in self.values
+        }
+        used = Counter(found.values())  # a label may stand for several values, such as a share of what was asked for
+        names = {
+            value: f"{value:g}" if not name else name if used[name] == 1 else f"{name} ({value:g})"
+            for value, name in found.items()
+        }
+        times: dict[tuple[float | None, float | None], list[float]] = {}
+        for said, judged in zip(self.said, self.judged, strict=True):
+            for value in said:
+                times.setdefault((value, judged), []).append(1 / len(said))
+        named: dict[float | None, str] = dict(names.items())
+        if any(None in pair for pair in times):
+            skipped = (label for label, grade in record.scale.items() if grade == "skipped")
+            named[None] = next(skipped, "does not apply")
+        return {
+            of_row: {of_column: fsum(times.get((row, column), ())) for column, of_column in named.items()}
+            for row, of_row in named.items()
+        }
+
+    def counts(self) -> Counts | None:
+        """How often both say 0 or 1; a sample on which people differ counts for both, by the share of them."""
+        if self.kind != "binary" or not self.samples:
+            return None
+        yes, no = self._shares(1), self._shares(0)
+        tp, fn, fp, tn = (
+            fsum(share for share, said in zip(shares, self.judged, strict=True) if said == verdict)
+            for shares, verdict in ((yes, 1), (yes, 0), (no, 1), (no, 0))
+        )
+        return Counts(tp=tp, fp=fp, fn=fn, tn=tn)
+
+    def independent_counts(self) -> Counts | None:
+        """As many as independent samples, drawn at random, would tell as much of sensitivity and specificity.
+
+        They are fewer where samples share their group, or were drawn by the judge's verdict, which also shifts the shares.
+        """
+        if self.kind != "binary" or not self.both or self.is_disputed:
+            return None
+        pairs = self.only(self.both)
+        (tp, fn), (fp, tn) = (pairs._independent(human) for human in (1.0, 0.0))  # noqa: SLF001 - its own
+        return Counts(tp=tp, fp=fp, fn=fn, tn=tn)
+
+    def _independent(self, human: float) -> tuple[float, float]:
+        """Return to how many samples the judge says 1, and to how many 0, of those of which people say the same."""
+        shares = self._shares(human)
+        places = [place for place, share in enumerate(shares) if share]
+        if not places:
+            return 0.0, 0.0
+        judged = [self.judged[place] or 0.0 for place in places]
+        said = [shares[place] for place in places]
+        weights = [self.weights[place] * share for place, share in zip(places, said, strict=True)]
+        worth = self._worth(shares) * independence(judged, [self.groups[place] for place in places], said)
+        share = sum(weight * one for weight, one in zip(weights, judged, strict=True)) / sum(weights)
+        return round(worth * share, _DIGITS), round(worth * (1 - share), _DIGITS)
+
+    def _worth(self, shares: Sequence[float]) -> float:
+        """Return how many samples drawn at random would tell as much of how often the judge says 1 of some samples.
+
+        ``shares`` says by how much each sample is one of them. It is found by the delta method on the odds of 1, whose two
+        sides are sums over the verdicts that samples were drawn by. To each verdict half a sample of either kind is added
+        (Haldane 1956, https://doi.org/10.1111/j.1469-1809.1956.tb01285.x): of a frequent verdict that is never seen to be
+        wrong, a few wrong ones that were not drawn would be most of the errors.
+        """
+        if not self.by_verdict or len({*self.judged}) < 2:
+            return fsum(shares)
+        verdicts = list(zip(self.judged, self.weights, strict=True))
+        every, these, variance = [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]
+        for verdict, n in Counter(verdicts).items():
+            judged, weight = verdict
+            such = fsum(share for share, one in zip(shares, verdicts, strict=True) if one == verdict)
+            side, share = int(judged or 0), (such + 0.5) / (n + 1)
+            every[side] += weight * n
+            these[side] += weight * n * share
+            variance[side] += weight**2 * n * share * (1 - share)
+        share = these[1] / sum(these)
+        of_odds = sum(variance[side] / these[side] ** 2 + 1 / every[side] for side in (0, 1))
+        return 1 / (share * (1 - share) * of_odds)
+
+    def disagreements(self) -> Sequence[Disagreement]:
+        """The samples on which somebody disagrees with the judge, the furthest apart and the surest first."""
+        pairs = zip(self.samples, self.human, self.said, self.right, strict=True)
+        apart = [(one, human, _apart(one.judged, said)) for one, human, said, right in pairs if right < 1]
+        apart.sort(key=lambda found: (-found[2], -(found[0].row.score.confidence or 0)))
+        return [
+            Disagreement(
+                index=one.row.index,
+                sample_id=one.row.sample_id,
+                judged=one.judged,
+                label=one.row.score.label,
+                reason=one.row.score.reason,
+                human=human,
+                opinions=one.opinions,
+            )
+            for one, human, _ in apart
+        ]
+
+    @cached_property
+    def sure(self) -> Sequence[int]:
+        """The places of the samples whose verdict has a confidence and is right or wrong."""
+        if self.kind == "continuous":
+            return []
+        return [
+            place
+            for place, one in enumerate(self.samples)
+            if one.row.score.confidence is not None and one.judged is not None
+        ]
+
+    def calibration(self) -> Figure | None:
+        """The expected calibration error of the judge's confidence; ``None`` without one.
+
+        It has no interval: in samples drawn again it is higher by chance once more, so that the percentiles of these would
+        never hold the 0 of a judge that is perfectly calibrated.
+        """
+        import numpy as np  # noqa: PLC0415
+
+        from judgekit.stats.calibration import expected_calibration_error  # noqa: PLC0415
+
+        if not self.sure:
+            return None
+        confidence = np.asarray([one.row.score.confidence or 0 for one in self.samples])
+        right = np.asarray(self.right, np.float64)
+        of = self._counted(
+            lambda drawn: expected_calibration_error(confidence[drawn], right[drawn]), np.asarray(self.sure, np.intp)
+        )
+        return Figure(value=of(np.arange(len(self.sure))))
+
+    def guarantee(self, rows: Sequence[Row], alpha: float, delta: float, refused: str) -> Guarantee:
+        """The confidence below which the judge must abstain; ``refused`` says why the labels cannot tell.
+
+        Of each group one sample counts, since the promise is for independent ones.
+        """
+        from judgekit.stats.selection import least_confidence  # noqa: PLC0415
+
+        if not refused and self.kind == "continuous":
+            refused = "values that are no labels are not right or wrong, and no judge can be held to them"
+        if not refused and self.by_verdict:
+            refused = "the samples were drawn by the judge's verdict; it takes labels of samples drawn at random"
+        if not refused and not self.sure:
+            refused = "no labelled verdict says how sure the judge is: ask several times (draws=5), or a judge that gives logprobs"
+        if refused:
+            return Guarantee(alpha=alpha, delta=delta, refused=refused)
+        alone = {row.index for row in independent([self.samples[place].row for place in self.sure])}
+        places = [place for place in self.sure if self.samples[place].row.index in alone]
+        confidence = [self.samples[place].row.score.confidence or 0 for place in places]
+        wrong = [1 - self.right[place] for place in places]
+        every = [row.score.confidence for row in rows if row.score.confidence is not None]
+        found = least_confidence(confidence, wrong, every, alpha=alpha, delta=delta)
+        threshold = found.value
+        if threshold is None:
+            return Guarantee(alpha=alpha, delta=delta, refused=found.refused)
+        kept = [float((row.score.confidence or 0) >= threshold) for row in rows]
+        missed = [float(no) for no, sure in zip(wrong, confidence, strict=True) if sure >= threshold]
+        return Guarantee(
+            alpha=alpha,
+            delta=delta,
+            threshold=threshold,
+            kept=Figure.mean(kept, [row.group for row in rows]),
+            risk=Figure.mean(missed),
+        )
+
+
+def _is_equal(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return isclose(one, other, abs_tol=1e-9)
+
+
+def _apart(judged: float | None, said: Sequence[float | None]) -> float:
+    """Return the mean distance of people from the judge; whoever differs on whether the question applies is 1 away."""
+    off = (float(one is not judged) if one is None or judged is None else abs(one - judged) for one in said)
+    return fsum(off) / len(said)
+
+
+def _table(said: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
+    """Return people x samples, NaN where a sample has fewer labels than others."""
+    import numpy as np  # noqa: PLC0415
+
+    table = np.full((max(map(len, said)), len(said)), nan)
+    for place, values in enumerate(said):
+        table[: len(values), place] = [NOT_APPLICABLE if one is None else one for one in values]
+    return table
+
+
+def _copies(weights: "NDArray[np.float64]") -> "NDArray[np.intp]":
+    """How often each sample must be there to count for its weight, to 1 %: the fewer, the faster."""
+    import numpy as np  # noqa: PLC0415
+
+    shares = weights / weights.min()
+    for least in range(1, _MOST_COPIES):
+        if np.abs(np.rint(shares * least) / (shares * least) - 1).max() <= _ROUNDING:
+            break
+    else:
+        least = _MOST_COPIES
+    return np.asarray(np.rint(shares * least), np.intp)

@@ -1,0 +1,261 @@
+"""How far a judge's verdicts repeat, from the draws, votes and orders that its scores were made of."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum, nan
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pydantic import JsonValue
+
+from judgekit.analysis.findings import Noise
+from judgekit.runs.draws import Draws, details_of, value_of
+from judgekit.runs.receipts import Figure
+from judgekit.runs.rows import Row
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from judgekit.stats.components import Components
+
+Side: TypeAlias = Literal["draw", "member", "order"]
+_PREFERRED = {"trace": 1.0, "tie": 0.5, "rival": 0.0}
+_Vote: TypeAlias = float | Literal["failed"] | None
+_FEW = 0.1
+"""Flips, as a share, that no further draw is worth."""
+_ALWAYS_ASKED = 2
+"""Members of a panel that escalates: of the others it depends on these whether they are asked."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was said of one sample.
+
+    Attributes:
+        group: The sample's group.
+        side: What there are several of.
+        said: By member of a panel, or order of a pair, the values of its draws; ``None`` for one without a value. A
+            member that failed says nothing.
+        votes: What the verdict was made of.
+        is_mean: Whether it is their mean, and not the most frequent one.
+        made: How many verdicts were made, and ``most``, how many could have been.
+        stopped: Whether more draws were made only where that seemed to be needed, or, ``escalated``, more members asked;
+            what is in ``said`` was made in any case.
+    """
+
+    group: str | None
+    side: Side
+    said: Sequence[Sequence[float | None]]
+    votes: Sequence[_Vote]
+    is_mean: bool
+    made: int
+    most: int
+    stopped: bool
+    escalated: bool
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether anything was said twice, and a value once."""
+        values = [value for draws in self.said for value in draws]
+        return len(values) > 1 and any(value is not None for value in values)
+
+    @property
+    def flips(self) -> float:
+        """How likely two different ones of its draws differ; of one draw each, two of its members or orders."""
+        several = [draws for draws in self.said if len(draws) > 1] or [[draw for draws in self.said for draw in draws]]
+        return fsum(map(_flips, several)) / len(several)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether one vote more or less could take the first place from the first, or move the mean to one half."""
+        if self.is_mean:
+            values = [value for value in self.votes if isinstance(value, float)]
+            return abs(2 * fsum(values) - len(values)) <= 1
+        votes = Counter(vote for vote in self.votes if vote != "failed")
+        first, second, *_ = *sorted(votes.values(), reverse=True), 0, 0
+        return first - second <= 1
+
+
+def noise(rows: Iterable[Row]) -> Noise | None:
+    """How far a judge's verdicts repeat, from the rows of one scorer.
+
+    Looked at are samples about which it was asked twice or more, and that got a value once at least: the draws of a
+    `Repeat`, the votes of a panel with the draws of each member, the two orders of a pair. A draw without a value is a
+    verdict of its own, and has no part in the components of variance; a member that failed gave none. Where it depends on the first draws whether there
+    are more (``draws="auto"``, a panel that escalates), the first alone are looked at: the others are no random choice.
+
+    The flip rate of a sample with n_v draws of each value v among n is 1 - sum n_v (n_v - 1) / (n (n - 1)), which is
+    without bias for any n; of several members that have draws, it is the mean over these. A sample is near the
+    threshold where one draw or vote more for the second value, or one less for the first, ends its lead; of a mean,
+    where one more could move it to one half or past it, which for values of 0 and 1 is the same. Intervals are those of
+    means over samples, whose groups are kept whole. Assumes that draws are independent.
+
+    Returns:
+        ``None`` where no sample was asked about twice.
+    """
+    asked = _comparable([one for row in rows if (one := _asked(row)) is not None and one.is_repeated])
+    if not asked:
+        return None
+    from judgekit.stats.components import variance_components  # noqa: PLC0415 - numpy takes a while
+
+    groups = [one.group for one in asked]
+    components = variance_components(_table(asked))
+    rate = Figure.mean([one.flips for one in asked], groups)
+    side = asked[0].side
+    return Noise(
+        samples=len(asked),
+        draws=sum(one.made for one in asked),
+        most=sum(one.most for one in asked),
+        flip_rate=rate,
+        near=Figure.mean([float(one.is_near) for one in asked], groups),
+        components=_named(components, side) if components else {},
+        advice=tuple(_advice(asked, rate, components)),
+    )
+
+
+def _asked(row: Row) -> _Asked | None:
+    """What was said of a sample, if its score tells."""
+    score, details = row.score, details_of(row.score)
+    side: Side = "draw"
+    said: list[Sequence[float | None]] = []
+    votes: list[_Vote] = []
+    made = most = 0
+    stopped, escalated = "least" in details, False
+    if (draws := Draws.of(details)) is not None:
+        said.append(draws.values[: draws.least])
+        votes += said[0]
+        made, most = len(draws.values), draws.most
+    elif isinstance(found := details.get("votes"), dict):
+        side = "member"
+        for vote in found.values():
+            told = vote if isinstance(vote, dict) else {}
+            failed = told.get("status") == "failed"
+            own = Draws.of(told) or Draws([] if failed else [value_of(vote)], 1, 1)
+            said.append(own.values[: own.least])
+            votes.append("failed" if failed else value_of(vote))
+            made, most = made + len(own.values), most + own.most
+            stopped = stopped or "least" in told
+        unasked = details.get("unasked")
+        escalated = isinstance(unasked, list) and bool(unasked)
+        most += len(unasked) if isinstance(unasked, list) else 0
+    elif isinstance(found := details.get("verdicts"), list):
+        side = "order"
+        said += [[_preferred(one)] for one in found]
+        votes += [vote for (vote,) in said]
+        made = most = len(votes)
+    else:
+        return None
+    is_mean = score.status == "scored" and score.confidence is None and details is score.details
+    return _Asked(row.group, side, said, votes, is_mean, made, most, stopped, escalated)
+
+
+def _preferred(verdict: JsonValue) -> float | None:
+    said = verdict.get("preferred") if isinstance(verdict, dict) else None
+    return _PREFERRED.get(said) if isinstance(said, str) else None
+
+
+def _comparable(asked: Sequence[_Asked]) -> Sequence[_Asked]:
+    """Those of one side, and of a panel that escalates the members that are always asked."""
+    alike = [one for one in asked if one.side == asked[0].side]
+    if not any(one.escalated for one in alike):
+        return alike
+    first = (replace(one, said=one.said[:_ALWAYS_ASKED], votes=one.votes[:_ALWAYS_ASKED]) for one in alike)
+    return [one for one in first if one.is_repeated]
+
+
+def _flips(values: Sequence[float | None]) -> float:
+    n = len(values)
+    return 1 - sum(times * (times - 1) for times in Counter(values).values()) / (n * (n - 1))
+
+
+def _table(asked: Sequence[_Asked]) -> "NDArray[np.float64]":
+    """The values by sample, member or order, and draw; NaN where there is none."""
+    import numpy as np  # noqa: PLC0415
+
+    sides, draws = max(len(one.said) for one in asked), max(len(said) for one in asked for said in one.said)
+    table = np.full((len(asked), sides, draws), np.nan)
+    for at, one in enumerate(asked):
+        for side, values in enumerate(one.said):
+            table[at, side, : len(values)] = [nan if value is None else value for value in values]
+    return table
+
+
+def _named(components: "Components", side: Side) -> dict[str, float]:
+    values = {
+        "item": components.item,
+        "prompt": components.prompt,
+        "interaction": components.interaction,
+        "draw": components.draw,
+    }
+    names = _names(side)
+    return {names[name]: value for name, value in values.items() if value is not None}
+
+
+def _names(side: Side) -> Mapping[str, str]:
+    """What the components of variance are called."""
+    return {"item": "item", "prompt": side, "interaction": f"item x {side}", "draw": "draw"}
+
+
+def _advice(asked: Sequence[_Asked], rate: Figure, components: "Components | None") -> Iterator[str]:
+    side, draws = asked[0].side, max(len(said) for one in asked for said in one.said)
+    repeated: Side = "draw" if draws > 1 else side
+    if any(one.stopped for one in asked):
+        yield f"Only the first {draws} draws are looked at here: it depends on these whether there are more."
+    if any(one.escalated for one in asked):
+        yield f"Only the first {_ALWAYS_ASKED} members are looked at here: it depends on these whether there are more."
+    if not rate.value:
+        most = 1.0 if rate.high is None else rate.high
+        then = f"one {repeated} says as much as several" if most <= _FEW else "more samples would tell whether any do"
+        yield f"No two {repeated}s of a sample differ (at most {most:.0%} would, by what is seen): {then}."
+    if components is None:
+        return
+    if side != "draw":
+        yield from _splits(components, side, draws)
+    elif rate.value:
+        yield from _further_draws(components, draws)
+    if components.negative:
+        unseen = ", ".join(_names(side)[name] for name in components.negative)
+        yield f"Too small to be seen here, and taken as 0: the variance of {unseen}."
+    if components.left_out:
+        yield f"Left out of the components of variance, without a value of each {side}: {components.left_out:,} of the samples."
+    if side == "draw":
+        yield "Draws show how far this judge repeats itself. What another prompt or judge would say, only a panel shows."
+
+
+def _splits(components: "Components", side: Side, draws: int) -> Iterator[str]:
+    """What several members or orders are worth, against several draws of one."""
+    from judgekit.stats.components import plan  # noqa: PLC0415
+
+    several = components.prompts
+    if draws == 1:
+        together, alone = components.verdict_error(several, 1), components.verdict_error(1, 1)
+        if together is not None and alone:
+            yield f"Standard error of a verdict: {alone:.2g} of one {side}, {together:.2g} of {several} {side}s together."
+        return
+    requests = several * draws
+    splits = [one for one in plan(components, requests, prompts=several) if one.prompts * one.draws == requests]
+    if splits and (best := splits[0]).error < (worst := splits[-1]).error:
+        yield (
+            f"{_times(best.prompts, side)} x {_times(best.draws, 'draw')} beat {worst.prompts} x {worst.draws} here: "
+            f"standard error of a verdict {best.error:.2g} instead of {worst.error:.2g}, as far as {several} {side}s can tell."
+        )
+
+
+def _further_draws(components: "Components", draws: int) -> Iterator[str]:
+    """What one more draw of each sample buys, against as many requests for further samples."""
+    items = components.items
+    verdict, more = components.verdict_error(1, draws), components.verdict_error(1, draws + 1)
+    mean, drawn = components.mean_error(items, 1, draws), components.mean_error(items, 1, draws + 1)
+    widened = components.mean_error(items + items // draws, 1, draws)
+    if verdict is None or more is None or mean is None or drawn is None or widened is None:
+        return
+    yield (
+        f"One more draw of each sample ({items:,} draws) would bring the standard error of a verdict from "
+        f"{verdict:.2g} to {more:.2g}, and that of the mean from {mean:.2g} to {drawn:.2g}; spent on further samples, "
+        f"they would bring that of the mean to {widened:.2g}."
+    )
+
+
+def _times(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"

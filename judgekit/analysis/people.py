@@ -1,0 +1,66 @@
+"""What people say among themselves: the most that a judge can be asked for."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from judgekit.analysis.findings import Kind, People
+from judgekit.analysis.matching import Labelled
+from judgekit.analysis.measures import NOT_APPLICABLE, Pairs
+
+EPSILONS: Mapping[str, float] = {"experts": 0.2, "skilled": 0.15, "crowd": 0.1}
+"""By how much a judge, being cheaper, may be worse than a person, by who labels (Calderon, Reichart and Dror 2025)."""
+_LEAST_ANNOTATORS = 3
+_METRICS: Mapping[Kind, Literal["nominal", "ordinal", "interval"]] = {
+    "binary": "nominal",
+    "ordinal": "ordinal",
+    "continuous": "interval",
+}
+
+
+def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool, epsilon: float) -> People | None:
+    """What people who labelled the same samples say among themselves; ``None`` where nobody did.
+
+    Samples that were drawn by verdict count for all of theirs; the alternative annotator test takes a random sample.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    from judgekit.stats.agreement import krippendorff_alpha  # noqa: PLC0415
+    from judgekit.stats.annotators import alternative_test, human_ceiling  # noqa: PLC0415
+
+    several = [one for one in samples if len(one.opinions) > 1]
+    if not several:
+        return None
+    names = sorted({opinion.annotator for one in several for opinion in one.opinions}, key=lambda name: name or "")
+    ratings = np.full((len(names), len(several)), np.nan)
+    for place, one in enumerate(several):
+        for opinion in one.opinions:
+            ratings[names.index(opinion.annotator), place] = NOT_APPLICABLE if opinion.value is None else opinion.value
+    judged = np.asarray([NOT_APPLICABLE if one.judged is None else one.judged for one in several])
+    # Among values with an order, "does not apply" has no place: there it is left out.
+    ordered, said = (
+        one if kind == "binary" else np.where(one == NOT_APPLICABLE, np.nan, one) for one in (ratings, judged)
+    )
+    pairs = Pairs(kind, (), several, [[opinion.value for opinion in one.opinions] for one in several], by_verdict)
+    agreement = {"alpha": pairs.figure(lambda drawn: krippendorff_alpha(ordered[:, drawn], metric=_METRICS[kind]))}
+    if kind != "continuous":
+        agreement = {
+            "two people": pairs.figure(lambda drawn: human_ceiling(ratings[:, drawn])),
+            "judge with one person": pairs.figure(lambda drawn: human_ceiling(ratings[:, drawn], judged[drawn])),
+            **agreement,
+        }
+    test = None
+    if len(names) >= _LEAST_ANNOTATORS and not by_verdict:
+        test = alternative_test(
+            ordered, said, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=epsilon
+        )
+    if test is None:
+        return People(samples=len(several), agreement=agreement)
+    told = "the judge may stand in" if test.passed else "not shown that the judge may stand in"
+    return People(
+        samples=len(several),
+        agreement=agreement,
+        alternative=f"{told} for one of them: it is shown for {test.winning_rate:.0%} of those tested, where half are enough, and "
+        f"the judge is as near to the others as they are on {test.advantage:.0%} of samples (alternative annotator test; epsilon "
+        f"{epsilon:g}: being cheaper, it may be the nearer one up to {epsilon * 100:g} percentage points less often)",
+        passed=test.passed,
+    )

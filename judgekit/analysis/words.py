@@ -1,0 +1,148 @@
+"""The findings of an audit, in words and figures."""
+
+from collections.abc import Iterator, Mapping
+from decimal import ROUND_FLOOR, Decimal
+from typing import NamedTuple
+
+from judgekit.analysis.findings import Audit, Guarantee, Noise, People, ScorerAudit
+from judgekit.errors import number_of
+from judgekit.notebook import fragment, line, numbers, texts
+from judgekit.runs.receipts import Drawn, Figure
+
+_DRAWN: Mapping[Drawn, str] = {
+    "all": "all samples that the judge scored were labelled",
+    "random": "drawn at random from the run",
+    "stratified": "drawn at random within each verdict of the judge, with known probabilities",
+    "convenience": "picked by hand",
+    "unknown": "nobody says how they were chosen",
+    "elsewhere": "samples of another run",
+}
+_BIAS = {
+    "length": "length: how the judge's error goes with the length of what it read, as a rank correlation; above 0, it favours what is long",
+    "position": "position: the share of pairs whose verdict turns with the order in which the two are shown",
+}
+_STEP = Decimal("0.000001")
+"""Of a confidence."""
+_CLASSES = 12
+"""The most that a table of counts can show in a notebook."""
+
+
+class Part(NamedTuple):
+    """A part of what is found of a scorer: figures by name, what there is to say of them, and why others are refused."""
+
+    name: str
+    figures: Mapping[str, Figure] = {}
+    told: tuple[str, ...] = ()
+    refused: str = ""
+
+
+def headline(found: ScorerAudit) -> str:
+    """Return the mean as people would have it, and how far they agree with the judge, in a line.
+
+    For example ``corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people``.
+    """
+    corrected = found.correction.corrected
+    return f"{'no corrected mean' if corrected is None else f'corrected mean {corrected}'}, {agreed(found)}"
+
+
+def agreed(found: ScorerAudit) -> str:
+    """Return how far people agree with the judge, such as ``kappa .71 [.58, .82], n=120 of 2 people``."""
+    if not found.n:
+        return "no sample has both a verdict of the judge and a label of people"
+    name, figure = next(iter(found.agreement.items()), ("agreement", "undefined"))
+    people = "1 person" if found.annotators == 1 else f"{found.annotators:,} people"
+    return f"{name} {figure}, n={found.n:,} of {people}"
+
+
+def parts(found: ScorerAudit) -> list[Part]:
+    """All that is found of a scorer but for the confusion and the disagreements; what there is not is left out."""
+    made = [
+        Part("labels", told=tuple(_labels(found))),
+        _mean(found),
+        Part("agreement", found.agreement),
+        *(_people(people) for people in [found.people] if people),
+        Part("bias", found.bias, tuple(_BIAS[name] for name in found.bias if name in _BIAS)),
+        *(Part("calibration", {"expected calibration error": one}) for one in [found.calibration] if one),
+        *(_noise(noise) for noise in [found.noise] if noise),
+        *(_guarantee(guarantee) for guarantee in [found.guarantee] if guarantee),
+        Part("notes", told=tuple(found.notes)),
+    ]
+    return [part for part in made if part.figures or part.told or part.refused]
+
+
+def _labels(found: ScorerAudit) -> Iterator[str]:
+    if found.n:
+        both = f"{number_of(found.n, 'sample')} on which people and the judge both decide"
+        yield f"{number_of(found.labels, 'label')}, {both}; {_DRAWN[found.drawn]}"
+    yield from left_out(found.left_out)
+
+
+def left_out(counts: Mapping[str, int]) -> Iterator[str]:
+    """Labels that could not be used, a line for each reason."""
+    for why, times in counts.items():
+        yield f"{number_of(times, 'label')} left out: {why}"
+
+
+def _mean(found: ScorerAudit) -> Part:
+    correction = found.correction
+    figures = {"raw, by the judge": found.raw}
+    told: list[str] = []
+    if correction.corrected is not None:
+        figures[f"corrected, {correction.method}"] = correction.corrected
+        if correction.worth is not None:
+            told.append(f"tells as much as {correction.worth:,.0f} labels would alone, without the judge")
+        if correction.assumes:
+            told.append(f"assumes: {correction.assumes}")
+    return Part("mean", figures, tuple(told), f"not corrected: {correction.refused}" if correction.refused else "")
+
+
+def _people(people: People) -> Part:
+    among = f"of {number_of(people.samples, 'sample')} with labels of two people or more"
+    return Part("among people", people.agreement, tuple(filter(None, (among, people.alternative))))
+
+
+def _noise(noise: Noise) -> Part:
+    most = f" of at most {noise.most:,}" if noise.most > noise.draws else ""
+    told = [f"of {number_of(noise.samples, 'sample')} with several draws, {noise.draws:,} draws{most} in all"]
+    if total := sum(noise.components.values()):
+        shares = ", ".join(f"{name} {part / total:.0%}" for name, part in noise.components.items())
+        told.append(f"variance of a single verdict {total:.3f}: {shares}")
+    return Part("noise", {"flip rate": noise.flip_rate, "near the threshold": noise.near}, (*told, *noise.advice))
+
+
+def _guarantee(guarantee: Guarantee) -> Part:
+    figures = {"share of verdicts kept": guarantee.kept, "of these, people say otherwise": guarantee.risk}
+    promise = (
+        f"people say otherwise of at most {guarantee.alpha * 100:g}% of the verdicts, "
+        f"with a probability of {(1 - guarantee.delta) * 100:g}%"
+    )
+    shown = {name: one for name, one in figures.items() if one is not None}
+    if guarantee.threshold is None:
+        return Part("guarantee", shown, refused=f"not promised that {promise}: {guarantee.refused}")
+    least = Decimal(str(guarantee.threshold)).quantize(
+        _STEP, ROUND_FLOOR
+    )  # rounded up it would leave out its own verdicts
+    return Part("guarantee", shown, (f"where the confidence is at least {float(least):g}, {promise}",))
+
+
+def audit_html(audit: Audit) -> str:
+    """Return what an audit finds as notebooks show it."""
+    by = f", by {', '.join(audit.sources)}" if audit.sources else ""
+    heads = [line(f"audit of run {audit.run}{by}"), *map(line, left_out(audit.unmatched))]
+    return fragment(*heads, *map(_scorer_html, audit.scorers))
+
+
+def _scorer_html(found: ScorerAudit) -> str:
+    made = parts(found)
+    figures = [(part.name, name, str(one), one.method) for part in made for name, one in part.figures.items()]
+    told = [f"{part.name}: {one}" for part in made for one in filter(None, (part.refused, *part.told))]
+    return "".join((line(headline(found), found.scorer), texts(figures), _confusion_html(found), *map(line, told)))
+
+
+def _confusion_html(found: ScorerAudit) -> str:
+    """Return counts by what people say, down, and the judge, across."""
+    names = list(dict.fromkeys([*found.confusion, *(name for row in found.confusion.values() for name in row)]))
+    if not 0 < len(names) <= _CLASSES:
+        return ""
+    rows = [[name, *(f"{found.confusion.get(name, {}).get(other, 0):,g}" for other in names)] for name in names]
+    return numbers(rows, ["people down, the judge across", *names])

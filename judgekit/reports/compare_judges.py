@@ -1,0 +1,137 @@
+"""Judges held against each other, as a terminal shows it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import JsonValue
+from rich.console import Console
+from rich.padding import Padding
+
+from judgekit.analysis.compare_judges import Closer, Flip, JudgeComparison, LeftOut, Pair
+from judgekit.analysis.words import left_out
+from judgekit.reports.audit import by_sample, said
+from judgekit.runs.answers import UNREPORTED, named, quoted, shares
+from judgekit.runs.receipts import Figure
+from judgekit.terminal import Unpadded, harmless, quoting, table
+
+_ALPHA = 0.05
+_NAMES_SHOWN = 2
+"""Figures of agreement in a table; all are in the JSON."""
+
+
+def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
+    """Print how fast each judge is, how far it agrees with the others and with people, and ``show`` flips of each pair."""
+    for columns, rows in (sides(comparison), pairs(comparison)):
+        on.print(table(columns, rows))
+    for line in told(comparison):
+        on.print(harmless(line))
+    for pair in comparison.pairs if show else ():
+        if pair.flips:
+            shown = f", {show:,} of them shown" if show < len(pair.flips) else ""
+            on.print()
+            on.print(harmless(f"{_names(pair)}, {len(pair.flips):,} flipped{shown}:"))
+            with quoting(on):
+                on.print(Unpadded(Padding(by_sample(_flip(pair, one) for one in pair.flips[:show]), (0, 0, 0, 2))))
+
+
+def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Return the heads of a table and a row for each judge: seconds a request, and how far people agree with it."""
+    names = _figures([one.people for one in comparison.sides])
+    rows = [
+        (
+            one.judge,
+            "-" if one.seconds is None else f"{one.seconds:.2f}",
+            *((f"{one.labelled:,}", *_cells(names, one.people)) if names else ()),
+        )
+        for one in comparison.sides
+    ]
+    people = ("labelled", *(f"{name} with people" for name in names)) if names else ()
+    return ("judge", "seconds a request", *people), rows
+
+
+def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Return the heads of a table and a row for each pair of judges: how often they differ, and how far they agree."""
+    names = _figures([one.agreement for one in comparison.pairs])
+    rows = [
+        (_names(one), f"{one.n:,}", f"{len(one.flips):,}", *_cells(names, one.agreement)) for one in comparison.pairs
+    ]
+    return ("judges", "n", "flips", *names), rows
+
+
+def told(comparison: JudgeComparison) -> Iterator[str]:
+    """Yield the lines below the tables, such as which models answered."""
+    for side in comparison.sides:
+        for judge, models in side.reported.items():
+            reported = Counter({name or None: times for name, times in models.items()})
+            answered = f"answered as {shares(reported)}" if named(reported) else UNREPORTED
+            yield f"{'' if side.judge == judge else f'{side.judge}: '}{quoted(judge)} {answered}"
+        if side.fell_back:
+            answers = ", ".join(f"{model} {times:,}" for model, times in side.answered.items())
+            yield f"{side.judge}: of {side.fell_back:,} samples, it is its fallback that is compared; answers by {answers}"
+    for pair in comparison.pairs:
+        if pair.left_out:
+            outcomes = ", ".join(_outcome(pair, one) for one in pair.left_out)
+            yield f"{_names(pair)}: not compared: {sum(one.samples for one in pair.left_out):,} ({outcomes})"
+        if pair.closer is not None:
+            yield f"{_names(pair)}, held against people: {_closer(pair, pair.closer)}"
+    lost: dict[str, list[str]] = {}
+    for side in comparison.sides:
+        for line in left_out(side.left_out):
+            lost.setdefault(line, []).append(side.judge)
+    for line, judges in lost.items():
+        yield line if len(judges) == len(comparison.sides) else f"{' and '.join(judges)}: {line}"
+
+
+def shown(comparison: JudgeComparison) -> JsonValue:
+    """Return the tables, lines and flips of a comparison as the HTML page reads them."""
+    scorers = {one.judge: one.scorer for one in comparison.sides}
+    made = {"Each judge": sides(comparison), "Each two judges": pairs(comparison)}
+    tables: list[JsonValue] = [
+        {"title": title, "heads": [*heads], "rows": [[*row] for row in rows]} for title, (heads, rows) in made.items()
+    ]
+    flips: list[JsonValue] = [
+        {"scorer": scorers[one.a], **one.model_dump(mode="json", include={"a", "b", "flips"})}
+        for one in comparison.pairs
+    ]
+    return {"tables": tables, "told": [*told(comparison)], "pairs": flips}
+
+
+def _names(pair: Pair) -> str:
+    return f"{pair.a} and {pair.b}"
+
+
+def _figures(found: Sequence[Mapping[str, Figure]]) -> Sequence[str]:
+    return [*dict.fromkeys(name for one in found for name in one)][:_NAMES_SHOWN]
+
+
+def _cells(names: Sequence[str], figures: Mapping[str, Figure]) -> Iterator[str]:
+    return (str(figures[name]) if name in figures else "-" for name in names)
+
+
+def _outcome(pair: Pair, one: LeftOut) -> str:
+    outcomes = [status or "missing" for status in (one.a, one.b)]
+    if outcomes[0] == outcomes[1]:
+        return f"{one.samples:,} {outcomes[0]} by both"
+    sides = zip(outcomes, (pair.a, pair.b), strict=True)
+    return f"{one.samples:,} {' and '.join(f'{status} by {judge}' for status, judge in sides if status != 'scored')}"
+
+
+def _closer(pair: Pair, found: Closer) -> str:
+    is_right = found.test == "exact McNemar"
+    of, than = ("is right on", "is right") if is_right else ("has a mean closeness of", "is closer")
+    adjusted = f" ({found.p_holm:.2g} adjusted for all pairs)" if found.p_holm != found.p else ""
+    verdict = "no evidence that one is better"
+    if found.p_holm < _ALPHA:
+        verdict = f"{pair.b if found.b > found.a else pair.a} is better"
+    return (
+        f"of n={found.n:,}, {pair.a} {of} {found.a:.1%}, {pair.b} on {found.b:.1%}; "
+        f"on {found.only_a:,} {pair.a} alone {than}, on {found.only_b:,} {pair.b} alone; "
+        f"p {found.p:.2g}{adjusted} by {found.test}: {verdict}"
+    )
+
+
+def _flip(pair: Pair, one: Flip) -> tuple[str, Sequence[str]]:
+    lines = [said(judge, side.label, side.value, side.reason) for judge, side in ((pair.a, one.a), (pair.b, one.b))]
+    if one.human is not None:
+        lines.append(said("people", None, one.human))
+    return f"#{one.index} {one.sample_id}", lines

@@ -1,0 +1,240 @@
+"""A run on a terminal: a line a scorer, and reasons. Text of recordings is escaped, so that it steers no terminal."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+
+from judgekit.analysis.corrected import corrected_means, how_corrected
+from judgekit.diff import Diff, DiffLine
+from judgekit.errors import listed
+from judgekit.runs.receipts import Correction, Figure
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.runs.summary import Line, Summary, counted
+from judgekit.runs.summary_table import Column, rounded, rows_of, summary_columns
+from judgekit.terminal import Unpadded, Words, cut, hanging, harmless, printable, quoting, table
+
+if TYPE_CHECKING:
+    from judgekit.stats.intervals import Interval
+
+_CALLS_SHOWN = 12
+_CLASSES_SHOWN = 12
+_LABEL_SHOWN = 40
+_SLICINGS_SHOWN = 4
+_SLICES_SHOWN = 12
+_USUAL_INTERVALS = {"Wilson", "modified Wilson"}
+_STYLES = {"=": "dim", "~": "yellow", "-": "red", "+": "green", "<>": "cyan"}
+_PLANNED = {"tokens": "about tokens", "cost": "about cost"}
+
+
+def lowest_rows(run: Run, most: int) -> Mapping[str, Sequence[Row]]:
+    """Return the rows with the lowest values of each scorer, lowest first."""
+    return {scorer.name: [*run.lowest(scorer.name, most)] for scorer in run.scorers}
+
+
+def show_summary(
+    summary: Summary,
+    on: Console,
+    lowest: Mapping[str, Sequence[Row]] = {},
+    *,
+    thin: Mapping[str, str] = {},
+    corrections: Mapping[str, Correction] = {},
+    seed: int | None = None,
+) -> None:
+    """A table with a line a scorer, and what judges took; below, what there is to say of each, slices, the lowest ones.
+
+    Where a scorer has a corrected mean, that is its number, and the judge's own stands beside it as ``raw``.
+
+    Args:
+        summary: The lines.
+        on: The console.
+        lowest: By scorer, the rows to show with their reasons.
+        thin: By scorer, why its number is of too few samples.
+        corrections: By scorer, its corrected mean, or why there is none.
+        seed: Of the bootstrap, by which intervals of raw numbers are then made.
+    """
+    corrected = corrected_means(corrections)
+    intervals = {
+        line.scorer: line.interval if seed is None else line.bootstrap(seed)
+        for line in summary
+        if line.scorer not in corrected
+    }
+    raw = {line.scorer: Figure.of(line.value, intervals.get(line.scorer)) for line in summary}
+    columns = summary_columns(summary, corrected, raw)
+    on.print(_numbers(columns, thin))
+    if summary.asked:
+        on.print(_spent(columns))
+    if prices := summary.prices:
+        on.print(harmless(prices))
+    for told in _unusual(intervals):
+        on.print(harmless(told))
+    for line in summary:
+        if line.scorer in thin:
+            on.print(hanging(f"{line.scorer}: ! ", thin[line.scorer]), style="yellow")
+        if line.scorer in corrections:
+            on.print(hanging(f"{line.scorer}: ", how_corrected(corrections[line.scorer])))
+        for told in (*line.told(), *_trials(line, "raw " if line.scorer in corrected else "")):
+            on.print(hanging(f"{line.scorer}: ", told))
+        if (overall := line.overall) and overall.table:
+            with quoting(on):
+                on.print(Unpadded(Padding(_counts(overall.table), (0, 0, 0, 2))))
+        if len(line.errors) > 1:
+            on.print(harmless(f"{line.scorer}: {line.counts['failed']:,} failed: {counted(line.errors)}"))
+        with quoting(on):
+            for times, reason in line.unscored():
+                on.print(hanging(f"{line.scorer}: {times}: ", reason))
+        if len(line.judges) > 1:
+            on.print(harmless(f"{line.scorer}: more than one judge answered: {counted(line.judges)}"))
+    with quoting(on):
+        _show_slices(summary, corrected, on)
+    for line in summary:
+        if rows := lowest.get(line.scorer):
+            on.print(f"\n{printable(line.scorer)}, the lowest {len(rows)}:")
+            grid = Table.grid(padding=(0, 2))
+            for row in rows:
+                grid.add_row(
+                    f"{row.score.value:.2f}", *map(harmless, (row.sample_id, row.score.reason or "no reason given"))
+                )
+                if calls := _side_by_side(row.score.diff()):
+                    grid.add_row("", "", calls)
+            with quoting(on):
+                on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
+
+
+def show_plan(summary: Summary, on: Console) -> None:
+    """A table of what a run would ask for, as far as it is known before the first answer."""
+    name, *columns = summary_columns(summary)
+    samples = Column("samples", tuple(f"{line.total:,}" for line in summary))
+    skipped = [column for column in columns if column.name == "skipped"]
+    judge = [column for column in columns if column.about == "judge" and not column.is_text]
+    on.print(
+        _table_of([name, samples, *skipped, *(one._replace(name=_PLANNED.get(one.name, one.name)) for one in judge)])
+    )
+    if prices := summary.prices:
+        on.print(harmless(prices))
+    for line in summary:
+        if others := Counter({name: times for name, times in line.errors.items() if name != "PlannedError"}):
+            on.print(harmless(f"{line.scorer}: would fail: {counted(others)}"))
+    on.print("dry run: nothing was sent. A reply that has to be mended takes one more request.")
+
+
+def _numbers(columns: Sequence[Column], thin: Collection[str]) -> RenderableType:
+    name, number, *others = [column for column in columns if column.about == "scores"]
+    marked = tuple(
+        f"{'! ' if scorer in thin else ''}{cell}" for scorer, cell in zip(name.cells, number.cells, strict=True)
+    )
+    return _table_of([name, number._replace(cells=marked), *others])
+
+
+def _spent(columns: Sequence[Column]) -> RenderableType:
+    name = columns[0]._replace(name="asked a judge")
+    return _table_of([name, *(column for column in columns if column.about == "judge")])
+
+
+def _table_of(columns: Sequence[Column]) -> RenderableType:
+    rows = (row for row in rows_of(columns) if any(row[1:]))
+    return table([column.name for column in columns], rows, words=sum(column.is_text for column in columns))
+
+
+def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
+    """How intervals were found where it is not as it mostly is: by Wilson's method, over single samples."""
+    scorers: dict[str, list[str]] = {}
+    for scorer, interval in intervals.items():
+        if interval is not None:
+            scorers.setdefault(interval.method, []).append(scorer)
+    for method, names in scorers.items():
+        if method not in _USUAL_INTERVALS:
+            of = f"{', '.join(names)}: " if len(scorers) > 1 else ""
+            yield f"{of}95 % interval by {method}"
+
+
+def _trials(line: Line, raw: str) -> Iterator[str]:
+    """Yield the results of repeated trials, if there are any; ``raw`` stands before numbers that are not corrected."""
+    if trials := line.trials:
+        both = (("pass^k", [one.all.value for one in trials]), ("pass@k", [one.any.value for one in trials]))
+        figures = "; ".join(f"{name} {', '.join(map(rounded, values))}" for name, values in both)
+        enough = ", ".join(f"{one.all.tasks:,}" for one in trials)
+        over = f"; over {enough} of them, with k scored" if trials[-1].all.too_few else ""
+        tasks = trials[0].all.tasks + trials[0].all.too_few
+        yield f"{tasks:,} tasks, k = 1 to {trials[-1].k} trials of each: {raw}{figures}{over}"
+
+
+def _show_slices(summary: Summary, corrected: Collection[str], on: Console) -> None:
+    """For each name by which samples differ, such as their domain, a table of the raw number, and of how many it is."""
+    samples = max((line.total for line in summary), default=0)
+    slicings = {name: values for name, values in summary.slices.items() if 2 * len(values) <= samples}
+    for name, values in list(slicings.items())[:_SLICINGS_SHOWN]:
+        by = _cut([f"by {name}"])[0]
+        by_size = sorted(values.items(), key=lambda one: -max(line.total for line in one[1]))
+        shown = by_size[:_SLICES_SHOWN]
+        scorers = [line.scorer for line in summary]
+        made = {scorer: [_slice(part.lines.get(scorer)) for _, part in shown] for scorer in scorers}
+        width = max(12, *(len(cell) for cells in made.values() for cell in cells))
+        at_once = max(1, (2 * on.width // 3) // (width + 2))
+        for first in range(0, len(scorers), at_once):
+            some = scorers[first : first + at_once]
+            grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+            grid.add_column(Words(by), overflow="fold", max_width=on.width // 3)
+            for scorer in some:
+                head = f"{scorer} (raw)" if scorer in corrected else scorer
+                grid.add_column(Words(head), justify="right", vertical="bottom", max_width=width)
+            for row, (value, _) in enumerate(shown):
+                grid.add_row(Words(*_cut([value])), *(made[scorer][row] for scorer in some))
+            on.print(Unpadded(grid))
+        if more := len(by_size) - len(shown):
+            on.print(harmless(f"and {more} more {by}"))
+    if others := list(slicings)[_SLICINGS_SHOWN:]:
+        on.print(harmless(f"samples also differ by {listed(_cut(others), _SLICINGS_SHOWN, ', ')}"))
+
+
+def _slice(line: Line | None) -> str:
+    if line is None:
+        return ""
+    scored = line.counts["scored"]
+    return f"{rounded(line.value)} ({scored:,}{'' if scored == line.total else f' of {line.total:,}'})"
+
+
+def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
+    """Counts by row and column: true labels down, predicted ones across by their number; of many, the frequent errors."""
+    names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
+    if len(names) > _CLASSES_SHOWN:
+        errors = Counter(
+            {(true, other): n for true, row in counts.items() for other, n in row.items() if other != true}
+        )
+        shown = errors.most_common(_CLASSES_SHOWN)
+        rows = ((*_cut([true, other]), str(times)) for (true, other), times in shown)
+        return (
+            table(("true", "predicted", f"errors, the most frequent of {len(names)} classes"), rows, words=2)
+            if shown
+            else Group()
+        )
+    numbers = {name: str(number) for number, name in enumerate(names, 1)}
+    lines = (
+        [*_cut([f"{numbers[name]}  {name}"]), *(str(counts.get(name, {}).get(other, 0)) for other in names)]
+        for name in names
+    )
+    return table(("true, and below which was predicted", *numbers.values()), lines)
+
+
+def _cut(texts: Sequence[str]) -> list[str]:
+    return [cut(text, _LABEL_SHOWN) for text in texts]
+
+
+def _side_by_side(diff: Diff) -> RenderableType | None:
+    """The calls as they were expected and as they were made, unless all agree."""
+    different = [line for line in diff if line.mark != "="]
+    if not different:
+        return None
+    lines = diff if len(diff) <= _CALLS_SHOWN else different
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for _ in DiffLine._fields:
+        grid.add_column(min_width=1)  # an empty column would be measured as less than it takes
+    for line in lines[:_CALLS_SHOWN]:
+        grid.add_row(*map(harmless, line), style=_STYLES[line.mark])
+    more = len(lines) - _CALLS_SHOWN
+    return Group(grid, f"and {more} more") if more > 0 else grid

@@ -1,0 +1,820 @@
+"""Audits: judges held against labels of people."""
+
+import random
+from math import inf, nan
+
+import pytest
+from scipy.special import betaincinv
+from sklearn.metrics import cohen_kappa_score
+
+from judgekit.analysis.audit import audit
+from judgekit.analysis.correction import corrected
+from judgekit.analysis.drawing import draw
+from judgekit.analysis.labels import HumanLabel
+from judgekit.analysis.people import EPSILONS
+from judgekit.analysis.words import parts
+from judgekit.errors import ConfigError
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Input
+from judgekit.score import JudgeCall, Score
+from judgekit.stats.intervals import wilson
+
+pytestmark = pytest.mark.usefixtures("quick")
+TONE = {"fitting": 1.0, "lacking": 0.0}
+FAILED = Score.failed("tone", "broken", error="OverloadError")
+
+
+def imperfect(n, *, share=0.7, sensitivity=0.95, specificity=0.85, seed=0):
+    """What is so of n samples, and what a judge with these errors says."""
+    dice = random.Random(seed)  # noqa: S311 - no secret
+    truth = [float(dice.random() < share) for _ in range(n)]
+    right = [dice.random() < (sensitivity if one else specificity) for one in truth]
+    return truth, [one if is_right else 1 - one for one, is_right in zip(truth, right, strict=True)]
+
+
+def drawn_from(run, truth, n, *, by_verdict=False, seed=0, **fields):
+    return [
+        HumanLabel(
+            sample=one.id,
+            scorer="tone",
+            value=truth[one.number],
+            run=run.number,
+            number=one.number,
+            drawn=one.drawn,
+            probability=one.probability,
+            **fields,
+        )
+        for one in draw(run, "tone", n, by_verdict=by_verdict, seed=seed)
+    ]
+
+
+def tone(found):
+    (scorer,) = found.scorers
+    return scorer
+
+
+def test_a_binary_judge_is_held_against_a_random_sample(judged):
+    truth, verdicts = imperfect(400)
+    run = judged(verdicts)
+    labels = drawn_from(run, truth, 100)
+    found = tone(audit(run, labels))
+    human = [truth[one.number] for one in labels]
+    said = [verdicts[one.number] for one in labels]
+    assert (found.kind, found.n, found.labels, found.annotators, found.drawn) == ("binary", 100, 100, 1, "random")
+    assert list(found.agreement) == ["kappa", "agreement", "AC1", "sensitivity", "specificity"]
+    kappa = found.agreement["kappa"]
+    assert kappa.value == pytest.approx(cohen_kappa_score(human, said))
+    assert kappa.low < kappa.value < kappa.high
+    pairs = list(zip(human, said, strict=True))
+    tp, fn, fp, tn = (pairs.count(pair) for pair in ((1, 1), (1, 0), (0, 1), (0, 0)))
+    assert found.counts.model_dump() == {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
+    assert found.confusion == {"lacking": {"lacking": tn, "fitting": fp}, "fitting": {"lacking": fn, "fitting": tp}}
+    sensitivity = found.agreement["sensitivity"]
+    assert (sensitivity.value, (sensitivity.low, sensitivity.high)) == (tp / (tp + fn), wilson(tp, tp + fn)[:2])
+    assert found.raw.value == sum(verdicts) / 400
+    assert (found.correction.method, found.correction.assumes, found.correction.refused) == ("PPI++", "", "")
+    corrected = found.correction.corrected
+    assert corrected.low < sum(truth) / 400 < corrected.high
+    assert found.correction.worth > 100
+    assert len(found.disagreements) == fn + fp
+    assert {one.reason for one in found.disagreements} == {f"as {one.index}" for one in found.disagreements}
+    assert {*found.opinions} == {one.number for one in labels}
+
+
+def test_where_all_samples_are_labelled_the_corrected_mean_is_that_of_the_labels(judged, said):
+    found = tone(audit(judged([1.0] * 12), said({index: index % 4 > 0 for index in range(12)})))
+    assert (found.drawn, found.correction.method, found.correction.corrected.value) == ("all", "labels alone", 0.75)
+    assert found.agreement["kappa"].value == 0  # a judge that passes everything
+    assert found.raw.value == 1
+
+
+def test_labels_drawn_by_the_verdict_count_for_all_of_their_verdict(judged):
+    truth, verdicts = imperfect(1_000, share=0.9, sensitivity=0.98, specificity=0.7)
+    run = judged(verdicts)
+    found = tone(audit(run, drawn_from(run, truth, 200, by_verdict=True)))
+    assert (found.drawn, found.correction.method) == ("stratified", "stratified PPI++")
+    assert found.correction.corrected.low < sum(truth) / 1_000 < found.correction.corrected.high
+    whole = cohen_kappa_score(truth, verdicts)
+    assert found.agreement["kappa"].low < whole < found.agreement["kappa"].high
+    table = found.counts
+    in_sheet = table.tp / (table.tp + table.fn)
+    sensitivity = sum(a == b == 1 for a, b in zip(truth, verdicts, strict=True)) / sum(truth)
+    assert abs(found.agreement["sensitivity"].value - sensitivity) < abs(in_sheet - sensitivity)
+
+
+def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_few_errors_are_ruled_out_for_other_runs(judged, tmp_path):
+    verdicts = [1.0] * 100 + [0.0] * 900
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    drawn = draw(run, "tone", 60, by_verdict=True)
+    passed = [one.id for one in drawn if verdicts[one.number]]
+    truth = [one and f"s{index}" not in passed[:3] for index, one in enumerate(verdicts)]
+    audit(run, drawn_from(run, truth, 60, by_verdict=True))
+    counts = run.receipts["tone"].receipt.counts
+    # None of 30 is wrong, so that 1 in 10 of the 900 may be: people may pass 90 that the judge passes, and 90 that it fails.
+    assert wilson(counts.tp, counts.tp + counts.fn).low < 0.55
+    # 3 of 30 are wrong, so that 26 of the 100 may be: then the judge fails 900 of 926 that people fail.
+    assert wilson(counts.tn, counts.tn + counts.fp).low == pytest.approx(900 / 926, abs=0.005)
+
+
+def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_some_are_held_to_be(judged):
+    verdicts = [1.0] * 100 + [0.0] * 900
+    run = judged(verdicts)
+    drawn = draw(run, "tone", 60, by_verdict=True)
+    wrong = [one.number for one in drawn if verdicts[one.number]][:3]
+    truth = [float(one == 1 and index not in wrong) for index, one in enumerate(verdicts)]
+    agreement = tone(audit(run, drawn_from(run, truth, 60, by_verdict=True))).agreement["agreement"]
+    assert agreement.value == pytest.approx(0.1 * 0.9 + 0.9)
+    assert agreement.low < 0.1 * 0.9 + 0.9 * betaincinv(30.5, 0.5, 0.025) + 0.01  # the 900 alone may be as far off
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        (lambda index, verdict: not verdict or index % 12 == 0, "verdicts of the judge"),
+        (lambda index, verdict: index % 5 == 0 and index < 300, "messages"),
+        (lambda index, verdict: index < 60, "domains ('air'"),
+    ],
+)
+def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged):
+    truth, verdicts = imperfect(400)
+    run = judged(verdicts, domains=["air"] * 60 + ["retail"] * 340)
+    labels = [
+        HumanLabel(sample=f"s{index}", scorer="tone", value=truth[index])
+        for index in range(400)
+        if chosen(index, verdicts[index])
+    ]
+    found = tone(audit(run, labels, guarantee=0.2))
+    assert found.drawn == "unknown"
+    assert found.correction.corrected is None
+    assert found.correction.refused.startswith("the labelled samples are not like the others: ")
+    assert said in found.correction.refused
+    assert "judgekit label 1 draws them" in found.correction.refused
+    blank = HumanLabel(sample="s1", scorer="tone")
+    assert tone(audit(run, [*labels, blank])).correction.refused.endswith("judgekit label 1 draws them")
+    assert found.guarantee.refused == found.correction.refused
+    assert any("those of the labelled samples, which are not like the others" in note for note in found.notes)
+
+
+def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_speaks_against_it(judged):
+    truth, verdicts = imperfect(400)
+    run = judged(verdicts)
+    labels = [HumanLabel(sample=f"s{index}", scorer="tone", value=truth[index]) for index in range(3, 400, 4)]
+    correction = tone(audit(run, labels)).correction
+    assert correction.method == "stratified PPI++"
+    assert "samples of each verdict are a random sample of those of the run, which nobody says" in correction.assumes
+    assert any("of which nobody says that they are a random sample" in note for note in tone(audit(run, labels)).notes)
+
+
+def test_labels_that_were_chosen_by_the_verdict_by_less_than_shows_do_no_harm(judged, said):
+    verdicts = [1.0] * 130 + [0.0] * 70
+    truth = {index: float(index % 5 > 0) for index in range(15)} | {
+        index: float(index % 5 == 0) for index in range(130, 145)
+    }
+    found = tone(audit(judged(verdicts), said(truth)))
+    assert (found.drawn, found.correction.refused) == ("unknown", "")
+    assert found.correction.corrected.value == pytest.approx(0.65 * 12 / 15 + 0.35 * 3 / 15)
+
+
+def test_where_a_verdict_has_too_few_labels_these_are_held_for_a_random_sample_of_the_run(judged, said):
+    verdicts = [0.0] + [1.0] * 99
+    found = tone(audit(judged(verdicts), said({index: index % 5 > 0 for index in range(40, 70)})))
+    assert (found.correction.method, found.correction.worth) == ("labels alone", None)  # the judge says the same of all
+    assert "the labelled samples are a random sample of those of the run, which nobody says" in found.correction.assumes
+
+
+def test_five_labels_are_refused(judged, said):
+    truth, verdicts = imperfect(100)
+    run = judged(verdicts)
+    found = tone(audit(run, drawn_from(run, truth, 5)))
+    assert found.n == 5
+    assert found.correction.corrected is None
+    assert "labels of 5 samples are too few" in found.correction.refused
+
+
+def test_trials_of_one_task_count_as_one(judged):
+    truth, verdicts = imperfect(50)
+    single = tone(audit(run := judged(verdicts * 4), drawn_from(run, truth * 4, 200)[:100]))
+    groups = [f"task {index % 50}" for index in range(200)]
+    run = judged(verdicts * 4, groups=groups)
+    grouped = tone(audit(run, drawn_from(run, truth * 4, 200)[:100]))
+    for one, other in (
+        (grouped.agreement["kappa"], single.agreement["kappa"]),
+        (grouped.agreement["agreement"], single.agreement["agreement"]),
+        (grouped.correction.corrected, single.correction.corrected),
+    ):
+        assert one.high - one.low > 1.1 * (other.high - other.low)
+        assert "groups" in one.method
+
+
+def test_ordinal_values_are_held_together_by_weighted_kappa(judged, said):
+    scale = {"bad": 0.0, "fair": 0.5, "good": 1.0}
+    verdicts = [0.0, 0.5, 1.0, 1.0] * 5
+    human = ["bad", "good", "good", "fair"] * 5
+    found = tone(audit(judged(verdicts, scale=scale), said(dict(enumerate(human)))))
+    worth = [scale[one] for one in human]
+    as_ranks = [[int(2 * one) for one in values] for values in (worth, verdicts)]
+    assert found.kind == "ordinal"
+    assert next(iter(found.agreement)) == "weighted kappa"
+    assert found.agreement["weighted kappa"].value == pytest.approx(cohen_kappa_score(*as_ranks, weights="quadratic"))
+    assert found.confusion["fair"] == {"bad": 0, "fair": 0, "good": 5}
+    assert found.counts is None
+
+
+def test_values_of_one_label_and_labels_of_one_value_are_told_apart_in_the_confusion(judged, said):
+    told = [(0.25, "partly"), (0.75, "partly"), (1.0, "done"), (1.0, "more than done")] * 5
+    verdicts = [Score.scored("tone", value, label=label) for value, label in told]
+    found = tone(audit(judged(verdicts, scale={}), said({index: value for index, (value, _) in enumerate(told)})))
+    names = ["partly (0.25)", "partly (0.75)", "done or more than done"]
+    assert [{name: n for name, n in row.items() if n} for row in found.confusion.values()] == [
+        {names[0]: 5},
+        {names[1]: 5},
+        {names[2]: 10},
+    ]
+    assert [*found.confusion] == names
+
+
+def test_continuous_values_are_held_together_by_alpha_and_a_rank_correlation(judged, said):
+    verdicts = [index / 20 for index in range(20)]
+    human = {index: min(1, verdict + 0.04) for index, verdict in enumerate(verdicts)}
+    found = tone(audit(judged(verdicts, scale={}), said(human)))
+    assert (found.kind, [*found.agreement]) == ("continuous", ["alpha", "rank correlation"])
+    assert found.agreement["rank correlation"].value == pytest.approx(1)
+    assert found.agreement["alpha"].value > 0.9
+    assert found.confusion == {}
+
+
+def test_several_people_are_held_against_each_other_too(judged, said):
+    truth, verdicts = imperfect(120)
+    dice = random.Random(1)  # noqa: S311 - no secret
+    labels = [
+        one
+        for name in ("ann", "bob", "cem")
+        for one in said(
+            {index: abs(value - (dice.random() < 0.1)) for index, value in enumerate(truth)}, annotator=name
+        )
+    ]
+    found = tone(audit(judged(verdicts), labels))
+    people = found.people
+    assert (people.samples, found.annotators, found.labels) == (120, 3, 360)
+    assert people.agreement["two people"].value == pytest.approx(0.82, abs=0.08)  # 0.9**2 + 0.1**2
+    assert people.agreement["judge with one person"].value > 0.75
+    assert people.passed is True
+    assert people.alternative.startswith(
+        "the judge may stand in for one of them: it is shown for 100% of those tested,"
+    )
+    assert "a sample that several people labelled counts once, shared among what they say" in found.notes
+
+
+def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it_is_not_shown(judged, said):
+    dice = random.Random(2)  # noqa: S311 - no secret
+    truth = [float(dice.random() < 0.5) for _ in range(60)]
+    worse = [abs(one - (dice.random() < 0.15)) for one in truth]
+    labels = [one for name in ("ann", "bob", "cem") for one in said(dict(enumerate(truth)), annotator=name)]
+    run = judged(worse)
+    strict, mild = (tone(audit(run, labels, epsilon=epsilon)).people for epsilon in (0.1, 0.4))
+    assert (strict.passed, mild.passed) == (False, True)
+    assert strict.alternative.startswith("not shown that the judge may stand in for one of them: it is shown for 0% of")
+    assert strict.alternative.endswith(
+        "epsilon 0.1: being cheaper, it may be the nearer one up to 10 percentage points less often)"
+    )
+    assert mild.alternative.startswith("the judge may stand in for one of them")
+    assert "epsilon 0.4: being cheaper, it may be the nearer one up to 40 percentage points" in mild.alternative
+    assert audit(run, labels) == audit(run, labels, epsilon=EPSILONS["experts"])
+
+
+def test_people_who_differ_on_a_rare_verdict_alone_hardly_differ_on_the_run(judged):
+    verdicts = [1.0] * 180 + [0.0] * 20
+    run = judged(verdicts)
+    ann, bob, eve = (drawn_from(run, verdicts, 20, by_verdict=True, annotator=name) for name in ("ann", "bob", "eve"))
+    split = [one if one.value else one.model_copy(update={"value": float(at % 2)}) for at, one in enumerate(bob)]
+    found = tone(audit(run, [*ann, *split, *eve])).people
+    share = sum(one.value == 1 and not verdicts[one.number] for one in split) / 10
+    assert found.agreement["judge with one person"].value == pytest.approx(0.9 + 0.1 * (1 - share / 3))
+    assert found.agreement["two people"].value == pytest.approx(0.9 + 0.1 * (1 - share * 2 / 3))
+    assert (found.alternative, found.passed) == ("", None)
+
+
+def test_a_sample_on_which_people_differ_is_shared_among_what_they_say(judged, said):
+    verdicts = [1.0] * 12 + [0.0] * 8
+    labels = [
+        *said({index: int(index < 10) for index in range(20)}, annotator="ann"),
+        *said({0: 0, 1: 0}, annotator="bob"),
+    ]
+    found = tone(audit(judged(verdicts), labels))
+    assert (found.n, found.labels, found.left_out) == (20, 22, {})
+    # Of the 10 that ann passes, bob fails 2, so that people pass 9 and fail 11; the judge passes 2 that ann fails.
+    assert found.counts.model_dump() == {"tp": 9, "fp": 3, "fn": 0, "tn": 8}
+    assert found.confusion == {"lacking": {"lacking": 8, "fitting": 3}, "fitting": {"lacking": 0, "fitting": 9}}
+    assert found.agreement["agreement"].value == pytest.approx(17 / 20)
+    assert found.agreement["specificity"].value == pytest.approx(8 / 11)
+    human, judge = [1] * 18 + [0] * 22, [1] * 18 + [1] * 6 + [0] * 16
+    assert found.agreement["kappa"].value == pytest.approx(cohen_kappa_score(human, judge))
+    assert found.correction.corrected.value == pytest.approx(9 / 20)
+    assert [(one.index, one.human) for one in found.disagreements] == [(10, 0.0), (11, 0.0), (0, 0.5), (1, 0.5)]
+
+
+def test_two_people_who_split_count_in_the_errors_that_a_later_run_is_corrected_by(judged, said, tmp_path):
+    run = judged([1.0, 0.0] * 20, store=tmp_path / "runs.sqlite")
+    audit(
+        run,
+        [
+            *said({at: (at + 1) % 2 for at in range(40)}, annotator="a"),
+            *said(dict.fromkeys(range(4), 0), annotator="b"),
+        ],
+    )
+    # Samples 0 and 2, which the judge passes, are passed by one of two.
+    assert run.receipts["tone"].receipt.counts.model_dump() == pytest.approx({"tp": 19, "fp": 1, "fn": 0, "tn": 20})
+
+
+NOT_APPLICABLE = {**TONE, "not_applicable": "skipped"}
+
+
+def test_labels_that_say_the_question_does_not_apply_count_in_agreement_and_leave_the_mean(judged, said):
+    verdicts = [1.0] * 12 + [0.0] * 8
+    human = {
+        **dict.fromkeys(range(8), 1),
+        **dict.fromkeys(range(8, 12), "not_applicable"),
+        **dict.fromkeys(range(12, 20), 0),
+    }
+    found = tone(audit(judged(verdicts, scale=NOT_APPLICABLE), said(human)))
+    assert (found.n, found.left_out) == (20, {})
+    assert found.correction.corrected.value == 0.5  # 8 of 16
+    assert found.raw.value == 0.6
+    assert found.agreement["agreement"].value == 0.8
+    said_by_people = ["pass"] * 8 + ["none"] * 4 + ["fail"] * 8
+    kappa = cohen_kappa_score(said_by_people, ["pass" if one else "fail" for one in verdicts])
+    assert found.agreement["kappa"].value == pytest.approx(kappa)
+    assert found.confusion["not_applicable"] == {"lacking": 0, "fitting": 4, "not_applicable": 0}
+    assert (
+        "people say that the question does not apply to 4 of the 20 labelled samples that the judge scored"
+        in found.notes
+    )
+    assert "the corrected mean is of the samples to which the question applies, as people say" in found.notes
+    assert {one.index for one in found.disagreements} == {*range(8, 12)}
+
+
+def test_the_corrected_mean_of_a_random_sample_leaves_out_what_the_question_does_not_apply_to(judged):
+    truth, verdicts = imperfect(2_000, share=0.6, sensitivity=0.9, specificity=0.8)
+    truth = ["n/a" if at % 5 == 0 else one for at, one in enumerate(truth)]
+    run = judged(verdicts)
+    found = tone(audit(run, drawn_from(run, truth, 400)))
+    applying = [one for one in truth if one != "n/a"]
+    assert found.correction.method == "PPI++"
+    assert found.correction.corrected.low < sum(applying) / len(applying) < found.correction.corrected.high
+    assert found.correction.corrected.high - found.correction.corrected.low < 0.12
+
+
+def test_people_who_say_of_all_samples_that_the_question_does_not_apply_leave_no_mean(judged, said):
+    found = tone(audit(judged([1.0] * 20), said(dict.fromkeys(range(20), "n/a"))))
+    assert found.correction.refused == "people say of all labelled samples that the question does not apply"
+
+
+def test_ordinal_values_are_as_far_from_does_not_apply_as_they_can_be_from_each_other(judged, said):
+    scale = {"bad": 0.0, "fair": 0.5, "good": 1.0, "none": "skipped"}
+    verdicts, human = [0.0, 0.5, 1.0] * 10, ["bad", "fair", "none"] * 10
+    found = tone(audit(judged(verdicts, scale=scale), said(dict(enumerate(human)))))
+    # A third is as far off as can be. By chance: of 9 pairs of equal chance, 0 and 0.25 and 1 of the greatest distance.
+    by_chance = (0 + 0.25 + 1 + 0.25 + 0 + 0.25 + 1 + 1 + 1) / 9
+    assert found.agreement["weighted kappa"].value == pytest.approx(1 - (1 / 3) / by_chance)
+
+
+def test_where_values_are_continuous_applicability_is_a_figure_of_its_own(judged, said):
+    human = {at: "n/a" if at < 5 else at / 20 for at in range(20)}
+    found = tone(audit(judged([at / 20 for at in range(20)], scale={}), said(human)))
+    assert found.agreement["alpha"].value == pytest.approx(1)
+    assert found.agreement["agreement on whether it applies"].value == 0.75
+    assert found.correction.corrected.value == pytest.approx(sum(at / 20 for at in range(5, 20)) / 15)
+
+
+def test_that_people_say_one_thing_only_is_said_of_the_samples_to_which_the_question_applies(judged, said):
+    found = tone(audit(judged([1.0, 0.0] * 20), said({at: "n/a" if at < 20 else 0 for at in range(40)})))
+    assert any("people say 0 of all labelled samples to which the question applies:" in note for note in found.notes)
+    ordinal = tone(audit(judged([0.5, 1.0] * 20, scale={"fair": 0.5, "good": 1.0}), said(dict.fromkeys(range(40), 1))))
+    assert not any("people say" in note for note in ordinal.notes)
+
+
+CALL = JudgeCall(judge="openai/m-1", prompt="tone@1")
+
+
+def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
+    skipped = Score.skipped("tone", "no question", label="not_applicable", calls=[CALL])
+    scores = [1.0] * 150 + [0.0] * 50 + [skipped] * 100 + [Score.skipped("tone", "no reference")] * 50
+    run = judged(scores, scale=NOT_APPLICABLE)
+    assert {one.number for one in draw(run, "tone", 400)} == {*range(200)}
+    drawn = draw(run, "tone", 400, include_skipped=True)
+    assert {one.number for one in drawn} == {*range(300)}
+    # Half of what the judge skipped should have been judged, and would have failed.
+    truth = [1.0] * 150 + [0.0] * 50 + ["n/a", 0.0] * 50
+    labels = [
+        HumanLabel(sample=one.id, scorer="tone", value=truth[one.number], drawn=one.drawn, probability=one.probability)
+        for one in draw(run, "tone", 120, include_skipped=True, seed=3)
+    ]
+    found = tone(audit(run, labels))
+    assert (found.drawn, found.n, found.left_out) == ("random", 120, {})
+    assert found.raw.value == 0.75
+    assert found.correction.corrected.low < 150 / 250 < found.correction.corrected.high < 0.75
+    assert found.confusion["lacking"]["not_applicable"] > 5
+    idle = [one for one in found.disagreements if one.judged is None]
+    assert {(one.label, one.reason, one.human) for one in idle} == {("not_applicable", "no question", 0.0)}
+    assert "the raw mean is of the samples that the judge scored: 200 of 350." in found.notes
+    assert any(
+        note.endswith("applies, as people say, among the 300 of 350 that the judge scored or skipped")
+        for note in found.notes
+    )
+
+
+def test_labels_that_were_picked_by_hand_correct_no_mean(judged, said):
+    truth, verdicts = imperfect(100)
+    run = judged(verdicts)
+    found = tone(audit(run, said(dict(enumerate(truth[:60])), drawn="convenience")))
+    assert found.drawn == "convenience"
+    assert found.correction.corrected is None
+    assert "were picked by hand (drawn is convenience)" in found.correction.refused
+
+
+def test_versions_of_a_scorer_that_were_audited_on_the_same_recordings_are_counted(judged, said, tmp_path):
+    truth, verdicts = imperfect(60)
+    labels, notes = said(dict(enumerate(truth))), []
+    for model in ("m-1", "m-2", "m-3", "m-3"):
+        run = judged(verdicts, store=tmp_path / "runs.sqlite", model=model)
+        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified=0),)
+        run = Run(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
+        notes.append([one for one in tone(audit(run, labels)).notes if "audited on these recordings too" in one])
+    assert notes[0] == []
+    assert notes[1][0].startswith("1 other version of this scorer was audited on these recordings too (run 1)")
+    assert notes[2][0].startswith("2 other versions of this scorer were audited on these recordings too (run 1; run 2)")
+    assert notes[3] == notes[2]
+
+
+def test_one_class_only_leaves_kappa_undefined_and_says_so(judged, said):
+    found = tone(audit(judged([1.0, 0.0] * 20), said(dict.fromkeys(range(40), 1))))
+    assert found.agreement["specificity"].value is None
+    assert found.agreement["kappa"].value == 0
+    assert any("people say 1 of all labelled samples" in note for note in found.notes)
+
+
+def test_what_could_not_be_used_is_counted_and_named(judged, said):
+    run = judged([1.0] * 20 + [FAILED])
+    labels = said({**dict.fromkeys(range(15), 1), 15: None, 20: 1, 77: 1})
+    found = audit(run, labels)
+    assert tone(found).left_out == {"drawn and left blank": 1, "failed by the judge": 1}
+    assert found.unmatched == {"run 1 has no score of such a sample: 's77'": 1}
+    assert any("the judge scored: 20 of 21." in note for note in tone(found).notes)
+
+
+def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
+    found = audit(judged([1.0] * 20), said({77: 1}))
+    assert tone(found).correction.refused == "no label is of use: run 1 has no score of such a sample: 's77'"
+    assert tone(found).n == 0
+
+
+def test_without_labels_nothing_is_corrected(judged):
+    found = tone(audit(judged([1.0] * 20)))
+    assert (found.agreement, found.raw.value) == ({}, 1)
+    assert found.correction.refused == "there are no labels; judgekit label 1 draws samples for people"
+
+
+def test_a_judge_that_favours_long_conversations_is_found_out(judged, said):
+    verdicts = [float(index % 10 > 3) for index in range(60)]
+    found = tone(audit(judged(verdicts, messages=lambda index: 1 + index % 10), said({i: i % 2 for i in range(60)})))
+    assert found.bias["length"].low > 0.2
+
+
+def test_pairwise_flips_and_the_place_that_they_prefer_are_counted(judged, said):
+    def pair(first, other):
+        verdicts = [{"shown_first": "trace", "preferred": first}, {"shown_first": "rival", "preferred": other}]
+        details = {"flipped": "tie" not in (first, other) and first != other, "verdicts": verdicts}
+        return Score.scored("tone", 0.5, label="position_bias", details=details)
+
+    same = Score.scored("tone", 0.5, label="same", details={"flipped": False, "verdicts": []})
+    scores = [pair("trace", "rival")] * 3 + [pair("rival", "trace"), pair("trace", "trace"), pair("tie", "rival"), same]
+    bias = tone(audit(judged(scores, scale={}), ())).bias
+    assert bias["position"].value == pytest.approx(4 / 6)
+    assert bias["first place, where it flips"].value == 0.75
+    trials = tone(audit(judged([pair("trace", "rival")] * 8, scale={}, groups=["a"] * 4 + ["b"] * 4), ())).bias
+    assert {figure.method for figure in trials.values()} == {"modified Wilson, 2 groups"}
+
+
+def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, said):
+    sure = [Score.scored("tone", 1.0, label="fitting", confidence=1.0)] * 150
+    unsure = [Score.scored("tone", 1.0, label="fitting", confidence=0.6)] * 50
+    human = dict.fromkeys(range(150), 1) | {index: index % 2 for index in range(150, 200)}
+    found = tone(audit(judged(sure + unsure), said(human), guarantee=0.05))
+    assert 0.6 < found.guarantee.threshold <= 1
+    assert (found.guarantee.kept.value, found.guarantee.risk.value) == (0.75, 0)
+    assert found.calibration.value == pytest.approx(0.25 * 0.1)
+    assert found.calibration.low is None  # which is of draws that are further off than what was drawn from
+    assert tone(audit(judged([1.0] * 200), said(human), guarantee=0.05)).guarantee.refused.startswith(
+        "no labelled verdict says how sure the judge is"
+    )
+
+
+@pytest.mark.parametrize(
+    ("scale", "drawn", "confidence", "human", "why"),
+    [
+        (TONE, "random", None, 1, "no labelled verdict says how sure the judge is"),
+        (TONE, "stratified", 0.9, 1, "the samples were drawn by the judge's verdict"),
+        ({}, "random", 0.9, 0.3, "values that are no labels are not right or wrong"),
+        (TONE, "random", 0.9, 0, "50 most confident labelled verdicts have an error rate of 1"),  # it is always wrong
+    ],
+)
+def test_no_guarantee_is_given_that_labels_cannot_carry(scale, drawn, confidence, human, why, judged, said):
+    run = judged([Score.scored("tone", 1.0, confidence=confidence)] * 60, scale=scale)
+    found = tone(audit(run, said(dict.fromkeys(range(50), human), drawn=drawn), guarantee=0.1)).guarantee
+    assert (found.threshold, found.kept) == (None, None)
+    assert why in found.refused
+
+
+def test_three_verdicts_drawn_at_any_rate_count_for_what_they_stand_for(judged):
+    scale = {"bad": 0.0, "fair": 0.5, "good": 1.0}
+    verdicts = [0.0] * 101 + [0.5] * 211 + [1.0] * 688
+    run = judged(verdicts, scale=scale)
+    labels = [one.model_copy(update={"value": 1.0}) for one in drawn_from(run, verdicts, 90, by_verdict=True)]
+    found = tone(audit(run, labels))
+    low, high = found.agreement["agreement"].low, found.agreement["agreement"].high
+    assert found.agreement["agreement"].value == pytest.approx(0.688, abs=0.01)
+    assert low < 0.688 < high
+    assert found.correction.method == "stratified PPI++"
+
+
+def test_a_verdict_of_which_hardly_any_sample_is_labelled_is_named(judged, said):
+    run = judged([1.0] * 50 + [0.0] * 50)
+    found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), drawn="stratified")))
+    assert found.correction.refused == (
+        "people labelled 1 of the samples with the verdict 'lacking'; it takes 2 or more of each"
+    )
+
+
+def test_samples_of_one_task_alone_carry_no_mean(judged, said):
+    run = judged([1.0, 0.0] * 50, groups=["the same"] * 20 + [f"task {index}" for index in range(80)])
+    found = tone(audit(run, said(dict.fromkeys(range(20), 1), drawn="random")))
+    assert found.correction.refused == "the labelled samples are of too few groups, which count once each"
+
+
+def test_what_people_cannot_tell_is_no_label(judged, said):
+    run = judged([1.0] * 20, scale={**TONE, "unclear": "abstained"})
+    found = tone(audit(run, said({**dict.fromkeys(range(19), 1), 19: "unclear"}, drawn="random")))
+    assert (found.n, found.left_out) == (19, {"people cannot tell": 1})
+    assert found.correction.assumes == "samples that people cannot tell about are like the others"
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "said"),
+    [
+        (
+            [HumanLabel(sample="s1", scorer="tune", value=1)],
+            {},
+            "no scorer of run 1 is called 'tune', did you mean 'tone'?",
+        ),
+        ([], {"guarantee": 0}, "guarantee is a share between 0 and 1, found 0"),
+        ([], {"guarantee": 0.1, "delta": inf}, "delta is a share between 0 and 1, found inf"),
+        ([], {"epsilon": 1}, "epsilon is at least 0 and under 1, found 1"),
+        ([], {"epsilon": nan}, "epsilon is at least 0 and under 1, found nan"),
+    ],
+)
+def test_what_cannot_be_audited_says_why(labels, options, said, judged):
+    with pytest.raises(ConfigError) as refused:
+        audit(judged([1.0] * 3), labels, **options)
+    assert said in str(refused.value)
+
+
+def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
+    truth, verdicts = imperfect(200)
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    assert run.audited == {"tone": "not audited"}
+    labels = drawn_from(run, truth, 60)
+    found = audit(run, labels)
+    assert audit(run, labels) == found
+    receipt = run.receipts["tone"].receipt
+    assert run.audited == {"tone": f"audited: {receipt.told}"}
+    assert receipt.told.startswith("kappa .")
+    assert (receipt.n, receipt.drawn, receipt.run, receipt.fingerprint) == (60, "random", 1, run.scorers[0].signature)
+    assert (receipt.population.samples, receipt.labelled.samples) == (200, 60)
+    assert receipt.counts == tone(found).counts
+
+
+def test_the_threshold_may_be_the_confidence_of_a_verdict_that_nobody_labelled(judged, said):
+    run = judged([Score.scored("tone", 1.0, confidence=1 - index / 1_000) for index in range(120)])
+    labels = said(dict.fromkeys(range(0, 120, 2), 1), drawn="random", probability=0.5)
+    found = tone(audit(run, labels, guarantee=0.1)).guarantee
+    assert (found.threshold, found.kept.value, found.risk.value) == (1 - 119 / 1_000, 1, 0)
+
+
+def test_of_each_group_one_sample_counts_for_a_guarantee(judged, said):
+    scores, labels = [Score.scored("tone", 1.0, confidence=0.9)] * 60, said(dict.fromkeys(range(60), 1))
+    groups = [f"task {index % 10}" for index in range(60)]
+    alone, grouped = (judged(scores), judged(scores, groups=groups))
+    assert tone(audit(alone, labels, guarantee=0.1)).guarantee.threshold == 0.9
+    refused = tone(audit(grouped, labels, guarantee=0.1)).guarantee.refused
+    assert refused.startswith("10 labelled verdicts cannot show it")
+
+
+def test_of_equal_disagreements_that_comes_first_of_which_the_judge_was_surest(judged, said):
+    scores = [Score.scored("tone", 1.0, confidence=confidence) for confidence in (0.6, 1.0, 0.8)]
+    found = tone(audit(judged(scores), said(dict.fromkeys(range(3), 0))))
+    assert [one.index for one in found.disagreements] == [1, 2, 0]
+
+
+def test_two_people_are_too_few_for_the_alternative_annotator_test(judged, said):
+    truth, verdicts = imperfect(60)
+    labels = [one for name in ("ann", "bob") for one in said(dict(enumerate(truth)), annotator=name)]
+    people = tone(audit(judged(verdicts), labels)).people
+    assert (people.samples, people.passed, people.alternative) == (60, None, "")
+
+
+def test_a_receipt_counts_no_more_than_independent_samples_would_tell(judged, said, tmp_path):
+    truth, verdicts = imperfect(40)
+    run = judged(verdicts * 4, store=tmp_path / "runs.sqlite", groups=[f"task {index % 40}" for index in range(160)])
+    found = tone(audit(run, said(dict(enumerate(truth * 4)))))
+    assert sum(found.counts.model_dump().values()) == 160
+    assert sum(run.receipts["tone"].receipt.counts.model_dump().values()) == pytest.approx(40, abs=4)  # 4 alike each
+
+
+def test_a_judge_that_is_never_seen_to_be_wrong_has_an_interval_all_the_same(judged, said):
+    verdicts = [1.0, 0.0] * 30
+    agreement = tone(audit(judged(verdicts), said(dict(enumerate(verdicts))))).agreement
+    for name in ("kappa", "AC1", "agreement"):
+        assert (agreement[name].value, agreement[name].high) == (1, 1)
+        assert 0.8 < agreement[name].low < 0.95
+
+
+def test_samples_that_were_left_blank_for_what_shows_are_missed(judged):
+    truth, verdicts = imperfect(400)
+    run = judged(verdicts, messages=lambda index: 1 + index % 40)
+    drawn = drawn_from(run, truth, 80)
+    honest = [one.model_copy(update={"value": None}) if at % 2 else one for at, one in enumerate(drawn)]
+    correction = tone(audit(run, honest)).correction
+    assert (correction.refused, correction.assumes) == ("", "samples that were left blank are like the others")
+    short = [one.model_copy(update={"value": None}) if one.number % 40 > 20 else one for one in drawn]
+    found = tone(audit(run, short, guarantee=0.2))
+    assert found.correction.refused.startswith("the labelled samples are not like the others: messages")
+    assert found.correction.refused.endswith(
+        "Samples were left blank by that, or by what goes with it: label these too"
+    )
+    assert found.guarantee.refused == found.correction.refused
+
+
+def test_where_people_differ_a_verdict_is_wrong_for_a_guarantee_by_the_share_of_them(judged, said):
+    run = judged([Score.scored("tone", 1.0, confidence=0.9)] * 60)
+    labels = said(dict.fromkeys(range(60), 1), annotator="ann")
+    split = tone(audit(run, [*labels, *said({0: 0, 1: 0}, annotator="bob")], guarantee=0.1)).guarantee
+    assert split.risk.value == pytest.approx(1 / 60)
+
+
+def test_one_label_is_one(judged, said):
+    correction = tone(audit(judged([1.0] * 20), said({0: 1}))).correction
+    assert correction.refused == "labels of 1 sample are too few; it takes 10 or more"
+
+
+def test_labels_of_which_nobody_says_who_gave_them_give_no_receipt(judged, said, tmp_path):
+    truth, verdicts = imperfect(40)
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    found = tone(audit(run, said(dict(enumerate(truth)), source="unknown")))
+    assert found.correction.corrected is not None
+    assert found.correction.assumes == "no label is the verdict of a judge, which nobody says"
+    assert any("nobody says who gave 40 labels: a person, a benchmark, or a judge" in note for note in found.notes)
+    assert run.audited == {"tone": "not audited"}
+    audit(run, said(dict(enumerate(truth)), source="benchmark"))
+    assert run.audited["tone"].startswith("audited: kappa")
+
+
+def test_labels_picked_by_hand_promise_nothing_and_their_audit_says_what_they_are(judged, said):
+    run = judged([Score.scored("tone", 1.0, confidence=0.9)] * 200)
+    found = tone(audit(run, said(dict.fromkeys(range(150), 1), drawn="convenience"), guarantee=0.1))
+    assert found.guarantee.refused == ("the labelled samples were picked by hand (drawn is convenience)")
+    assert any(note.endswith("those of the labelled samples, which were picked by hand") for note in found.notes)
+    assert parts(found)[0].told == (
+        "150 labels, 150 samples on which people and the judge both decide; picked by hand",
+    )
+
+
+def test_an_audit_of_the_judge_as_it_answers_now_replaces_a_receipt_that_is_void_whatever_its_labels(
+    judged, said, tmp_path
+):
+    truth, verdicts = imperfect(60)
+
+    def answered_by(model):
+        call = JudgeCall(judge="openai/m", prompt="tone@1", model=model)
+        scores = [Score.scored("tone", one, calls=[call]) for one in verdicts]
+        run = judged(scores, store=tmp_path / "runs.sqlite")
+        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified=0),)
+        return Run(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
+
+    audit(answered_by("m-2025-04"), said(dict(enumerate(truth))))
+    later = answered_by("m-2025-07")
+    assert "answered as 'm-2025-04' in the audit and as 'm-2025-07' here" in later.audited["tone"]
+    audit(later, said(dict(enumerate(truth[:40])), drawn="random"))
+    assert (later.receipts["tone"].receipt.n, later.receipts["tone"].void) == (40, "")
+
+
+def test_a_sample_that_one_person_left_blank_and_another_labelled_is_not_lost(judged):
+    truth, verdicts = imperfect(400)
+    run = judged(verdicts, messages=lambda index: 1 + index % 40)
+    drawn = drawn_from(run, truth, 80, annotator="ann")
+    blank = [one.model_copy(update={"annotator": "bob", "value": None}) for one in drawn]
+    found = tone(audit(run, [*drawn, *blank]))
+    assert found.left_out == {"drawn and left blank": 80}
+    assert (found.correction.refused, found.correction.assumes) == ("", "")
+
+
+def test_labels_of_few_samples_to_which_the_question_applies_are_refused(judged, said):
+    truth, verdicts = imperfect(200)
+    run = judged(verdicts)
+    human = {at: truth[at] if at < 9 else "n/a" for at in range(60)}
+    correction = tone(audit(run, said(human, drawn="random"))).correction
+    assert correction.refused == ("labels of 9 samples to which the question applies are too few; it takes 10 or more")
+
+
+def test_a_verdict_without_a_label_is_named_by_its_value(judged, said):
+    run = judged([Score.scored("tone", value) for value in [1.0] * 50 + [0.0] * 50])
+    found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), drawn="stratified")))
+    assert found.correction.refused.startswith("people labelled 1 of the samples with the verdict 0.0;")
+
+
+def test_labels_of_another_run_may_be_of_verdicts_that_this_run_has_none_of(judged, said, tmp_path):
+    scores = [Score.scored("tone", value, label=f"{value}") for value in [0.0, 0.25, 0.5, 1.0] * 5]
+    path = tmp_path / "runs.sqlite"
+    judged(scores, scale={}, store=path)
+    later = judged([scores[0], scores[2], scores[3]] * 5, scale={}, store=path)
+    found = tone(audit(later, said(dict.fromkeys(range(20), 0.5), run=1)))
+    assert (found.kind, found.n) == ("ordinal", 20)
+    assert "0.25" in found.confusion
+
+
+SKIPPED = Score.skipped("tone", "not applicable", calls=[CALL])
+
+
+@pytest.mark.parametrize("scale", [NOT_APPLICABLE, {}])
+def test_labels_only_of_samples_that_the_judge_skipped_are_not_like_the_others(scale, judged, said):
+    run = judged([at / 100 if not scale else float(at % 2) for at in range(60)] + [SKIPPED] * 60, scale=scale)
+    found = tone(audit(run, said({at: at % 2 for at in range(60, 100)})))
+    assert "verdicts of the judge ('s" in found.correction.refused
+
+
+def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sample_together(judged):
+    run = judged([1.0] * 100 + [0.0] * 50 + [SKIPPED] * 150, scale=NOT_APPLICABLE)
+    drawn = {one.id: one for one in (*draw(run, "tone", 90, include_skipped=True), *draw(run, "tone", 60, seed=1))}
+    labels = [
+        HumanLabel(sample=one.id, scorer="tone", value=1, drawn=one.drawn, probability=one.probability)
+        for one in drawn.values()
+    ]
+    found = tone(audit(run, labels))
+    assert found.drawn == "unknown"
+    assert "several sheets were joined, of which some may leave out what the judge skipped" in found.notes
+    assert "verdicts of the judge ('skipped'" in found.correction.refused
+
+
+def test_errors_are_of_samples_that_the_judge_scored_even_if_skipped_ones_were_labelled(judged, said, tmp_path):
+    truth, verdicts = imperfect(150)
+    scores = [*verdicts, *[SKIPPED] * 150]
+    path = tmp_path / "runs.sqlite"
+    first, later = (
+        judged(scores, scale=NOT_APPLICABLE, store=path, messages=lambda at: 3 + at % 3 if at < 150 else 20)
+        for _ in range(2)
+    )
+    audit(first, said({at: truth[at] if at < 150 else "n/a" for at in range(300)}))
+    assert first.receipts["tone"].receipt.labelled.samples == 150
+    assert later.audited["tone"].startswith("audited on run 1: ")
+    assert corrected(later, "tone").method == "Rogan-Gladen"
+
+
+def test_people_who_differ_on_whether_ordinal_labels_apply_disagree(judged, said):
+    scale = {"bad": 0.0, "fair": 0.5, "good": 1.0, "none": "skipped"}
+    run = judged([0.0, 0.5] * 10, scale=scale)
+    one = said({at: ("bad", "fair")[at % 2] for at in range(20)}, annotator="ann")
+    other = said({at: "none" if at < 5 else ("bad", "fair")[at % 2] for at in range(20)}, annotator="bob")
+    people = tone(audit(run, [*one, *other])).people
+    assert people.agreement["two people"].value == 0.75
+    assert people.agreement["judge with one person"].value == 0.875
+    assert people.agreement["alpha"].value == 1
+
+
+def test_what_a_corrected_mean_assumes_begins_with_who_gave_the_labels(judged, said):
+    truth, verdicts = imperfect(200)
+    assumes = tone(audit(judged(verdicts), said(dict(enumerate(truth[:60])), source="unknown"))).correction.assumes
+    assert assumes.startswith(
+        "no label is the verdict of a judge, which nobody says, and the labelled samples of each verdict are"
+    )
+
+
+@pytest.mark.parametrize(("model", "is_said"), [(None, True), ("m-2025-04", False)])
+def test_a_provider_that_reports_no_model_is_named(model, is_said, judged):
+    call = JudgeCall(judge="openai/m", prompt="tone@1", model=model)
+    found = tone(audit(judged([Score.scored("tone", 1.0, calls=[call])] * 3)))
+    told = any("reports no model for answers of openai/m:" in note for note in found.notes)
+    assert told == is_said
+
+
+def test_of_samples_that_were_drawn_by_verdict_there_is_no_alternative_annotator_test(judged):
+    truth, verdicts = imperfect(200)
+    run = judged(verdicts)
+    labels = {
+        by_verdict: [
+            one
+            for name in ("ann", "bob", "eve")
+            for one in drawn_from(run, truth, 80, by_verdict=by_verdict, annotator=name)
+        ]
+        for by_verdict in (False, True)
+    }
+    assert tone(audit(run, labels[False])).people.passed is True
+    assert tone(audit(run, labels[True])).people.passed is None
