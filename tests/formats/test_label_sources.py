@@ -5,9 +5,9 @@ from importlib import import_module
 
 import pytest
 
-from judgekit.scorers import SCORERS
-from judgekit.formats.label_sources import JUDGEDSCORERS, source_of
+from judgekit.formats.label_sources import JUDGED_SCORERS, source_of
 from judgekit.judges.prompt import shipped_prompts
+from judgekit.scorers import SCORERS
 
 
 def test_the_table_of_judged_scorers_holds_the_registry_and_the_shipped_prompts():
@@ -18,7 +18,7 @@ def test_the_table_of_judged_scorers_holds_the_registry_and_the_shipped_prompts(
         if fields & {"judge", "scorers"}:
             judged.add(name)
     assert judged
-    assert judged | {prompt.name for prompt in shipped_prompts()} == JUDGEDSCORERS
+    assert judged | {prompt.name for prompt in shipped_prompts()} == JUDGED_SCORERS
 
 
 @pytest.mark.parametrize(
