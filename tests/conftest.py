@@ -152,18 +152,13 @@ def mocked(monkeypatch) -> Iterator[respx.MockRouter]:
 @pytest.fixture
 def run_python(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a script, or with -c a program, with the interpreter of the tests, in an empty folder."""
-    common = {
-        "PATH": "",
-        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-        "PYTHONUTF8": "1",
-        "PYTHONWARNINGS": "error,ignore::DeprecationWarning",
-    }
+    common = {"PATH": "", "PYTHONUTF8": "1", "PYTHONWARNINGS": "error,ignore::DeprecationWarning"}
 
     def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603 - our own interpreter
             [sys.executable, *map(str, arguments)],
             cwd=tmp_path,
-            env={**common, **environment},
+            env={**common, "PYTHONPATH": os.environ.get("PYTHONPATH", ""), **environment},
             capture_output=True,
             text=True,
             timeout=60,

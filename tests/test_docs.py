@@ -361,7 +361,7 @@ def test_what_the_snippets_on_the_other_scorers_and_on_datasets_assert_is_so(nam
 
 @pytest.mark.usefixtures("workplace")
 def test_the_snippets_on_judged_scorers_print_what_stands_beside_or_below_them(capsys):
-    prompts, goals, criteria, pairs, own, members, panel, sure, budget, cut, probe = snippets(JUDGED, "python")
+    prompts, goals, criteria, pairs, members, panel, sure, budget, cut, probe = snippets(JUDGED, "python")
     for source in (prompts, goals, panel, sure):
         said = [line.partition("  # ")[2] for line in source.splitlines() if line.startswith("print(")]
         execute(source)
@@ -373,11 +373,20 @@ def test_the_snippets_on_judged_scorers_print_what_stands_beside_or_below_them(c
         execute(source)
         assert capsys.readouterr().out == text
     execute(pairs)
-    execute(own)
     assert [scorer.name for scorer in execute(members)["panel"].scorers] == ["tone"] * 3
     assert execute(budget)["scorer"].judge.conversation_tokens == 8_000
     found = execute(probe)["found"]  # the model here says "achieved" of everything
     assert {one.result for one in found} == {"held", "wrong"}
+
+
+def test_a_judged_class_of_ones_own_needs_no_model_in_tests():
+    text = (ROOT / "docs" / "write-a-scorer.md").read_text()
+    (source,) = (one for one in snippets(text, "python") if "class Calm" in one)
+    (made,) = re.findall(r"`(Calm\(ScriptedJudge\(.*?\}\]\)\))`", text, re.DOTALL)
+    names = execute(source)
+    recorded = Sample.of([HumanMessage("Thanks!"), AIMessage("You are welcome.")])
+    score = eval(made, {**names, "ScriptedJudge": judgekit.ScriptedJudge}).score(recorded)  # noqa: S307 - our own documentation
+    assert (score.value, score.label, score.reason) == (1, "none_shown", "Thanks.")
 
 
 def test_the_numbers_that_the_documentation_says_differ_from_those_of_ragas_are_so():

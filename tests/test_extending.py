@@ -3,10 +3,13 @@
 import json
 import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -64,7 +67,8 @@ def text_server(own) -> Iterator[list[str]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             received.append(self.rfile.read(int(self.headers["content-length"])).decode())
-            answer = json.dumps({"reason": "no bye", "evidence": [2], "verdict": "not_said"}).encode()
+            verdict = "not_said" if "say goodbye" in received[-1] else "strong"
+            answer = json.dumps({"reason": "so", "evidence": [2], "verdict": verdict}).encode()
             self.send_response(200)
             self.send_header("content-length", str(len(answer)))
             self.end_headers()
@@ -84,13 +88,29 @@ def text_server(own) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def package(own, monkeypatch) -> None:
-    """The same files as an installed package with entry points."""
-    monkeypatch.setenv("PYTHONPATH", f"{own}:{os.environ.get('PYTHONPATH', '')}")
-    installed = own / "acme-1.0.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (installed / "entry_points.txt").write_text(ENTRY_POINTS)
+def install(own, monkeypatch) -> Callable[..., Path]:
+    """Installs files of one's own with pip, as a package with entry points; gives the folder that they are in then."""
+
+    def do(*files: str) -> Path:
+        wheel, site = own / "acme-1.0-py3-none-any.whl", own / "site"
+        metadata = {
+            "METADATA": "Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n",
+            "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            "entry_points.txt": ENTRY_POINTS,
+            "RECORD": "",
+        }
+        with ZipFile(wheel, "w") as archive:
+            for file in files:
+                archive.write(file)
+                Path(file).unlink()
+            for name, text in metadata.items():
+                archive.writestr(f"acme-1.0.dist-info/{name}", text)
+        pip = (sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", site, wheel)
+        subprocess.run(pip, check=True, timeout=60)  # noqa: S603 - our own interpreter
+        monkeypatch.setenv("PYTHONPATH", f"{site}:{os.environ.get('PYTHONPATH', '')}")
+        return site
+
+    return do
 
 
 FORMAT = ("--format", "my_reader.py:TurnsReader")
@@ -149,8 +169,19 @@ def test_a_server_of_plain_text_is_asked_in_words(cli, text_server):
     assert all('"verdict"' in one and "Did the agent say goodbye?" in one for one in text_server)
 
 
-@pytest.mark.usefixtures("package")
-def test_an_installed_package_adds_scorers_formats_and_providers(cli, text_server):
+def test_an_own_judged_class_gets_its_judge_and_its_signature_from_the_command_line(cli, text_server):
+    words = ("run", "turns.jsonl", *FORMAT, "--scorer", "my_scorers.py:Calm", "--scorer", "my_scorers.py:Calm:as=again")
+    code, out, err = cli(*words, "--judge", "my_provider:PROVIDER/model-1")
+    assert means(out) == {"calm": "0.000", "again": "0.000"}, (code, err)
+    assert len(text_server) == 2  # two samples: the second scorer asks the same and finds it in the cache
+    cli(*words, "--judge", "my_provider:PROVIDER/model-2")
+    assert len(text_server) == 4
+    warned = "judge.model was 'my_provider:PROVIDER/model-1' and is 'my_provider:PROVIDER/model-2'"
+    assert warned in " ".join(cli("compare", "1", "2")[1].split())
+
+
+def test_an_installed_package_adds_scorers_formats_and_providers(cli, text_server, install):
+    install("my_scorers.py", "my_reader.py", "my_provider.py")
     assert "polite\n    Whether the agent thanks the user." in cli("scorers")[1].replace("'", "")
     assert "acme-turns: " in cli("formats")[1]
     Path("judgekit.toml").write_text(
@@ -164,10 +195,10 @@ def test_an_installed_package_adds_scorers_formats_and_providers(cli, text_serve
     assert len(text_server) == 2
 
 
-@pytest.mark.usefixtures("package")
-def test_a_package_that_is_broken_is_named_and_leaves_the_rest(cli):
-    """Its provider has no file here, and its reader raises an error."""
+def test_a_package_that_is_broken_is_named_and_leaves_the_rest(cli, install):
+    """Its provider has no file, and its reader raises an error."""
     Path("my_reader.py").write_text("x = 1 / 0\n")
+    site = install("my_scorers.py", "my_reader.py")
     Path("talk.jsonl").write_text(
         '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Thanks"}]}\n'
     )
@@ -177,7 +208,7 @@ def test_a_package_that_is_broken_is_named_and_leaves_the_rest(cli):
         "the format acme-turns of an installed package is not recognized: my_reader:TurnsReader: ZeroDivisionError"
         in err
     )
-    Path("my_scorers.py").write_text("x = 1 / 0\n")
+    (site / "my_scorers.py").write_text("x = 1 / 0\n")
     code, out, _ = cli("scorers")
     assert code == 0
     assert "polite\n    cannot be used: my_scorers:polite: ZeroDivisionError" in out

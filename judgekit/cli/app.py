@@ -4,39 +4,60 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
 import judgekit
 from judgekit.errors import JudgekitError
 
-COMMANDS = {
-    "audit": "audit",
-    "cache": "cache",
-    "compare": "compare",
-    "demo": "run",
-    "run": "run",
-    "resume": "run",
-    "score": "run",
-    "compare-judges": "compare_judges",
-    "convert": "convert",
-    "doctor": "doctor",
-    "inspect": "inspect",
-    "label": "label",
-    "scorers": "lists",
-    "formats": "lists",
-    "schema": "lists",
-    "pair": "pair",
-    "probe": "probe",
-    "runs": "runs",
+_GROUPS = {
+    "Score": {"run": "run", "resume": "run", "score": "run", "scorers": "lists", "demo": "run"},
+    "Results": {"runs": "runs", "compare": "compare"},
+    "Judges": {
+        "label": "label",
+        "audit": "audit",
+        "compare-judges": "compare_judges",
+        "doctor": "doctor",
+        "probe": "probe",
+        "cache": "cache",
+    },
+    "Recordings": {
+        "inspect": "inspect",
+        "convert": "convert",
+        "pair": "pair",
+        "formats": "lists",
+        "schema": "lists",
+    },
 }
-"""The module of each command, in the order in which help lists them."""
+"""The module of each command, as help lists them."""
+
+COMMANDS = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
 LARGEST = 2**63 - 1
 """The largest number that SQLite and most of Python take."""
 
+
+class _Grouped(TyperGroup):
+    """A group of commands whose help has a heading for each kind of them."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # click's, which some versions of typer have within
+        width = max(map(len, COMMANDS))
+        for title, names in _GROUPS.items():
+            with formatter.section(title):
+                found = ((name, self.get_command(ctx, name)) for name in names)
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(formatter.width - width - 4))
+                        for name, command in found
+                        if command is not None
+                    ]
+                )
+
+
 app = typer.Typer(
+    cls=_Grouped,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

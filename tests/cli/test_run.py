@@ -23,6 +23,7 @@ import pytest
 
 import judgekit
 from judgekit.cli import main
+from judgekit.cli.app import COMMANDS
 from judgekit.errors import StoreError
 from judgekit.formats.reading import read
 from judgekit.jobs.options import RunOptions
@@ -803,7 +804,11 @@ def test_version(cli):
 def test_help_lists_the_commands_and_so_does_no_command_at_all(cli):
     ended = cli("--help")
     assert ended.code == 0
-    assert all(name in ended.out for name in ("demo", "run", "scorers", "schema"))
+    groups = re.findall(r"^(\w+):\n((?:  .+\n?)+)", ended.out, re.MULTILINE)
+    listed = {title: re.findall(r"^  ([a-z-]+) +[A-Z]", lines, re.MULTILINE) for title, lines in groups}
+    del listed["Options"]
+    assert list(listed) == ["Score", "Results", "Judges", "Recordings"]
+    assert [name for names in listed.values() for name in names] == list(COMMANDS)
     assert cli() == (2, "", ended.out)
 
 
@@ -1062,6 +1067,7 @@ ASKING = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from judgekit.cli import main
+from judgekit.cli.app import COMMANDS
 main()
 """
 
