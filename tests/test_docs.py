@@ -143,14 +143,14 @@ def test_the_config_snippet_loads_as_written(tmp_path):
     assert (default.name, default.mode, default.judge.model) == ("topic_adherence", "recall", "openai/gpt-4.1-mini")
 
 
-def test_the_map_of_rooms_has_all_of_them_in_the_order_of_the_import_contract():
-    rooms = re.search(r"## Rooms\n(.*?)\n## ", ARCHITECTURE, re.DOTALL)[1]
-    rows = [re.findall(r"`([\w/.]+)`", row.split("|")[1]) for row in rooms.splitlines() if row.startswith("| `")]
+def test_the_map_of_packages_has_all_of_them_in_the_order_of_the_import_contract():
+    packages = re.search(r"## Packages\n(.*?)\n## ", ARCHITECTURE, re.DOTALL)[1]
+    rows = [re.findall(r"`([\w/.]+)`", row.split("|")[1]) for row in packages.splitlines() if row.startswith("| `")]
     there = {f"{one.name}/" if one.is_dir() else one.name for one in PACKAGE.iterdir() if "__" not in one.name}
-    assert {room for row in rows for room in row} == there - {"py.typed", "prompts/"}  # a wheel has the prompts in it
+    assert {name for row in rows for name in row} == there - {"py.typed", "prompts/"}  # a wheel has the prompts in it
     (layers, *_) = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     floors = {module: floor for floor, row in enumerate(layers["layers"]) for module in re.findall(r"\.(\w+)", row)}
-    heights = [[floors[re.sub(r"/$|\.py$", "", room)] for room in row] for row in rows]
+    heights = [[floors[re.sub(r"/$|\.py$", "", name)] for name in row] for row in rows]
     assert [height for row in heights for height in row] == sorted(height for row in heights for height in row)
 
 
@@ -166,7 +166,7 @@ def test_the_layers_are_those_of_the_architecture_in_their_order(tmp_path, monke
         await outermost.aclose()
         return names
 
-    way = ARCHITECTURE.partition("## The way of a judged request")[2].partition("\n## ")[0]
+    way = ARCHITECTURE.partition("## How a judge is queried")[2].partition("\n## ")[0]
     assert asyncio.run(built()) == [*re.findall(r"^\| `(\w+)` \|", way, re.MULTILINE), "OpenAIClient"]
 
 
@@ -317,10 +317,10 @@ def test_the_tables_on_tool_calls_name_every_preset_field_matcher_and_rule():
                 values = typing.get_args(kind.model_fields[name].annotation)
                 words = {one for value in values for one in (value, *typing.get_args(value)) if isinstance(one, str)}
                 assert words <= set(code.findall(told)), name
-    matchers = rows_of(TOOL_CALLS, "| function | is")
+    matchers = rows_of(TOOL_CALLS, "| function | in JSON")
     assert len(matchers) == 8
-    for function, is_, _ in matchers:
-        assert eval(function.strip("`"), vars(judgekit.scorers.tool_calls.matchers)) == json.loads(is_.strip("`"))  # noqa: S307 - our own documentation
+    for function, as_json, _ in matchers:
+        assert eval(function.strip("`"), vars(judgekit.scorers.tool_calls.matchers)) == json.loads(as_json.strip("`"))  # noqa: S307 - our own documentation
     rules = {row[0].strip("`").partition("(")[0] for row in rows_of(TOOL_CALLS, "| rule")}
     assert rules == {kind.__name__ for kind in Constraint.__subclasses__()}
 
@@ -336,6 +336,7 @@ def test_what_other_tools_call_it_names_presets_that_there_are():
 @pytest.mark.parametrize(
     "name",
     [
+        "formats",
         "texts",
         "ranking",
         "conduct",
@@ -396,7 +397,7 @@ def test_the_numbers_that_the_documentation_says_differ_from_those_of_ragas_are_
     tried = {
         "a call made twice, expected once": (ToolCallF1(), [call, call], [call]),
         "no call expected, none made": (ToolCallF1(), [], []),
-        "an argument nobody expected": (ToolCallAccuracy(), [other], [call]),
+        "an unexpected argument": (ToolCallAccuracy(), [other], [call]),
         '`true` for the text `"True"`': (ToolCallAccuracy(), [as_text], [said]),
     }
     for case, (scorer, made, expected) in tried.items():
@@ -447,6 +448,19 @@ def test_the_config_on_judged_scorers_loads_as_written(tmp_path):
     (sure,) = map(config.build, config.scorers)
     assert (sure.name, sure.escalate.scorer.judge.model) == ("tone_auto", "openai/gpt-4.1")
     assert (criteria.required, list(criteria.weights)) == (("booked",), ["booked", "confirmed", "polite"])
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.stem
+)
+def test_each_link_between_the_pages_leads_to_a_heading(path):
+    """GitHub's anchors: lower case, without punctuation, spaces as hyphens."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for file, anchor in re.findall(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)", text):
+        page = (path.parent / file if file else path).read_text(encoding="utf-8")
+        headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+        anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert not anchor or anchor in anchors, f"{file}#{anchor}"
 
 
 def test_each_shipped_prompt_with_a_scale_stands_in_the_documentation_beside_what_it_needs():
