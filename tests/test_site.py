@@ -1,0 +1,185 @@
+"""The documentation as a site: what its pages contain, and that their code runs as a reader would run it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+import judgekit
+import judgekit.stats
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+REFERENCE = sorted((DOCS / "reference").glob("*.md"))
+TUTORIALS = [  # their code runs as it is written, from the first block to the last
+    "index",
+    "getting-started",
+    "tutorial-first-audit",
+    "tutorial-ci-gates",
+    "tutorial-own-judge",
+    "concepts-statuses",
+    "concepts-cache-keys",
+    "concepts-trust",
+]
+
+
+# What is there.
+
+
+class Entry(NamedTuple):
+    """A page of the site: its section in the navigation (or none), title and file."""
+
+    section: str | None
+    title: str
+    path: str
+
+
+def nav() -> list[Entry]:
+    """The pages in the order of the navigation."""
+    found = []
+    for entry in yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]:
+        ((title, page),) = entry.items()
+        if isinstance(page, str):
+            found.append(Entry(None, title, page))
+        else:
+            found += [Entry(title, *item) for inner in page for item in inner.items()]
+    return found
+
+
+def directives() -> list[str]:
+    """The names that the reference documents, from all of its pages."""
+    return [name for page in REFERENCE for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)]
+
+
+def test_every_page_stands_in_the_navigation_once():
+    there = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+    assert sorted(entry.path for entry in nav()) == there
+
+
+def test_every_public_name_stands_on_one_page_of_the_reference():
+    found = directives()
+    assert len(found) == len(set(found))
+    public = [name.removeprefix("judgekit.") for name in found if name.count(".") == 1]
+    assert sorted(public) == sorted(judgekit.__all__)
+
+
+def test_every_module_of_statistics_that_the_guide_lists_stands_in_the_reference():
+    table = (DOCS / "statistics.md").read_text(encoding="utf-8").partition("| module |")[2].partition("\n\n")[0]
+    listed = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    documented = re.findall(
+        r"^::: judgekit\.stats\.(\w+)$", (DOCS / "reference/statistics.md").read_text(), re.MULTILINE
+    )
+    assert sorted(documented) == sorted(listed)
+    modules = {path.stem for path in Path(judgekit.stats.__file__).parent.glob("[!_]*.py")}
+    assert set(listed) <= modules
+
+
+def test_the_generated_pages_are_what_the_script_writes():
+    done = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, DOCS / "generate.py", "--check"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_index_for_language_models_lists_the_pages_of_the_navigation():
+    text = (DOCS / "llms.txt").read_text(encoding="utf-8")
+    title, summary, *_ = text.split("\n\n")
+    assert title == "# judgekit"
+    assert summary.startswith("> ")
+    section, found = None, []
+    for line in text.splitlines():
+        if line.startswith("## "):
+            section = line.removeprefix("## ")
+        elif line.startswith("- "):
+            link = re.fullmatch(r"- \[(.+)\]\((.+)\): (.+\.)", line)
+            assert link, f"expected - [title](address): description. and found {line}"
+            found.append((section, link[1], link[2]))
+    home, *others = nav()
+    assert home.path == "index.md"
+    pages = [(one.section or "Overview", one.title, f"{one.path.removesuffix('.md')}/") for one in others]
+    assert found == sorted(pages, key=lambda page: page[0] != "Overview")
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
+def test_lists_begin_after_an_empty_line(page):
+    """Python-Markdown, which builds the site, takes them for text otherwise."""
+    lines = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL).splitlines()
+    item = re.compile(r"\s*([-*]|\d+\.) ")
+    for before, line in pairwise(lines):
+        if item.match(line):
+            assert not before.strip() or before.startswith(" ") or item.match(before), line
+
+
+# What runs.
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, the file that it is (or none), and its text."""
+
+    language: str
+    file: str | None
+    text: str
+
+
+def blocks(page: str) -> Iterator[Block]:
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    for found in re.finditer(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', text, re.MULTILINE | re.DOTALL):
+        yield Block(*found.groups())
+
+
+def ran(command: list[str], folder: Path) -> str:
+    """Runs a command as a reader would, in this folder; gives what it printed."""
+    scripts = sysconfig.get_path("scripts")
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:{scripts}:{os.environ['PATH']}",
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "PYTHONUTF8": "1",
+        "HOME": str(folder),
+        "COLUMNS": "140",
+    }
+    done = subprocess.run(  # noqa: S603 - our own documentation
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, f"{command[-1]}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, examples):
+    """Blocks with a title are files, others commands and scripts, and the text below one is in what it printed, in order.
+
+    A line ``...`` stands for others. The folder is empty, but for ``examples`` where the page names it.
+    """
+    if "`examples/`" in (DOCS / f"{page}.md").read_text(encoding="utf-8"):
+        shutil.copytree(examples, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    printed = None
+    for block in blocks(page):
+        if block.file is not None:
+            path = tmp_path / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+            if block.language == "yaml":
+                assert yaml.safe_load(block.text)
+        elif block.language == "toml":
+            assert any(block.text in path.read_text() for path in tmp_path.rglob("*.toml")), block.text
+        elif block.language == "python":
+            (tmp_path / "script.py").write_text(block.text, encoding="utf-8")
+            printed = ran([sys.executable, "-W", "error", "script.py"], tmp_path)
+        elif block.language == "bash":
+            commands = [line for line in block.text.splitlines() if not line.startswith("pip install ")]
+            printed = ran(["bash", "-euc", "\n".join(commands)], tmp_path)
+        elif block.language == "text" and printed is not None:
+            lines = iter([line.rstrip() for line in printed.splitlines()])
+            for line in block.text.splitlines():
+                assert line == "..." or any(line.rstrip() == other for other in lines), f"{line}\nis not in\n{printed}"
+            printed = None
