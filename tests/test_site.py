@@ -16,6 +16,18 @@ import yaml
 
 import judgekit
 import judgekit.stats
+from judgekit import (
+    AIMessage,
+    ArgMatch,
+    HumanMessage,
+    Sample,
+    Scorer,
+    ToolCall,
+    ToolCallF1,
+    ToolCallMatch,
+    ToolMatch,
+)
+from judgekit.judges.prompt import shipped_prompts
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -29,6 +41,8 @@ TUTORIALS = [  # their code runs as it is written, from the first block to the l
     "concepts-statuses",
     "concepts-cache-keys",
     "concepts-trust",
+    "from-deepeval",
+    "from-agentevals",
 ]
 
 
@@ -183,3 +197,90 @@ def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, exampl
             for line in block.text.splitlines():
                 assert line == "..." or any(line.rstrip() == other for other in lines), f"{line}\nis not in\n{printed}"
             printed = None
+
+
+# What other libraries give was found by running them; what stands beside it is found here.
+
+
+def cells(page: str, head: str) -> dict[str, list[str]]:
+    """The rows of a table by their first cells."""
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    table = text[text.index(head) :].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    return {row[0]: row[1:] for row in rows}
+
+
+def result(scorer: Scorer, made: list[ToolCall] | list[AIMessage], expected: list[ToolCall] | None) -> str:
+    """The score of these calls, as the docs write it."""
+    messages = made if made and isinstance(made[0], AIMessage) else [AIMessage(tool_calls=made)]
+    score = scorer.score(Sample.of([HumanMessage("x"), *messages], reference_tool_calls=expected))
+    return score.status if score.value is None else f"{score.value:.3g}"
+
+
+def same(written: str, found: str) -> bool:
+    return written == found or (written[0].isdigit() and float(written) == float(found))
+
+
+def call(**args: object) -> ToolCall:
+    return ToolCall("f", args)
+
+
+def test_the_numbers_beside_those_of_deepeval_are_so():
+    names = ToolMatch(order="any", extra="allow", credit="recall", args=ArgMatch(mode="ignore"))
+    graded = ToolMatch(order="any", extra="allow", credit="recall", args_credit="fraction")
+    tried = {
+        "an argument is wrong": (names, [call(a="Rome")], [call(a="Paris")]),
+        "a call more than expected": (names, [call(a=1), ToolCall("g")], [call(a=1)]),
+        "two equal calls made, both expected": (names, [call(a=1)] * 2, [call(a=1)] * 2),
+        "nothing expected, one call made": (names, [call(a=1)], []),
+        "`true` for `1`, arguments compared": (graded, [call(a=True)], [call(a=1)]),
+    }
+    written = cells("from-deepeval", "| case |")
+    assert list(written) == list(tried)
+    for case, (mode, made, expected) in tried.items():
+        found = [result(one, made, expected) for one in (ToolCallMatch(mode), ToolCallF1())]
+        assert all(map(same, written[case][1:3], found)), (case, found)
+
+
+def test_the_options_of_deepeval_have_modes_that_there_are():
+    known = {"ToolMatch": ToolMatch, "ArgMatch": ArgMatch}
+    modes = [
+        eval(mode, dict(known))  # noqa: S307 - our own documentation
+        for row in cells("from-deepeval", "| `ToolCorrectnessMetric` | `ToolCallMatch` of |").values()
+        for mode in re.findall(r"`(ToolMatch\(.*?\))`", row[0])
+    ]
+    assert len(modes) == 3
+
+
+def test_the_results_beside_those_of_agentevals_are_so():
+    two = [AIMessage(tool_calls=[ToolCall("f")]), AIMessage(tool_calls=[ToolCall("g")])]
+    both = [ToolCall("f"), ToolCall("g")]
+    superset = ToolMatch(order="any", args=ArgMatch(mode="at_least"))
+    tried = {
+        "`strict`: the same calls, one a message instead of two in one": (ToolCallMatch("exact"), two, both),
+        "`strict`: calls of one message in another order": (ToolCallMatch("exact"), both, both[::-1]),
+        "`true` for `1`": (ToolCallMatch("same_calls"), [call(a=True)], [call(a=1)]),
+        "`superset` of arguments, where the first match blocks a better one": (
+            ToolCallMatch(superset),
+            [call(a=1, b=2), call(a=1)],
+            [call(a=1), call(a=1, b=2)],
+        ),
+        "arguments that are not JSON": (ToolCallMatch("same_calls"), [ToolCall("f", "{")], [call(a=1)]),
+        "no reference at all": (ToolCallMatch("same_calls"), [call(a=1)], None),
+    }
+    written = cells("from-agentevals", "| case |")
+    assert list(written) == list(tried)
+    for case, given in tried.items():
+        assert same(written[case][1], result(*given)), (case, result(*given))
+
+
+@pytest.mark.parametrize("page", ["from-deepeval", "from-agentevals"])
+def test_what_is_named_beside_metrics_of_others_is_there(page):
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| [^|\n]*deepeval[^|\n]*\|.*?\n\n|^\| agentevals \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    ours = [row.split("|")[2] for table in tables for row in table.splitlines() if row.count("|") > 2]
+    named = {name for cell in ours for name in re.findall(r"`([A-Z]\w+)(?=[`(])", cell)}
+    assert named, page
+    assert named <= set(judgekit.__all__)
+    prompts = {name for cell in ours for name in re.findall(r'PromptScorer\("(\w+)"', cell)}
+    assert prompts <= {prompt.name for prompt in shipped_prompts()}
