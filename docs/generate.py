@@ -88,9 +88,9 @@ def _declared(name: str, info: OptionInfo, kind: object) -> str:
     return shown if kind is bool else f"{shown} {info.metavar or _metavar(kind)}"
 
 
-def _metavar(kind: object) -> str:
+def _metavar(kind: Any) -> str:
     if kind in TYPES:
-        return TYPES[typing.cast("type", kind)]
+        return TYPES[kind]
     inner = [one for one in typing.get_args(kind) if one is not NoneType]
     if typing.get_origin(kind) is typing.Literal:
         return "|".join(map(str, inner))
