@@ -188,7 +188,7 @@ def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, exampl
             assert any(block.text in path.read_text() for path in tmp_path.rglob("*.toml")), block.text
         elif block.language == "python":
             (tmp_path / "script.py").write_text(block.text, encoding="utf-8")
-            printed = ran([sys.executable, "-W", "error", "script.py"], tmp_path)
+            printed = ran([sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "script.py"], tmp_path)
         elif block.language == "bash":
             commands = [line for line in block.text.splitlines() if not line.startswith("pip install ")]
             printed = ran(["bash", "-euc", "\n".join(commands)], tmp_path)
