@@ -80,7 +80,7 @@ def _command(words: tuple[str, ...], command: CommandInfo, heading: str) -> Iter
 
 
 def _declared(name: str, info: OptionInfo, kind: object) -> str:
-    """The names of an option, and what stands behind them: ``-o, --output FILE``."""
+    """The names of an option, and its value: ``-o, --output FILE``."""
     names = [one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str)]
     if not any(one.startswith("--") for one in names):
         names.append(f"--{name.replace('_', '-')}")
@@ -99,18 +99,18 @@ def _metavar(kind: Any) -> str:
 
 def _row(shown: str, info: ArgumentInfo | OptionInfo, kind: object, default: object) -> str:
     """A row of a table: names, help, and below it what is required, the default and the range."""
-    told = re.sub(r"(?<![\w`])(--[a-z][a-z-]+)", r"`\1`", info.help or "")
+    text = re.sub(r"(?<![\w`])(--[a-z][a-z-]+)", r"`\1`", info.help or "")
     if isinstance(info, ArgumentInfo) and typing.get_origin(kind) is typing.Literal:
-        told += f" One of {', '.join(f'`{one}`' for one in typing.get_args(kind))}."
+        text += f" One of {', '.join(f'`{one}`' for one in typing.get_args(kind))}."
     if default is Parameter.empty:
-        told += " Required."
+        text += " Required."
     elif default is not None and kind is not bool:
-        told += f" Default: `{default.as_posix() if isinstance(default, Path) else default}`."
+        text += f" Default: `{default.as_posix() if isinstance(default, Path) else default}`."
     if info.min is not None and (info.max is None or info.max >= LARGEST):
-        told += f" At least {info.min}."
+        text += f" At least {info.min}."
     elif info.min is not None:
-        told += f" From {info.min} to {info.max:,}."
-    cells = (f"`{shown}`", told.strip())
+        text += f" From {info.min} to {info.max:,}."
+    cells = (f"`{shown}`", text.strip())
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

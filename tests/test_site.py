@@ -74,19 +74,19 @@ def directives() -> list[str]:
     return [name for page in REFERENCE for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)]
 
 
-def test_every_page_stands_in_the_navigation_once():
+def test_every_page_is_in_the_navigation_once():
     there = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
     assert sorted(entry.path for entry in nav()) == there
 
 
-def test_every_public_name_stands_on_one_page_of_the_reference():
+def test_every_public_name_is_on_one_page_of_the_reference():
     found = directives()
     assert len(found) == len(set(found))
     public = [name.removeprefix("judgekit.") for name in found if name.count(".") == 1]
     assert sorted(public) == sorted(judgekit.__all__)
 
 
-def test_every_module_of_statistics_that_the_guide_lists_stands_in_the_reference():
+def test_every_module_of_statistics_that_the_guide_test_every_module_of_statistics_that_the_guide_lists_is_in_the_reference():
     table = (DOCS / "statistics.md").read_text(encoding="utf-8").partition("| module |")[2].partition("\n\n")[0]
     listed = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
     documented = re.findall(
@@ -172,7 +172,7 @@ def ran(command: list[str], folder: Path) -> str:
 def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, examples):
     """Blocks with a title are files, others commands and scripts, and the text below one is in what it printed, in order.
 
-    A line ``...`` stands for others. The folder is empty, but for ``examples`` where the page names it.
+    A line ``...`` takes the place of others. The folder is empty, or has only ``examples`` where the page names it.
     """
     if "`examples/`" in (DOCS / f"{page}.md").read_text(encoding="utf-8"):
         shutil.copytree(examples, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
@@ -199,7 +199,7 @@ def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, exampl
             printed = None
 
 
-# What other libraries give was found by running them; what stands beside it is found here.
+# What other libraries give was found by running them; the numbers beside it are found here.
 
 
 def cells(page: str, head: str) -> dict[str, list[str]]:
