@@ -23,7 +23,7 @@ REFERENCE = Path(__file__).parent / "reference"
 HELP = "# Command line\n\nEvery command and its options, as `judgekit COMMAND --help` shows them.\n"
 ERRORS = """# Errors
 
-Every error that judgekit raises on purpose. [Judges](../judges.md#what-fails-and-what-it-does-to-a-run) says which of them
+Every error that judgekit raises on purpose. [Judges](../judges.md#retries-and-errors) says which of them
 fail one score, and which stop a judge's scorers or the run.
 """
 TYPES = {int: "INTEGER", float: "NUMBER", str: "TEXT", Path: "FILE"}
