@@ -28,6 +28,8 @@ _AT_ONCE = 0.1
 _MOST_WAITING = 500
 """Rows that may wait for a write under way before scoring waits for it, too."""
 _COMPRESSION = 1
+_LONG = 2**16
+"""Bytes of a record that are compressed while nothing else has to wait."""
 _SAMPLE = upsert(
     "samples",
     (
@@ -146,7 +148,8 @@ class Recorder:
     def _add(self, sql: str, *values: object) -> None:
         if self._failure is not None:
             raise self._failure
-        self._waiting.setdefault(sql, []).append((self._run, *values))
+        if (row := _row((self._run, *values), sql)) is not None:
+            self._waiting.setdefault(sql, []).append(row)
 
     def _taken(self) -> dict[str, list[_Line]]:
         """Take the waiting rows, with the calls that were paid since for scores that are still being made."""
@@ -158,10 +161,11 @@ class Recorder:
         return waiting
 
     def _write(self, store: Store, waiting: dict[str, list[_Line]]) -> None:
-        rows = {sql: lines if sql in _DELETES else list(_rows(lines)) for sql, lines in waiting.items()}
+        rows = {sql: list(map(_compressed, lines)) for sql, lines in waiting.items()}
         with store.transaction() as db:
             if not self._is_new:  # else there is no score that another could take the place of
-                db.executemany(_CALLS, list(_rows(self._old_calls(db, waiting.get(_SCORE, ())))))
+                old = list(self._old_calls(db, waiting.get(_SCORE, ())))
+                db.executemany(_CALLS, [(*line, checksum(line)) for line in old])
             for sql, lines in rows.items():
                 db.executemany(sql, lines)
 
@@ -230,16 +234,30 @@ class Recorder:
 _DELETES = {_NO_EXCHANGES, _KEPT_CALLS}
 
 
-def _rows(lines: Iterable[_Line]) -> Iterator[_Line]:
-    """Lines as a table holds them: records as compressed JSON, and each with its checksum."""
-    for line in lines:
-        if isinstance(record := line[-1], Record):
-            try:
-                body = record.model_dump_json().encode()
-            except ValueError:  # lone surrogates stand in no file
-                continue
-            line = (*line[:-1], zlib.compress(body, _COMPRESSION))  # noqa: PLW2901
-        yield (*line, checksum(line))
+def _row(line: _Line, sql: str) -> _Line | None:
+    """Return a line as a table holds it: a record as compressed JSON, and its checksum behind it.
+
+    A long record is left as it is, so that the thread that writes compresses it. For short ones, two threads that take
+    turns cost more than that.
+    """
+    if sql in _DELETES:
+        return line
+    if isinstance(record := line[-1], Record):
+        try:
+            body = record.model_dump_json().encode()
+        except ValueError:  # lone surrogates stand in no file
+            return None
+        line = (*line[:-1], body)
+        return line if len(body) > _LONG else _compressed(line)
+    return (*line, checksum(line))
+
+
+def _compressed(line: _Line) -> _Line:
+    """Return a row whose record is compressed."""
+    if not isinstance(body := line[-1], bytes):
+        return line
+    line = (*line[:-1], zlib.compress(body, _COMPRESSION))
+    return (*line, checksum(line))
 
 
 async def _uncancelled(work: Coroutine[object, object, None]) -> None:

@@ -1,10 +1,12 @@
 """Runs are written beside the event loop: neither the disk nor another program's lock stops it."""
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -154,3 +156,14 @@ def test_what_is_scored_faster_than_it_is_written_waits():
     asyncio.run(work())
     assert len(Run.stored(path=RUNS)) == 20_000
     assert most < 10_000
+
+
+@pytest.mark.parametrize("characters", [10, 100_000])
+def test_conversations_short_and_long_are_kept_compressed_and_whole(characters):
+    sample = Sample.of([HumanMessage("word " * (characters // 5)), AIMessage("Hello")], id="s")
+    asyncio.run(arun([sample], [scorer(lambda _: 1.0, name="one")], store=RUNS))
+    found = Run.stored(path=RUNS)
+    assert list(found.conversations()) == [(0, sample)]
+    (body,) = sqlite3.connect(RUNS).execute("SELECT sample FROM conversations").fetchone()
+    assert zlib.decompress(body) == sample.model_dump_json().encode()
+    assert not any(found.damaged)
