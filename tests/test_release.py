@@ -26,6 +26,8 @@ def test_the_classifiers_name_the_pythons_that_ci_runs_and_no_others():
     jobs = [job for path in WORKFLOWS for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()]
     steps = [step for job in jobs for step in job.get("steps", ()) if "setup-python" in step.get("uses", "")]
     assert {step["with"]["python-version"] for step in steps} == named
+    images = re.findall(r"^FROM python:([\d.]+)-slim", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {*images} == named
     assert PROJECT["requires-python"] == f">={min(named)}"
 
 
