@@ -110,7 +110,7 @@ if TYPE_CHECKING:
     from judgekit.traces.sample import Sample as Sample
     from judgekit.traces.trace import Trace as Trace
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "AIMessage": "judgekit.traces.message",
