@@ -12,8 +12,7 @@ from judgekit.score import JudgeCall
 Kind: TypeAlias = Literal["text", "status", "boolean", "integer", "number"]
 Cell: TypeAlias = LabelValue | None
 
-_MOST_LABELS = 100
-"""With more names than these, one column holds all labels."""
+_MOST_LABELS = 100  # with more label names, one column holds all labels
 _GREATEST = 2**63
 
 

@@ -1,13 +1,13 @@
 """What the conversations of a run took, whatever is scored."""
 
 from array import array
-from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from judgekit.aggregates.conduct import quantile
+from judgekit.errors import number_of
 from judgekit.traces.conduct import Effort, repeated_calls
 from judgekit.traces.sample import Sample
 
@@ -51,18 +51,9 @@ class Conduct(NamedTuple):
         repeating = False
         with suppress(ValueError):  # what no JSON can hold, such as a number of thousands of digits, repeats nothing
             repeating = repeated_calls(trace) > 0
-        return cls(
-            effort.messages,
-            effort.tool_calls,
-            effort.tool_results,
-            effort.tool_errors,
-            effort.tokens,
-            effort.cost_usd,
-            effort.seconds,
-            repeating,
-            bool(trace.warnings),
-            agent_of(sample),
-        )
+        counts = effort.messages, effort.tool_calls, effort.tool_results, effort.tool_errors
+        took = effort.tokens, effort.cost_usd, effort.seconds
+        return cls(*counts, *took, repeating, bool(trace.warnings), agent_of(sample))
 
 
 def agent_of(sample: Sample) -> str | None:
@@ -103,9 +94,7 @@ class Efforts:
     tool_errors: int = 0
     repeating: int = 0
     warned: int = 0
-    _numbers: "defaultdict[str, array[float]]" = field(
-        default_factory=lambda: defaultdict(lambda: array("d")), repr=False
-    )
+    _numbers: "dict[str, array[float]]" = field(default_factory=dict[str, "array[float]"], repr=False)
 
     def add(self, conduct: Conduct) -> None:
         """Counts a conversation; children belong to their parents."""
@@ -122,7 +111,7 @@ class Efforts:
             ("seconds", conduct.seconds),
         ):
             if number is not None:
-                self._numbers[name].append(number)
+                self._numbers.setdefault(name, array("d")).append(number)
 
     @property
     def figures(self) -> Sequence[Figure]:
@@ -141,8 +130,7 @@ class Efforts:
         told.append(f"calls repeated in {self.repeating:,}")
         if self.warned:
             told.append(f"read with warnings {self.warned:,} (judgekit inspect says which)")
-        conversations = f"{self.conversations:,} conversation{'' if self.conversations == 1 else 's'}"
-        return f"{conversations}, mean (median): {', '.join(told)}"
+        return f"{number_of(self.conversations, 'conversation')}, mean (median): {', '.join(told)}"
 
     def _told(self, figure: Figure) -> str:
         known = "" if figure.n == self.conversations else f"; of {figure.n:,}"

@@ -46,7 +46,8 @@ class Hashes(NamedTuple):
             if not keeps_text:
                 return cls(references)
             said = next((message.text for message in sample.trace.messages if message.role == "user"), "")
-            return cls(references, _hash(canonical_json(_material(sample))), _hash(said))
+            fields = {name: value for name, value in sample.fields.items() if name not in _PRODUCED}
+            return cls(references, _hash(canonical_json([_texts(sample.documents), fields])), _hash(said))
         except (TypeError, ValueError):  # an object of Python, or a number too long to be written
             return cls()
 
@@ -88,10 +89,6 @@ def _conversation(trace: Trace) -> JsonValue:
         else [message.role, message.text]
         for message in trace.messages
     ]
-
-
-def _material(sample: Sample) -> JsonValue:
-    return [_texts(sample.documents), {name: value for name, value in sample.fields.items() if name not in _PRODUCED}]
 
 
 def _hash(text: str) -> int:

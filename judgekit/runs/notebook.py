@@ -6,8 +6,7 @@ from judgekit.notebook import fragment, line, numbers
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_table import rows_of, summary_columns
 
-_SCORERS = 50
-"""Lines in a table."""
+_SCORERS = 50  # rows in a table
 
 
 def summary_html(summary: Summary, notes: Iterable[str] = ()) -> str:

@@ -13,13 +13,11 @@ from judgekit.runs.rows import Row
 from judgekit.traces.message import Many, Record
 
 _KEPT = 200
-_DOMAINS = 50
-"""Names of more domains than these tell samples apart, and not kinds of them."""
+_DOMAINS = 50  # more domain names than this tell samples apart, not kinds of samples
 _NO_DOMAIN = "no domain"
 _NO_AGENT = "not recorded"
 _NAMED = 3
-_ALPHA = 0.01
-"""One in a hundred sets of samples that are alike is taken for another kind."""
+_ALPHA = 0.01  # one in a hundred pairs of equal populations is reported as different
 
 
 class Population(Record):
@@ -105,8 +103,7 @@ def differences(
         **({"verdicts of the judge": verdicts} if verdicts else {}),
     }
     found += [(_apart(name, *pair), homogeneity(*pair)) for name, pair in kinds.items() if all(pair)]
-    tested = [said for said, p in found if p is not None]
-    if not tested:
+    if all(p is None for _, p in found):
         return None
     adjusted = holm([p for _, p in found])
     return [said for (said, _), p in zip(found, adjusted, strict=True) if p is not None and p < _ALPHA]
@@ -136,9 +133,7 @@ def _unknown_agents(population: Population) -> str:
     if not population.agents:
         return f"the agents are not kept, being {_DOMAINS} or more,"
     if _NO_AGENT in population.agents:
-        return (
-            "the agent is not recorded" if len(population.agents) == 1 else "the agent of some samples is not recorded"
-        )
+        return f"the agent {'' if len(population.agents) == 1 else 'of some samples '}is not recorded"
     return ""
 
 

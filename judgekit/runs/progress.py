@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.25
-_PACE = 60.0
-"""Seconds: the pace of the last minute says when all will be done, since replies from a cache come much faster than others."""
+_PACE = 60.0  # seconds; an estimate uses the latest pace, since cached replies come much faster than others
 _WIDEST = 100
 
 
@@ -69,12 +68,9 @@ class Tally:
         left = self._left(done, total, now)
         others = [f"{failed:,} failed"] if failed else []
         if self.requests or self.cached or under_way:
-            cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
-            others += [
-                f"{self.cached:,} from cache",
-                *([] if under_way is None else [f"{under_way:,} under way"]),
-                cost,
-            ]
+            others.append(f"{self.cached:,} from cache")
+            others += [] if under_way is None else [f"{under_way:,} under way"]
+            others.append("cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}")
         return done / total if total else None, scores if left is None else f"{scores}, {left} left", ", ".join(others)
 
     def _left(self, done: int, total: int | None, now: float) -> timedelta | None:

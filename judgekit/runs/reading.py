@@ -22,8 +22,7 @@ from judgekit.score import Exchange, JudgeCall, Score, Status
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
-_READ_AT_ONCE = 64
-"""Conversations."""
+_READ_AT_ONCE = 64  # conversations
 _ADVICE = {
     sqlite3.SQLITE_FULL: "make room on the disk; what was scored until then is kept",
     sqlite3.SQLITE_BUSY: "another program is writing in it; try again when it is done",
@@ -49,15 +48,7 @@ class Counts(NamedTuple):
 
 
 class StoredRuns:
-    """A file of runs, opened.
-
-    Args:
-        path: The file, made where there is none; ``None`` keeps them in memory.
-        read_only: Changes nothing; the file must be there.
-
-    Raises:
-        StoreError: It cannot be used, is from a newer judgekit, or not judgekit's.
-    """
+    """A file of runs, opened, as far as it is read; see `judgekit.runs.store.Store`."""
 
     def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
         self.path = None if path is None else Path(path)
@@ -238,39 +229,21 @@ class StoredRuns:
                 if name is None or not isinstance(score[1], int):
                     continue  # nobody's: the score that it was is missing
                 if has_sample and is_intact(score):
-                    yield (score[1], score[2]), self._row(name, *score[1:-1], *sample[2:8])
+                    made = self._score(name, score)
                 else:
-                    yield (score[1], score[2]), self._damaged_row(name, score[1], sample if has_sample else ())
+                    what = "its row" if has_sample else "the row of its sample"
+                    reason = f"{what} in {self.path} is damaged; judgekit resume makes the score again"
+                    made = Score.failed(name, reason, error=DAMAGED)
+                yield (score[1], score[2]), _row_of(score[1], made, sample if has_sample else ())
 
-    def _damaged_row(self, scorer: str, index: int, sample: Sequence[Any]) -> Row:
-        what = "its row" if sample else "the row of its sample"
-        reason = f"{what} in {self.path} is damaged; judgekit resume makes the score again"
-        score = Score.failed(scorer, reason, error=DAMAGED)
-        if not sample:
-            return Row(index=index, sample_id=f"#{index}", score=score)
-        return self._of_sample(index, score, *sample[2:8])
+    def _score(self, scorer: str, line: tuple[Any, ...]) -> Score:
+        _, index, _, status, value, confidence, label, error, aggregate, warnings, calls, explanation, _ = line
 
-    def _row(
-        self,
-        scorer: str,
-        index: int,
-        _place: int,
-        status: Status,
-        value: float | None,
-        confidence: float | None,
-        label: str | None,
-        error: str | None,
-        aggregate: str | None,
-        warnings: str | None,
-        calls: str | None,
-        explanation: str,
-        *sample: str,
-    ) -> Row:
         def explain() -> tuple[str, JsonObject]:
             with self._undamaged(f"the score of sample {index}"):
                 return cast("tuple[str, JsonObject]", from_json(explanation))
 
-        score = Score.kept(
+        return Score.kept(
             explain,
             scorer=scorer,
             status=status,
@@ -281,29 +254,6 @@ class StoredRuns:
             warnings=tuple(from_json(warnings)) if warnings else (),
             calls=CALLS.validate_json(calls) if calls else (),
             confidence=confidence,
-        )
-        return self._of_sample(index, score, *sample)
-
-    @staticmethod
-    def _of_sample(
-        index: int,
-        score: Score,
-        sample_id: str,
-        trace_id: str | None,
-        group: str | None,
-        domain: str | None,
-        labels: str | None,
-        label_sources: str | None,
-    ) -> Row:
-        return Row.model_construct(
-            index=index,
-            sample_id=sample_id,
-            score=score,
-            trace_id=trace_id,
-            group=group,
-            domain=domain,
-            labels=from_json(labels) if labels else {},
-            label_sources=from_json(label_sources) if label_sources else {},
         )
 
     def counts(self, run: int) -> Counts:
@@ -428,6 +378,23 @@ class StoredRuns:
             with self._undamaged(what):
                 exchange = Exchange.model_validate_json(zlib.decompress(body))
             yield number, scorer, call, exchange
+
+
+def _row_of(index: int, score: Score, sample: tuple[Any, ...]) -> Row:
+    """Return the row of a score; ``sample`` is the row of its sample, empty where that is damaged."""
+    if not sample:
+        return Row(index=index, sample_id=f"#{index}", score=score)
+    _, _, sample_id, trace_id, group, domain, labels, label_sources, *_ = sample
+    return Row.model_construct(
+        index=index,
+        sample_id=sample_id,
+        score=score,
+        trace_id=trace_id,
+        group=group,
+        domain=domain,
+        labels=from_json(labels) if labels else {},
+        label_sources=from_json(label_sources) if label_sources else {},
+    )
 
 
 def _decoded(text: bytes) -> str:

@@ -259,17 +259,13 @@ def load(judged: Judged, folder: Path) -> Audited:
         (one, () if judged.is_audited_by(one) else unlike(judged.population(), one.population)) for one in unchanged
     ]
     best, apart = max(found, key=lambda one: (judged.is_audited_by(one[0]), not one[1], one[0].n, one[0].at))
-    return Audited(best, where=_where(best, apart, judged), notes=tuple(_notes(best, judged)))
+    doubt = f", which may not be like this one ({listed(apart)})" if apart else ""
+    where = "" if judged.is_audited_by(best) else f" on run {best.run}{doubt}"
+    return Audited(best, where=where, notes=tuple(_notes(best, judged)))
 
 
 def _void(receipt: Receipt, why: str) -> Audited:
     return Audited(void=f"the receipt of run {receipt.run} is void: {why}")
-
-
-def _where(receipt: Receipt, apart: Sequence[str], judged: Judged) -> str:
-    if judged.is_audited_by(receipt):
-        return ""
-    return f" on run {receipt.run}{f', which may not be like this one ({listed(apart)})' if apart else ''}"
 
 
 def changed_models(audited: Mapping[str, Collection[str]], now: Mapping[str, Mapping[str | None, int]]) -> str:
@@ -333,11 +329,8 @@ def _read(path: Path) -> Receipt:
     except ValidationError as error:
         for one in error.errors():
             if one["loc"] == ("schema_version",) and str(one["input"]).isdecimal():
-                age = (
-                    "a newer judgekit: update judgekit, or"
-                    if int(str(one["input"])) > _SCHEMA
-                    else "an older judgekit;"
-                )
+                is_newer = int(str(one["input"])) > _SCHEMA
+                age = "a newer judgekit: update judgekit, or" if is_newer else "an older judgekit;"
                 raise StoreError(f"{path}: a receipt of {age} {_ADVICE}") from error
         raise StoreError(f"{path}: no receipt that can be read: {explain(error)}; {_ADVICE}") from error
     except OSError as error:

@@ -23,10 +23,8 @@ from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Record
 from judgekit.traces.sample import Sample
 
-_AT_ONCE = 0.1
-"""Seconds in which scores are written together."""
-_MOST_WAITING = 500
-"""Rows that may wait for a write under way before scoring waits for it, too."""
+_AT_ONCE = 0.1  # seconds; scores made within them are written together
+_MOST_WAITING = 500  # rows that may wait for a running write before scoring waits for it too
 _COMPRESSION = 1
 _SAMPLE = upsert(
     "samples",

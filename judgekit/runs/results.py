@@ -4,7 +4,7 @@ import hashlib
 import logging
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("judgekit")
 
 _IDS_SHOWN = 5
-_DESCRIBED = 10_000
-"""Samples that say what all are like."""
+_DESCRIBED = 10_000  # samples that are drawn to describe all of them
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -42,6 +41,7 @@ class Run:
 
     store: Store
     record: RunRecord
+    _populations: dict[str, Population] = field(default_factory=dict[str, Population], init=False)
 
     @classmethod
     def stored(cls, number: int | None = None, path: Path | str = RUNS) -> "Run":
@@ -138,11 +138,8 @@ class Run:
     def receipts(self) -> Mapping[str, Audited]:
         """Of each scorer that asks a judge, whether this very judge was audited."""
         folder = self.receipts_folder
-        return {
-            one.name: Audited() if folder is None else load(self.judged(one), folder)
-            for one in self.scorers
-            if one.judged
-        }
+        judged = (one for one in self.scorers if one.judged)
+        return {one.name: Audited() if folder is None else load(self.judged(one), folder) for one in judged}
 
     def judged(self, scorer: ScorerRecord) -> Judged:
         """Return what this run says of one of its judged scorers."""
@@ -170,10 +167,6 @@ class Run:
             exact = {"samples": count, "mean": fsum(line.values) / count if count else None}
             self._populations[scorer] = population_of(rows, conducts).model_copy(update=exact)
         return self._populations[scorer]
-
-    @cached_property
-    def _populations(self) -> dict[str, Population]:
-        return {}
 
     @property
     def audited(self) -> Mapping[str, str]:

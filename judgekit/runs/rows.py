@@ -17,8 +17,7 @@ from judgekit.traces.message import JsonObject, Many, Record
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource
 
-_ALIKE_SHOWN = 20
-"""Characters of texts that are alike, before their first difference."""
+_ALIKE_SHOWN = 20  # characters shown before the first difference of two texts
 _LONG = 80
 _DAMAGED_SHOWN = 5
 
@@ -183,16 +182,10 @@ class ScorerRecord(Record):
             identity=known,
             judged=bool(asked),
             question=asked[0].description if asked else "",
-            scale=_scale(scorer),
+            scale=dict(label_values_of(scorer) or asked[0].scale) if asked else {},
             instructions="\n\n".join(dict.fromkeys(one.instructions for one in asked)),
             inputs=tuple(dict.fromkeys(name for one in asked for name in (*one.inputs, *one.optional))),
         )
-
-
-def _scale(scorer: Scorer) -> dict[str, Grade]:
-    """Return the values of a judged scorer's labels: as it says itself, or else as its question does."""
-    asked = questions_of(scorer)
-    return dict(label_values_of(scorer) or asked[0].scale) if asked else {}
 
 
 def differences(before: JsonValue, after: JsonValue) -> Iterator[str]:
@@ -223,10 +216,8 @@ def _from_difference(before: JsonValue, after: JsonValue) -> tuple[JsonValue, Js
     """Return both values; of long texts that begin alike, what follows from shortly before their first difference."""
     if not isinstance(before, str) or not isinstance(after, str):
         return before, after
-    alike = zip(before, after, strict=False)
-    begin = (
-        next((at for at, (one, other) in enumerate(alike) if one != other), min(len(before), len(after))) - _ALIKE_SHOWN
-    )
+    differs = (at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
+    begin = next(differs, min(len(before), len(after))) - _ALIKE_SHOWN
     if begin <= _ALIKE_SHOWN:
         return before, after
     return f"...{before[begin:]}", f"...{after[begin:]}"

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from judgekit.errors import STOPS_JUDGE, ConfigError, JudgeError, joined
@@ -15,8 +14,7 @@ from judgekit.score import JudgeCall, in_run, ledger, remembering_outages
 from judgekit.scoring import Scorer, attempt, questions_of
 from judgekit.traces.sample import Sample
 
-_LONGEST_WITHOUT_REST = 0.02
-"""Seconds."""
+_LONGEST_WITHOUT_REST = 0.02  # seconds
 _MOST_AT_ONCE = 10_000
 
 
@@ -89,43 +87,48 @@ async def score_each(
     """
     if not 1 <= concurrency <= _MOST_AT_ONCE:
         raise ConfigError(f"concurrency is the number of samples at once, 1 to {_MOST_AT_ONCE:,}, found {concurrency}")
-    source = _Source(tasks, len(scorers))
+    stopped: dict[str, JudgeError] = {}
+
+    def until_stopped() -> Iterator[Task]:
+        left = iter(tasks)
+        while len(stopped) < len(scorers) and (task := next(left, None)) is not None:
+            yield task
+
+    async def score(task: Task, some: Sequence[Scorer]) -> None:
+        # One question after another, while other samples run beside: a provider's prefix cache can then help.
+        for scorer in some:
+            if scorer.name in stopped:
+                continue
+            try:
+                with ledger() as calls:
+                    begin(task.number, scorer.name, calls)
+                    made = await attempt(scorer, task.sample)
+            except STOPS_JUDGE as error:
+                stopped.setdefault(scorer.name, error)
+            else:
+                emit(Row.of(task.number, task.sample, made))
+
+    running = until_stopped()
     try:
         with remembering_outages():
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
-                    group.create_task(_work(source, partial(_score, source=source, begin=begin, emit=emit), rest))
+                    group.create_task(_work(running, score, rest))
     except ExceptionGroup as errors:  # scores fail on their own: this is no sample's own fault
         error = errors.exceptions[0]
         raise error from error.__cause__
-    if stopped := list(source.stopped.values()):
-        raise joined(stopped) from stopped[0]
-
-
-class _Source:
-    """The tasks, until all scorers have stopped."""
-
-    def __init__(self, tasks: Iterable[Task], scorers: int) -> None:
-        self._tasks = iter(tasks)
-        self._scorers = scorers
-        self.stopped: dict[str, JudgeError] = {}
-        """By the names of the scorers."""
-
-    def __iter__(self) -> Iterator[Task]:
-        return self
-
-    def __next__(self) -> Task:
-        if len(self.stopped) == self._scorers:
-            raise StopIteration
-        return next(self._tasks)
+    if reasons := list(stopped.values()):
+        raise joined(reasons) from reasons[0]
 
 
 async def _work(
-    source: _Source, score: Callable[[Task, Sequence[Scorer]], Awaitable[None]], rest: Callable[[], Awaitable[None]]
+    tasks: Iterator[Task],
+    score: Callable[[Task, Sequence[Scorer]], Awaitable[None]],
+    rest: Callable[[], Awaitable[None]],
 ) -> None:
     loop = asyncio.get_running_loop()
     rested = loop.time()
-    for task in source:
+    for task in tasks:
         judged = [scorer for scorer in task.scorers if questions_of(scorer)]
         others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
         if judged and others:
@@ -138,27 +141,6 @@ async def _work(
         if loop.time() - rested > _LONGEST_WITHOUT_REST:
             await rest()  # scorers that wait for nothing would never let Ctrl-C through
             rested = loop.time()
-
-
-async def _score(
-    task: Task,
-    scorers: Sequence[Scorer],
-    source: _Source,
-    begin: Callable[[int, str, list[JudgeCall]], object],
-    emit: Callable[[Row], object],
-) -> None:
-    # One question after another, while other samples run beside: a provider's prefix cache can then help.
-    for scorer in scorers:
-        if scorer.name in source.stopped:
-            continue
-        try:
-            with ledger() as calls:
-                begin(task.number, scorer.name, calls)
-                score = await attempt(scorer, task.sample)
-        except STOPS_JUDGE as error:
-            source.stopped.setdefault(scorer.name, error)
-        else:
-            emit(Row.of(task.number, task.sample, score))
 
 
 def must_differ(names: Sequence[str]) -> None:

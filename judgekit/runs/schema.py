@@ -46,11 +46,7 @@ def _table(name: str) -> str:
     return f"CREATE TABLE {name} ({_COLUMNS[name]}, checksum INTEGER NOT NULL{key}) STRICT{ending}"
 
 
-SCHEMA = (
-    *map(_table, _COLUMNS),
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {VERSION}",
-)
+SCHEMA = (*map(_table, _COLUMNS), f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {VERSION}")
 
 
 def upsert(table: str, columns: Sequence[str]) -> str:

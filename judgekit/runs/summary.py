@@ -22,15 +22,12 @@ if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval
     from judgekit.stats.trials import TaskMean
 
-_MEANS = ("mean", "within_budget")
-"""Aggregates whose number is the mean of the values."""
+_MEANS = ("mean", "within_budget")  # aggregates that are the mean of the values
 _BOOTSTRAP_DRAWS = 1_000
 _TRIALS_SHOWN = 8
-_SLICES = 50
-"""A name with more values than these tells samples apart, and not kinds of them."""
+_SLICES = 50  # a label with more values tells samples apart, not kinds of samples
 _NAMES_SLICED = 100
-_REDRAWN = 5_000
-"""Scores; those of more take minutes to draw again and again, if their number is no mean."""
+_REDRAWN = 5_000  # scores; redrawing more takes minutes if their aggregate is not a mean
 _LABELS_SHOWN = 8
 _WARNINGS_SHOWN = 3
 _REASONS_SHOWN = 3
@@ -190,22 +187,19 @@ class Line:
     @property
     def overall(self) -> Total | None:
         """The total of the scored ones; ``None`` if none was."""
-        if self._overall is None:
-            self._overall = self._come_to()
+        if self._overall is None and (names := self._aggregates):
+            if len(names) > 1:
+                self._overall = Total(None, "undefined", f"its scores come to different things: {', '.join(names)}")
+            elif names == ["mean"]:
+                self._overall = Total(fsum(self._values) / len(self._values), "mean")
+            else:
+                self._overall = total_of(names[0], self._scores[names[0]])
         return self._overall
 
     @property
     def _aggregates(self) -> Sequence[str]:
         kept = sum(map(len, self._scores.values()))
         return [*self._scores, *(["mean"] if kept < len(self._values) else [])]
-
-    def _come_to(self) -> Total | None:
-        names = self._aggregates
-        if len(names) > 1:
-            return Total(None, "undefined", f"its scores come to different things: {', '.join(names)}")
-        if names == ["mean"]:
-            return Total(fsum(self._values) / len(self._values), "mean")
-        return next((total_of(name, scores) for name, scores in self._scores.items()), None)
 
     @property
     def groups(self) -> "Sequence[int] | None":
@@ -263,11 +257,8 @@ class Line:
             succeeded[group] += value == 1
         tasks = [(times, succeeded[group]) for group, times in made.items()]
         most = min(max(made.values(), default=0), _TRIALS_SHOWN)
-        return [
-            Trials(k, over_tasks(pass_at_k, tasks, k), over_tasks(pass_hat_k, tasks, k))
-            for k in range(1, most + 1)
-            if most > 1
-        ]
+        ks = range(1, most + 1) if most > 1 else ()
+        return [Trials(k, over_tasks(pass_at_k, tasks, k), over_tasks(pass_hat_k, tasks, k)) for k in ks]
 
     @property
     def value(self) -> float | None:

@@ -39,6 +39,7 @@ def summary_columns(
     own = {line.scorer: Figure.of(line.value, line.interval) for line in lines} if raw is None else raw
     best = [corrected.get(line.scorer, own[line.scorer]) for line in lines]
     asked = {line.scorer for line in lines if line.requests + line.cached}
+    kinds = {overall.name for line in lines if (overall := line.overall)}
 
     def by_line(name: str, cell: Callable[[Line], str]) -> Column:
         return Column(name, tuple(map(cell, lines)))
@@ -48,7 +49,7 @@ def summary_columns(
 
     def columns() -> Iterator[Column]:
         yield Column("scorer", tuple(line.scorer for line in lines), is_text=True)
-        yield Column("mean" if all(map(_is_mean, lines)) else "score", tuple(rounded(one.value) for one in best))
+        yield Column("mean" if kinds <= {"mean"} else "score", tuple(rounded(one.value) for one in best))
         yield Column("95 % interval", tuple(between(one) or "-" for one in best))
         if corrected:
             yield by_line("raw", lambda line: rounded(line.value) if line.scorer in corrected else "")
@@ -82,8 +83,3 @@ def between(figure: Figure) -> str:
 def rounded(value: float | None) -> str:
     """Return a number as tables show it; - stands for what there is not."""
     return "-" if value is None else f"{value:.3f}"
-
-
-def _is_mean(line: Line) -> bool:
-    overall = line.overall
-    return overall is None or overall.name == "mean"
