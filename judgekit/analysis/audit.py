@@ -124,12 +124,9 @@ class _Auditing:
     def _matched(self, labels: Sequence[HumanLabel]) -> tuple[Matched, Counter[str]]:
         """The labels of this run, or where there are none, those of the run that has the most; the others are left out."""
         where, left_out = homes(self.run, self.record, labels)
-        made = [
-            match(
-                home, self.record, self.every if home is self.run else list(home.rows(scorer=self.record.name)), those
-            )
-            for home, those in where.items()
-        ]
+        name = self.record.name
+        rows = {home: self.every if home is self.run else list(home.rows(scorer=name)) for home in where}
+        made = [match(home, self.record, rows[home], those) for home, those in where.items()]
         best = made[0] if made[0].samples else max(made, key=lambda one: len(one.samples))
         for other in made:
             if other is not best:
@@ -172,7 +169,7 @@ class _Auditing:
             guarantee=None
             if guarantee is None
             else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
-            notes=self._notes(correction, chosen, better),
+            notes=[*self._notes(correction, chosen, better)],
         )
         if better is None:
             self._keep(found, chosen)
@@ -186,10 +183,8 @@ class _Auditing:
         judged = self.run.judged(self.record)
         receipts, _ = all_of(self.record.name, folder)
         for kept in receipts:
-            is_of_this_judge = kept.fingerprint == self.record.signature and not changed_models(
-                kept.models, judged.models
-            )
-            if is_of_this_judge and judged.is_audited_by(kept):
+            is_same = kept.fingerprint == self.record.signature and judged.is_audited_by(kept)
+            if is_same and not changed_models(kept.models, judged.models):
                 is_less = correction.corrected is None and kept.correction.corrected is not None
                 return kept if is_less or len(self.pairs.samples) < kept.n else None
         return None
@@ -350,38 +345,34 @@ class _Auditing:
             return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
         return _PICKED if self.matched.drawn == "convenience" else chosen
 
-    def _notes(self, correction: Correction, chosen: str, better: Receipt | None) -> Sequence[str]:
+    def _notes(self, correction: Correction, chosen: str, better: Receipt | None) -> Iterator[str]:
         matched = self.matched
-        notes = [*matched.notes, *self._of_which(correction)]
+        yield from matched.notes
+        yield from self._of_which(correction)
         if self.kind != "continuous" and any(len(one.opinions) > 1 for one in matched.samples):
-            notes.append("a sample that several people labelled counts once, shared among what they say")
+            yield "a sample that several people labelled counts once, shared among what they say"
         said = {value for one in matched.samples for value in one.values}
         if self.kind == "binary" and len(said) == 1:
-            which = " to which the question applies" if any(one.applies < 1 for one in matched.samples) else ""
-            notes.append(
-                f"people say {said.pop():g} of all labelled samples{which}: how the judge does on others cannot be told"
-            )
+            of = " to which the question applies" if any(one.applies < 1 for one in matched.samples) else ""
+            yield f"people say {said.pop():g} of all labelled samples{of}: how the judge does on others cannot be told"
         if matched.drawn == "stratified":
-            notes.append(
-                "agreement is that on all samples of the run: each labelled one stands for others of its verdict"
-            )
+            yield "agreement is that on all samples of the run: each labelled one stands for others of its verdict"
         if (chosen or matched.drawn in _NOT_RANDOM) and matched.samples:
             why = "which are not like the others" if chosen else _NOT_RANDOM[matched.drawn]
-            notes.append(f"agreement, calibration and any guarantee are those of the labelled samples, {why}")
+            yield f"agreement, calibration and any guarantee are those of the labelled samples, {why}"
         if not self.is_here:
             number = matched.run.number
-            notes.append(
+            yield (
                 f"agreement is that on samples of run {number}; judgekit audit {number} shows where judge and people "
                 "differ, and keeps a receipt"
             )
         silent = [judge for judge, models in self.run.judged(self.record).models.items() if None in models]
         if silent:
-            notes.append(
+            yield (
                 f"the provider reports no model for answers of {listed(silent)}: another model behind the same name would "
                 "not show"
             )
-        notes += self._of_receipts(better)
-        return notes
+        yield from self._of_receipts(better)
 
     def _of_receipts(self, better: Receipt | None) -> Iterator[str]:
         """Yield what is to be known of the receipt of this audit, and of receipts of the same recordings."""

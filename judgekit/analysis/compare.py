@@ -78,9 +78,8 @@ class Comparison:
 
     def changed(self, most: int) -> set[int]:
         """The numbers in B of the samples that got worse and better most, so many of each by each scorer."""
-        return {
-            number for found in (*self._worse.values(), *self._better.values()) for number in found.b[:most].tolist()
-        }
+        changed = (*self._worse.values(), *self._better.values())
+        return {number for found in changed for number in found.b[:most].tolist()}
 
     def _rows(self, scorer: str, changed: Paired, most: int) -> list[Change]:
         sides = list(zip(changed.a[:most].tolist(), changed.b[:most].tolist(), strict=True))
@@ -90,12 +89,9 @@ class Comparison:
     @property
     def head(self) -> str:
         """Which runs these are, and how many samples are paired."""
-        runs = (f"{name} is run {run.number} of {run.started_at:%Y-%m-%d %H:%M}" for name, run in self._sides)
+        sides = (("A", self.a), ("B", self.b))
+        runs = (f"{name} is run {run.number} of {run.started_at:%Y-%m-%d %H:%M}" for name, run in sides)
         return f"{', '.join(runs)}; {self.pairs:,} samples are in both"
-
-    @property
-    def _sides(self) -> tuple[tuple[str, Run], ...]:
-        return ("A", self.a), ("B", self.b)
 
     def told(self) -> Iterator[str]:
         """Yield the lines below the table: of each scorer, of samples without a counterpart, and the warnings."""
@@ -190,16 +186,15 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
     adjusted = holm([difference.p for difference, _, _ in compared.values()])
     differences = {name: replace(compared[name][0], p_holm=p) for name, p in zip(names, adjusted, strict=True)}
     samples = max(pairs.samples_a, pairs.samples_b)
+    results = [
+        gate_result(gate, differences[gate.scorer or ""], samples, pairs.damaged.get(gate.scorer or "", 0))
+        for gate in parsed
+    ]
     return Comparison(
         a,
         b,
         tuple(differences.values()),
-        GateResults(
-            [
-                gate_result(gate, differences[gate.scorer or ""], samples, pairs.damaged.get(gate.scorer or "", 0))
-                for gate in parsed
-            ]
-        ),
+        GateResults(results),
         len(pairs),
         Paired(*pairs.numbers),
         pairs.unpaired_a,

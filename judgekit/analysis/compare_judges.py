@@ -20,10 +20,8 @@ from judgekit.score import STATUSES, JudgeCall, Status
 from judgekit.traces.message import Many, Record
 
 _Outcomes: TypeAlias = tuple[Status | None, Status | None]
-_DIGITS = 9
-"""Of a difference, so that rounding makes none."""
-_ONE_SIDED = ("sensitivity", "specificity")
-"""Figures that take one of two for the truth."""
+_DIGITS = 9  # of a difference, so that rounding alone makes none
+_ONE_SIDED = ("sensitivity", "specificity")  # figures that treat one of two judges as the truth
 
 
 class Verdict(Record):

@@ -9,8 +9,7 @@ from judgekit.analysis.gates import CORRECTED, EQUAL, OPERATORS, Gate, same_side
 from judgekit.runs.receipts import Correction, Figure
 from judgekit.runs.results import Run
 
-_DIGITS = range(2, 10)
-"""Decimals of a number: the fewest with which it is still true."""
+_DIGITS = range(2, 10)  # decimals to try; the fewest that keep a statement true are shown
 
 
 class Demand(NamedTuple):

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 Verdict: TypeAlias = Literal["better", "worse", "no evidence", "unchanged", "not compared"]
 
 _ALPHA = 0.05
-_ROUNDING = 1e-9
-"""Values that are no further apart are equal."""
+_ROUNDING = 1e-9  # values that are no further apart are equal
 _DRAWS = 1_000
 _PAIRS_REDRAWN = 2_000
 
@@ -106,7 +105,7 @@ class Difference:
         """Yield notes on the numbers, a line each."""
         yield "; ".join((self._counted(), *self._in_doubt()))
         if self.left_out:
-            outcomes = ", ".join(_told(*pair, times) for pair, times in self.left_out.items())
+            outcomes = ", ".join(outcome_of(pair, ("A", "B"), "in", times) for pair, times in self.left_out.items())
             yield f"pairs that are not compared: {sum(self.left_out.values()):,} ({outcomes})"
         if self.overall is not None:
             other = "; the table is of the mean of single scores, which is another number"
@@ -231,9 +230,8 @@ def _overall(pairs: "ScoredPairs") -> Overall | None:
     if names == {"mean"}:
         return None
     if len(names) > 1:
-        return Overall(
-            "undefined", None, None, None, f"the scores come to different things: {listed(sorted(names), between=', ')}"
-        )
+        note = f"the scores come to different things: {listed(sorted(names), between=', ')}"
+        return Overall("undefined", None, None, None, note)
     (name,) = names
 
     def totals(places: Iterable[int]) -> tuple[Total, Total]:
@@ -246,27 +244,27 @@ def _overall(pairs: "ScoredPairs") -> Overall | None:
 
     everything = range(len(pairs.groups))
     a, b = totals(everything)
+    interval = None
     if a.value is None or b.value is None:
-        return Overall(a.name, a.value, b.value, None, a.note if a.value is None else b.note)
-    if len(everything) > _PAIRS_REDRAWN:
-        return Overall(
-            a.name, a.value, b.value, None, f"no interval: over {_PAIRS_REDRAWN:,} pairs take too long to redraw"
-        )
-    interval = bootstrap(everything, pairs.groups, statistic=gain, draws=_DRAWS)
-    return Overall(
-        a.name, a.value, b.value, interval, "" if interval else "no interval: pairs that are drawn again say too little"
-    )
+        note = a.note if a.value is None else b.note
+    elif len(everything) > _PAIRS_REDRAWN:
+        note = f"no interval: over {_PAIRS_REDRAWN:,} pairs take too long to redraw"
+    else:
+        interval = bootstrap(everything, pairs.groups, statistic=gain, draws=_DRAWS)
+        note = "" if interval else "no interval: pairs that are drawn again say too little"
+    return Overall(a.name, a.value, b.value, interval, note)
 
 
 def _interval_json(interval: "Interval | None") -> JsonValue:
     return None if interval is None else interval._asdict()
 
 
-def _told(a: "Outcome", b: "Outcome", times: int) -> str:
-    if a == b:
-        return f"{times:,} {a} in both"
-    sides = [f"{outcome} in {side}" for side, outcome in (("A", a), ("B", b)) if outcome != "scored"]
-    return f"{times:,} {' and '.join(sides)}"
+def outcome_of(pair: "tuple[Outcome, Outcome]", sides: tuple[str, str], by: str, times: int) -> str:
+    """Return what became of samples on two sides, such as ``3 failed in A and skipped in B`` or ``3 failed by both``."""
+    if pair[0] == pair[1]:
+        return f"{times:,} {pair[0]} {by} both"
+    told = (f"{outcome} {by} {side}" for outcome, side in zip(pair, sides, strict=True) if outcome != "scored")
+    return f"{times:,} {' and '.join(told)}"
 
 
 def _between(interval: "Interval") -> str:

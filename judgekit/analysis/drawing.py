@@ -13,8 +13,7 @@ from judgekit.score import Status
 
 _MOST_VERDICTS = 7
 _PARTS = 4
-_LEAST = 2
-"""Samples of a verdict from which its share of errors has a variance."""
+_LEAST = 2  # samples of a verdict that give its error rate a variance
 
 
 class DrawnSample(NamedTuple):
@@ -52,11 +51,8 @@ def draw(
     if scorer not in names:
         raise ConfigError.unknown("scorer of the run", scorer, names)
     statuses: Sequence[Status] = ("scored", "skipped") if include_skipped else ("scored",)
-    rows = [
-        row
-        for row in run.rows(scorer=scorer, statuses=statuses)
-        if row.score.value is not None or is_not_applicable(row)
-    ]
+    found = run.rows(scorer=scorer, statuses=statuses)
+    rows = [row for row in found if row.score.value is not None or is_not_applicable(row)]
     if not rows:
         raise ConfigError(f"{scorer} scored no sample of run {run.number}: there is nothing to label")
     if n < 1:
@@ -72,9 +68,9 @@ def draw(
             f"{_LEAST * len(parts)} or more"
         )
     shares = zip(parts, _shared([len(part) for part in parts], n), strict=True)
-    found = [row for part, share in shares for row in _ordered(part, dice)[:share]]
-    dice.shuffle(found)
-    return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in found]
+    drawn = [row for part, share in shares for row in _ordered(part, dice)[:share]]
+    dice.shuffle(drawn)
+    return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in drawn]
 
 
 def is_not_applicable(row: Row) -> bool:

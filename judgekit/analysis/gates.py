@@ -29,10 +29,7 @@ OPERATORS: Mapping[str, Callable[[float], bool]] = {
 """Whether a number that is so much above a bound meets it."""
 CORRECTED = ("corrected", "corrected.lower", "corrected.upper")
 _NUMBERS = ("value", "lower", "upper", "min", *CORRECTED)
-_OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")
-"""Names of gates on all scores of a run together."""
-_FIELDS = (*_NUMBERS, *_OF_ALL)
-_WITHOUT_SHARE = {"n": "a number of samples", "cost_usd": "in US dollars"}
+_OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")  # gates on all scores of a run together
 
 
 @dataclass(frozen=True)
@@ -59,13 +56,13 @@ class Fields:
 
 
 _OF_RUN = Fields(
-    _FIELDS,
+    (*_NUMBERS, *_OF_ALL),
     counted=("n", *OTHERS),
     scorers="scorer of the run",
     example="'tool_call_f1 >= 0.9' or 'failed <= 1%'",
     of_all=_OF_ALL,
     default="value",
-    without_share=_WITHOUT_SHARE,
+    without_share={"n": "a number of samples", "cost_usd": "in US dollars"},
 )
 
 
@@ -138,9 +135,8 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
     ]
     asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED}
     corrections = {scorer: corrected(run, scorer) for scorer in asked}
-    lowest = {
-        one.scorer: row for one in parsed if one.scorer and one.field == "min" for row in run.lowest(one.scorer, 1)
-    }
+    of_minimum = {gate.scorer for gate in parsed if gate.scorer and gate.field == "min"}
+    lowest = {scorer: row for scorer in of_minimum for row in run.lowest(scorer, 1)}
     return GateResults([gate.result(run.summary, thin, corrections, lowest) for gate in parsed], thin, undecided)
 
 

@@ -18,8 +18,7 @@ from judgekit.runs.rows import Row, ScorerRecord, differences
 BLANK = "drawn and left blank"
 UNTOLD = "people cannot tell"
 _NAMED = 3
-_NEAR = 0.05
-"""How far the number of drawn samples may be from what their probability says, as a share of it."""
+_NEAR = 0.05  # how far the number of drawn samples may be from the expected one, as a share of it
 
 
 class Labelled(NamedTuple):
@@ -186,19 +185,15 @@ class _Finding:
 
     def unmatched(self) -> Counter[str]:
         """Labels without a sample, by why."""
-        found = Counter[str]()
         run = f"run {self._run.number}"
-        for why, those in (
-            (f"{run} has no score of such a sample", self._unknown),
-            ("several samples have this id", self._ambiguous),
-            (
-                f"by its number in {run} the sample has another id (spreadsheets change ids: restore them)",
-                self._changed,
-            ),
-        ):
-            if those:
-                found[f"{why}: {listed(dict.fromkeys(those), _NAMED, ', ')}"] = len(those)
-        return found
+        renamed = f"by its number in {run} the sample has another id (spreadsheets change ids: restore them)"
+        found = {
+            f"{run} has no score of such a sample": self._unknown,
+            "several samples have this id": self._ambiguous,
+            renamed: self._changed,
+        }
+        names = {why: listed(dict.fromkeys(those), _NAMED, ", ") for why, those in found.items()}
+        return Counter({f"{why}: {names[why]}": len(those) for why, those in found.items() if those})
 
     def drawn(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[Drawn, Sequence[str]]:
         """Return how the labelled samples came to be labelled, and what is to be said of it."""
@@ -257,9 +252,8 @@ def homes(
                 before = {judge: named(models) for judge, models in other.judged(judged).models.items()}
                 changed = changed_models(before, run.judged(record).models)
             else:
-                changed = (
-                    listed(differences(judged.identity, record.identity), _NAMED) or "it cannot be told from others"
-                )
+                told = listed(differences(judged.identity, record.identity), _NAMED)
+                changed = told or "it cannot be told from others"
             if not changed:
                 found[other] = those
             else:

@@ -37,14 +37,10 @@ def kind_of(record: ScorerRecord, rows: Sequence[Row], samples: Sequence[Labelle
     scale = {grade for grade in record.scale.values() if isinstance(grade, float | int)}
     if {*judged, *said, *scale} <= {0, 1}:
         return "binary", (0.0, 1.0)
-    if scale:
-        is_ordinal = judged | said <= scale
-    else:
-        is_ordinal = (
-            all(row.score.label is not None for row in rows if row.score.value is not None)
-            and len(judged | said) <= _MOST_VALUES
-        )
-    return ("ordinal", sorted({*judged, *said, *scale})) if is_ordinal else ("continuous", ())
+    values = judged | said
+    is_labelled = all(row.score.label is not None for row in rows if row.score.value is not None)
+    is_ordinal = values <= scale if scale else is_labelled and len(values) <= _MOST_VALUES
+    return ("ordinal", sorted(values | scale)) if is_ordinal else ("continuous", ())
 
 
 @dataclass(frozen=True)
@@ -198,9 +194,8 @@ class Pairs:
 
     def only(self, places: Sequence[int]) -> Self:
         """Return the same of some of the samples, by their places."""
-        return replace(
-            self, samples=[self.samples[place] for place in places], said=[self.said[place] for place in places]
-        )
+        samples, said = [self.samples[place] for place in places], [self.said[place] for place in places]
+        return replace(self, samples=samples, said=said)
 
     def _on_applicability(self) -> Figure:
         """Return how often people and the judge agree on whether the question applies."""
@@ -321,11 +316,7 @@ class Pairs:
         """The places of the samples whose verdict has a confidence and is right or wrong."""
         if self.kind == "continuous":
             return []
-        return [
-            place
-            for place, one in enumerate(self.samples)
-            if one.row.score.confidence is not None and one.judged is not None
-        ]
+        return [place for place, one in enumerate(self.samples) if None not in (one.row.score.confidence, one.judged)]
 
     def calibration(self) -> Figure | None:
         """The expected calibration error of the judge's confidence; ``None`` without one.
@@ -408,9 +399,6 @@ def _copies(weights: "NDArray[np.float64]") -> "NDArray[np.intp]":
     import numpy as np  # noqa: PLC0415
 
     shares = weights / weights.min()
-    for least in range(1, _MOST_COPIES):
-        if np.abs(np.rint(shares * least) / (shares * least) - 1).max() <= _ROUNDING:
-            break
-    else:
-        least = _MOST_COPIES
+    off = ((n, np.abs(np.rint(shares * n) / (shares * n) - 1).max()) for n in range(1, _MOST_COPIES))
+    least = next((n for n, most in off if most <= _ROUNDING), _MOST_COPIES)
     return np.asarray(np.rint(shares * least), np.intp)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pydantic import JsonValue
 
 from judgekit.analysis.findings import Noise
+from judgekit.errors import number_of
 from judgekit.runs.draws import Draws, details_of, value_of
 from judgekit.runs.receipts import Figure
 from judgekit.runs.rows import Row
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
 Side: TypeAlias = Literal["draw", "member", "order"]
 _PREFERRED = {"trace": 1.0, "tie": 0.5, "rival": 0.0}
 _Vote: TypeAlias = float | Literal["failed"] | None
-_FEW = 0.1
-"""Flips, as a share, that no further draw is worth."""
-_ALWAYS_ASKED = 2
-"""Members of a panel that escalates: of the others it depends on these whether they are asked."""
+_FEW = 0.1  # a flip rate this low is not worth another draw
+_ALWAYS_ASKED = 2  # members of an escalating panel; their verdicts decide whether others are asked
 
 
 @dataclass(frozen=True)
@@ -182,14 +181,8 @@ def _table(asked: Sequence[_Asked]) -> "NDArray[np.float64]":
 
 
 def _named(components: "Components", side: Side) -> dict[str, float]:
-    values = {
-        "item": components.item,
-        "prompt": components.prompt,
-        "interaction": components.interaction,
-        "draw": components.draw,
-    }
-    names = _names(side)
-    return {names[name]: value for name, value in values.items() if value is not None}
+    values = (components.item, components.prompt, components.interaction, components.draw)
+    return {name: value for name, value in zip(_names(side).values(), values, strict=True) if value is not None}
 
 
 def _names(side: Side) -> Mapping[str, str]:
@@ -237,7 +230,7 @@ def _splits(components: "Components", side: Side, draws: int) -> Iterator[str]:
     splits = [one for one in plan(components, requests, prompts=several) if one.prompts * one.draws == requests]
     if splits and (best := splits[0]).error < (worst := splits[-1]).error:
         yield (
-            f"{_times(best.prompts, side)} x {_times(best.draws, 'draw')} beat {worst.prompts} x {worst.draws} here: "
+            f"{number_of(best.prompts, side)} x {number_of(best.draws, 'draw')} beat {worst.prompts} x {worst.draws} here: "
             f"standard error of a verdict {best.error:.2g} instead of {worst.error:.2g}, as far as {several} {side}s can tell."
         )
 
@@ -255,7 +248,3 @@ def _further_draws(components: "Components", draws: int) -> Iterator[str]:
         f"{verdict:.2g} to {more:.2g}, and that of the mean from {mean:.2g} to {drawn:.2g}; spent on further samples, "
         f"they would bring that of the mean to {widened:.2g}."
     )
-
-
-def _times(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number > 1 else ''}"

@@ -24,8 +24,7 @@ Values: TypeAlias = NDArray[np.float64]
 
 _OUTCOMES: tuple[Outcome, ...] = ("missing", *STATUSES)
 _EXAMPLES = 3
-_UNKNOWN = 0
-"""In place of a hash that is not there."""
+_UNKNOWN = 0  # stands for a missing hash
 _Key: TypeAlias = tuple[str, int]
 """An id, and which of the samples with this id it is."""
 

@@ -21,10 +21,8 @@ _BIAS = {
     "length": "length: how the judge's error goes with the length of what it read, as a rank correlation; above 0, it favours what is long",
     "position": "position: the share of pairs whose verdict turns with the order in which the two are shown",
 }
-_STEP = Decimal("0.000001")
-"""Of a confidence."""
-_CLASSES = 12
-"""The most that a table of counts can show in a notebook."""
+_STEP = Decimal("0.000001")  # of a confidence
+_CLASSES = 12  # most classes in a confusion matrix in a notebook
 
 
 class Part(NamedTuple):
@@ -119,9 +117,8 @@ def _guarantee(guarantee: Guarantee) -> Part:
     shown = {name: one for name, one in figures.items() if one is not None}
     if guarantee.threshold is None:
         return Part("guarantee", shown, refused=f"not promised that {promise}: {guarantee.refused}")
-    least = Decimal(str(guarantee.threshold)).quantize(
-        _STEP, ROUND_FLOOR
-    )  # rounded up it would leave out its own verdicts
+    # Rounded up, it would leave out its own verdicts.
+    least = Decimal(str(guarantee.threshold)).quantize(_STEP, ROUND_FLOOR)
     return Part("guarantee", shown, (f"where the confidence is at least {float(least):g}, {promise}",))
 
 
