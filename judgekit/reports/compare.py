@@ -19,9 +19,8 @@ def show_changes(comparison: Comparison, most: int, on: Console) -> None:
                 grid = Table.grid(padding=(0, 2))
                 for change in changes:
                     for side, row in zip("AB", change, strict=True):
-                        cells = (row.sample_id if side == "A" else "", row.score.reason or "no reason given")
-                        grid.add_row(
-                            Text(printable(cells[0])), f"{side} {row.score.value:.2f}", Text(printable(cells[1]))
-                        )
+                        name = printable(row.sample_id) if side == "A" else ""
+                        reason = printable(row.score.reason or "no reason given")
+                        grid.add_row(Text(name), f"{side} {row.score.value:.2f}", Text(reason))
                 with quoting(on):
                     on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))

@@ -14,34 +14,9 @@ from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
-_EXACT = 2**53
-"""Whole numbers up to here are the same in JavaScript."""
-_OF_THE_SAMPLE = {
-    "reference",
-    "references",
-    "reference_tool_calls",
-    "reference_topics",
-    "label",
-    "prediction",
-    "prediction_score",
-    "documents",
-    "ranking",
-    "fields",
-    "group",
-    "metadata",
-}
-_OF_THE_TRACE = {
-    "id",
-    "source",
-    "started_at",
-    "ended_at",
-    "usage",
-    "cost_usd",
-    "termination",
-    "labels",
-    "metadata",
-    "warnings",
-}
+_EXACT = 2**53  # integers up to here are exact in JavaScript
+_NOT_OF_THE_SAMPLE = {"schema_version", "id", "trace", "rival", "domain"}  # these are shown elsewhere
+_NOT_OF_THE_TRACE = {"schema_version", "messages", "tools", "children", "extra"}
 
 
 def detail(
@@ -88,8 +63,8 @@ def _descendants(trace: Trace) -> list[Trace]:
 
 
 def _about(sample: Sample) -> JsonValue:
-    known = sample.model_dump(mode="json", include=_OF_THE_SAMPLE, exclude_defaults=True)
-    recorded = sample.trace.model_dump(mode="json", include=_OF_THE_TRACE, exclude_defaults=True)
+    known = sample.model_dump(mode="json", exclude=_NOT_OF_THE_SAMPLE, exclude_defaults=True)
+    recorded = sample.trace.model_dump(mode="json", exclude=_NOT_OF_THE_TRACE, exclude_defaults=True)
     return _showable({**known, **({"trace": recorded} if recorded else {})})
 
 
@@ -158,11 +133,8 @@ def _parts(content: str | Sequence[Part]) -> list[JsonValue]:
 def _part(part: Part) -> JsonValue:
     if isinstance(part, MediaPart):
         size = f"{len(part.data):,} characters of data" if part.data is not None else None
-        url = (
-            part.url
-            if part.url is None or len(part.url) <= 2_000
-            else f"{part.url[:100]}... ({len(part.url):,} characters)"
-        )
+        url = part.url or ""
+        url = url if len(url) <= 2_000 else f"{url[:100]}... ({len(url):,} characters)"
         return ["media", part.kind, *(told for told in (part.name, part.mime_type, url, size) if told)]
     if isinstance(part, OtherPart):
         return ["other", _json(part.data)]

@@ -93,13 +93,9 @@ def _html(run: Run, gates: GateResults) -> Iterator[str]:
     return html_report(run, gates=gates)
 
 
-def _json_lines(run: Run, _: GateResults) -> Iterator[str]:
-    return (f"{row.model_dump_json()}\n" for row in run)
-
-
 KINDS: Mapping[str, _Write] = {
     ".html": _as_text(_html),
-    ".jsonl": _as_text(_json_lines),
+    ".jsonl": _as_text(lambda run, _: (f"{row.model_dump_json()}\n" for row in run)),
     ".csv": _as_text(lambda run, _: csv_lines(run)),
     ".parquet": lambda run, _, file: write_parquet(run, file),
     ".xml": _as_text(junit_report),

@@ -45,12 +45,10 @@ _SCRIPTS = (
     "sample",
     "report",
 )
-_SLICES = 12
-"""Ways to cut the samples into slices."""
+_SLICES = 12  # ways to slice the samples
 _DRAWN = {"scorer", "mean", "score", "95 % interval", "n", *OTHERS, "audit", "requests", "cached", "tokens", "cost"}
 """Columns that the page shows in its own way, with links and plots."""
-_AT_ONCE = 16
-"""Samples that are packed together; the page knows this number too."""
+_AT_ONCE = 16  # samples in a pack; the page relies on this number
 
 
 class _Side(NamedTuple):
@@ -256,7 +254,7 @@ def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
         yield f"{called} was stopped early ({run.stopped}): only what was scored until then is counted."
     elif run.ended_at is None:
         yield f"{called} has not ended: it is under way, or broke off. Only what was scored until then is counted."
-    if listing.is_cut:
+    if len(listing.entries) < listing.samples:
         yield (
             f"{called} has {listing.samples:,} samples, of which {len(listing.entries):,} are in this file: those that "
             "changed or were labelled, failed or abstained, and then those with the lowest values. The numbers of scorers are of all."
@@ -274,24 +272,8 @@ def _comparison(comparison: Comparison) -> JsonValue:
 
 def _difference(one: Difference) -> JsonValue:
     low, high, method = one.interval or (None, None, None)
-    return {
-        "name": one.scorer,
-        "verdict": one.verdict,
-        "a": one.a,
-        "b": one.b,
-        "difference": one.difference,
-        "low": low,
-        "high": high,
-        "method": method,
-        "test": one.test,
-        "p": one.p,
-        "holm": one.p_holm,
-        "pairs": one.pairs,
-        "worse": one.worse,
-        "better": one.better,
-        "detectable": one.detectable,
-        "left_out": sum(one.left_out.values()),
-    }
+    shown = {"low": low, "high": high, "method": method, "left_out": sum(one.left_out.values())}
+    return {**one.as_json(), **shown, "interval": None, "overall": None}
 
 
 def _audit(audit: Audit, asked: Mapping[str, Demand]) -> JsonValue:

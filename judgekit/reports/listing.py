@@ -77,11 +77,6 @@ class Listing:
         listed = heapq.nsmallest(MOST, entries(), key=lambda entry: (entry.concern, entry.number))
         return cls(tuple(sorted(listed, key=lambda entry: entry.number)), samples, histograms)
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether there are samples that are not listed."""
-        return len(self.entries) < self.samples
-
     def columns(self, scorers: Iterable[str]) -> JsonValue:
         """The list as the page reads it."""
         return {

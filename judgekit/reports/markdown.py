@@ -19,8 +19,7 @@ from judgekit.terminal import cut, printable
 
 _LOWEST = 5
 _LONGEST = 300
-_ROOM = 1 << 20
-"""Bytes that GitHub shows of a step."""
+_ROOM = 1 << 20  # bytes that GitHub shows for a step
 _CUT = "\nThe rest does not fit on this page.\n"
 
 
@@ -101,12 +100,8 @@ def _table(run: Run, corrected: Mapping[str, Figure]) -> Iterator[str]:
     columns = summary_columns(run.summary, corrected)
     yield _row([column.name for column in columns])
     yield _row(["---" if column.is_text else "--:" for column in columns])
-    yield from map(
-        _row,
-        rows_of(
-            [column._replace(cells=tuple(map(_cell, column.cells))) if column.is_text else column for column in columns]
-        ),
-    )
+    escaped = [one._replace(cells=tuple(map(_cell, one.cells))) if one.is_text else one for one in columns]
+    yield from map(_row, rows_of(escaped))
 
 
 def _cell(text: str) -> str:

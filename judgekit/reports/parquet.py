@@ -10,8 +10,7 @@ from judgekit.errors import ConfigError
 from judgekit.runs.columns import Cell, Kind, cells_of, columns_of
 from judgekit.runs.rows import Row
 
-_AT_ONCE = 10_000
-"""Rows in a group."""
+_AT_ONCE = 10_000  # rows in a row group
 _TYPES: Mapping[Kind, str] = {
     "text": "string",
     "status": "string",

@@ -26,14 +26,12 @@ from judgekit.traces.trace import Trace
 SCRIPTS = ("dom", "conversation", "label")
 _STYLES = ("report", "label")
 _CONVERSATION = ("damaged", "messages", "rival", "children")
-_LONGEST_CELL = 32_000
-"""Characters; spreadsheets cut off what is longer than 32,767."""
+_LONGEST_CELL = 32_000  # characters; spreadsheets cut cells off at 32,767
 _YES_OR_NO = {0.0, 1.0}
 _OF_PAIRS = {0.0, 0.5, 1.0}
 _PAIR = {"better": "the first is better", "tie": "a tie", "worse": "the second is better"}
 """The labels of `Pairwise`, in words for whoever sees the two."""
-_MARK = "\ufeff"
-"""By it spreadsheets know UTF-8."""
+_MARK = "\ufeff"  # byte order mark, by which spreadsheets recognize UTF-8
 
 Choice = tuple[str, str]
 """What a person chooses, and what is written down then."""
@@ -125,7 +123,7 @@ class Sheet:
     def _known(self, sample: Sample) -> Iterator[tuple[str, str]]:
         """What the sample says beside its conversation: the reference, and what else the judge was given."""
         for name in dict.fromkeys(("reference", *self.scorer.inputs)):
-            if text := _KNOWN.get(name, _nothing)(sample):
+            if name in _KNOWN and (text := _KNOWN[name](sample)):
                 yield name.replace("_", " "), text
 
     def table(self) -> Iterator[str]:
@@ -134,10 +132,6 @@ class Sheet:
         if self.scorer.instructions:
             question = f"{question}\n\n{self.scorer.instructions}"
         choices = "; ".join(choice if choice == text else f"{choice}: {text}" for text, choice in self.choices)
-        shown: dict[str, str] = {
-            "question": question,
-            "choices": choices or "a number from 0 to 1, 1 is best; n/a: does not apply",
-        }
 
         def rows() -> Iterator[Sequence[Cell]]:
             names = (*COLUMNS[:2], *SHOWN, *COLUMNS[2:])
@@ -154,7 +148,8 @@ class Sheet:
                     "recordings": self.run.recordings,
                     "drawn": one.drawn,
                     "probability": one.probability,
-                    **shown,
+                    "question": question,
+                    "choices": choices or "a number from 0 to 1, 1 is best; n/a: does not apply",
                     "conversation": _rendered(sample.trace) if sample else missing,
                     "rival": _rendered(sample.rival) if sample and sample.rival else None,
                     "reference": "\n\n".join(f"{name}: {text}" for name, text in self._known(sample)) if sample else "",
@@ -176,10 +171,6 @@ def _cut(cell: Cell) -> Cell:
     if not isinstance(cell, str) or len(cell) <= _LONGEST_CELL:
         return cell
     return f"{cell[:_LONGEST_CELL]} [... {len(cell) - _LONGEST_CELL:,} characters omitted ...]"
-
-
-def _nothing(_: Sample) -> str:
-    return ""
 
 
 def _lines(texts: Sequence[str] | None) -> str:

@@ -59,11 +59,8 @@ def show_summary(
         seed: Of the bootstrap, by which intervals of raw numbers are then made.
     """
     corrected = corrected_means(corrections)
-    intervals = {
-        line.scorer: line.interval if seed is None else line.bootstrap(seed)
-        for line in summary
-        if line.scorer not in corrected
-    }
+    uncorrected = (line for line in summary if line.scorer not in corrected)
+    intervals = {line.scorer: line.interval if seed is None else line.bootstrap(seed) for line in uncorrected}
     raw = {line.scorer: Figure.of(line.value, intervals.get(line.scorer)) for line in summary}
     columns = summary_columns(summary, corrected, raw)
     on.print(_numbers(columns, thin))
@@ -125,9 +122,8 @@ def show_plan(summary: Summary, on: Console) -> None:
 
 def _numbers(columns: Sequence[Column], thin: Collection[str]) -> RenderableType:
     name, number, *others = [column for column in columns if column.about == "scores"]
-    marked = tuple(
-        f"{'! ' if scorer in thin else ''}{cell}" for scorer, cell in zip(name.cells, number.cells, strict=True)
-    )
+    cells = zip(name.cells, number.cells, strict=True)
+    marked = tuple(f"{'! ' if scorer in thin else ''}{cell}" for scorer, cell in cells)
     return _table_of([name, number._replace(cells=marked), *others])
 
 
@@ -208,11 +204,8 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
         )
         shown = errors.most_common(_CLASSES_SHOWN)
         rows = ((*_cut([true, other]), str(times)) for (true, other), times in shown)
-        return (
-            table(("true", "predicted", f"errors, the most frequent of {len(names)} classes"), rows, words=2)
-            if shown
-            else Group()
-        )
+        heads = ("true", "predicted", f"errors, the most frequent of {len(names)} classes")
+        return table(heads, rows, words=2) if shown else Group()
     numbers = {name: str(number) for number, name in enumerate(names, 1)}
     lines = (
         [*_cut([f"{numbers[name]}  {name}"]), *(str(counts.get(name, {}).get(other, 0)) for other in names)]
