@@ -1,4 +1,4 @@
-"""What the conversations of a run took, whatever is scored."""
+"""The effort of the conversations of a run, whatever is scored."""
 
 from array import array
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _NAME_KEPT = 200
 
 
 class Figure(NamedTuple):
-    """A number of many conversations: ``n`` are those of which it is known."""
+    """A number taken over many conversations; ``n`` is how many of them it is known for."""
 
     name: str
     mean: float
@@ -24,10 +24,10 @@ class Figure(NamedTuple):
 
 
 class Conduct(NamedTuple):
-    """What one conversation took; ``None`` where the recording does not say.
+    """The effort of one conversation; a number is ``None`` if the recording does not give it.
 
-    ``repeating`` says whether a call is made again with equal arguments, ``warned`` whether it was read with warnings,
-    ``agent`` which agent made the recording, see `agent_of`.
+    ``repeating`` says whether a call is repeated with equal arguments, ``warned`` whether reading the conversation gave
+    warnings, and ``agent`` which agent made the recording, see `agent_of`.
     """
 
     messages: int
@@ -43,13 +43,13 @@ class Conduct(NamedTuple):
 
     @classmethod
     def of(cls, sample: Sample) -> "Conduct | None":
-        """Count what a conversation took; a trace without messages is none."""
+        """Return the effort of a conversation; ``None`` for a trace without messages."""
         trace = sample.trace
         if not trace.messages:
             return None
         effort = Effort.of(trace)
         repeating = False
-        with suppress(ValueError):  # what no JSON can hold, such as a number of thousands of digits, repeats nothing
+        with suppress(ValueError):  # JSON cannot hold all arguments, such as numbers with thousands of digits
             repeating = repeated_calls(trace) > 0
         counts = effort.messages, effort.tool_calls, effort.tool_results, effort.tool_errors
         took = effort.tokens, effort.cost_usd, effort.seconds
@@ -57,10 +57,10 @@ class Conduct(NamedTuple):
 
 
 def agent_of(sample: Sample) -> str | None:
-    """Return the name of the agent that made a recording; ``None`` where it does not say.
+    """Return the name of the agent that made a recording; ``None`` if the recording does not give it.
 
-    That is ``agent`` in the metadata of the sample or its trace, or else the agents and models that the agent's messages
-    name.
+    This is ``agent`` in the metadata of the sample or of its trace, or else the agents and models that the agent's
+    messages name.
     """
     for metadata in (sample.metadata, sample.trace.metadata):
         match metadata.get("agent"):
@@ -79,14 +79,16 @@ def agent_of(sample: Sample) -> str | None:
 
 @dataclass
 class Efforts:
-    """What conversations took, added one by one; only plain numbers are kept. ``print`` shows a line, if there were any.
+    """The effort of many conversations, added one by one; only numbers are kept.
+
+    ``print`` shows a line, if there are any conversations.
 
     Attributes:
-        conversations: How many.
-        tool_results: Results of tool calls of which it is known whether they are errors.
-        tool_errors: Those that are.
-        repeating: Conversations in which a call is made again with equal arguments.
-        warned: Conversations that were read with warnings.
+        conversations: The number of conversations.
+        tool_results: The number of tool results that are known to be errors or not.
+        tool_errors: The number of these that are errors.
+        repeating: The number of conversations that repeat a call with equal arguments.
+        warned: The number of conversations that gave warnings when they were read.
     """
 
     conversations: int = 0
@@ -97,7 +99,7 @@ class Efforts:
     _numbers: "dict[str, array[float]]" = field(default_factory=dict[str, "array[float]"], repr=False)
 
     def add(self, conduct: Conduct) -> None:
-        """Counts a conversation; children belong to their parents."""
+        """Count a conversation, which includes those of its children."""
         self.conversations += 1
         self.repeating += conduct.repeating
         self.warned += conduct.warned
@@ -115,7 +117,7 @@ class Efforts:
 
     @property
     def figures(self) -> Sequence[Figure]:
-        """Each number that is known of any conversation."""
+        """Each number that is known for at least one conversation."""
         return [
             Figure(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
             for name, numbers in self._numbers.items()

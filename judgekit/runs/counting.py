@@ -1,4 +1,4 @@
-"""Counts all samples of a run that was stopped, so that the share that was scored does not depend on how many were read."""
+"""The count of all samples of a stopped run, so that the scored share does not depend on how many were read."""
 
 import asyncio
 import sys
@@ -17,10 +17,10 @@ _NOTICE = "counting the samples that the run did not reach; Ctrl-C ends the coun
 
 
 class Source(Iterator[Task]):
-    """Tasks that are taken one by one; those that are left when a run stops can be counted.
+    """Tasks that are taken one by one. When a run stops, the remaining ones can be counted.
 
     Attributes:
-        broken: Whether an error came instead of a task. A generator that has raised one ends there.
+        broken: Whether an error was raised in place of a task; a generator ends there.
     """
 
     def __init__(self, tasks: Iterable[Task]) -> None:
@@ -38,9 +38,9 @@ class Source(Iterator[Task]):
 
 
 def count_samples(store: Store, run: int, left: Source, *, seconds: float = inf) -> SampleCount:
-    """Return how many samples a run has: those that it holds, and those that are left, which are not kept.
+    """Return the number of samples in a run: those in its file, and the remaining ones, which are not kept.
 
-    Ctrl-C, an error and the end of the given seconds end the counting: then there are at least as many as were counted.
+    Ctrl-C, an error or the end of ``seconds`` ends the counting. The count is a lower bound then.
     """
     count = SampleCount()
     with suppress(KeyboardInterrupt):
@@ -50,7 +50,7 @@ def count_samples(store: Store, run: int, left: Source, *, seconds: float = inf)
 
 
 async def acount_samples(store: Store, run: int, left: Source, *, seconds: float = inf) -> SampleCount:
-    """The async twin of `count_samples`."""
+    """Count samples like `count_samples`, without blocking the event loop."""
     count = SampleCount()
     for count in _counts(store, run, left, seconds):  # noqa: B007 - the last one is returned
         await asyncio.sleep(0)
@@ -58,10 +58,10 @@ async def acount_samples(store: Store, run: int, left: Source, *, seconds: float
 
 
 def _counts(store: Store, run: int, left: Source, seconds: float) -> Generator[SampleCount]:
-    """Count one sample after another; the last count is exact if nothing came between."""
+    """Yield the count after each sample; the last count is exact if all samples were reached."""
     samples, end = store.counts(run).samples, time.monotonic() + seconds
     yield SampleCount(samples)
-    notice = Timer(_SILENT, sys.stderr.write, [_NOTICE])  # reading may wait for another program
+    notice = Timer(_SILENT, sys.stderr.write, [_NOTICE])  # reading may block
     notice.daemon = True
     notice.start()
     try:
@@ -70,7 +70,7 @@ def _counts(store: Store, run: int, left: Source, seconds: float) -> Generator[S
             yield SampleCount(samples)
             if time.monotonic() > end:
                 return
-    except Exception:  # noqa: BLE001 - what cannot be read cannot be counted, and the run is stopped already
+    except Exception:  # noqa: BLE001 - unreadable samples cannot be counted, and the run has stopped anyway
         return
     finally:
         notice.cancel()

@@ -1,4 +1,4 @@
-"""The rows of a run as tables of pandas and polars."""
+"""The rows of a run as pandas and polars data frames."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
@@ -21,7 +21,7 @@ class _Pandas(Protocol):
 
 
 def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
-    """A line for each row. What has no value is missing: ``NaN`` among the numbers, else ``NA``.
+    """Return a pandas data frame of rows. Missing values are ``NaN`` in number columns and ``NA`` elsewhere.
 
     Raises:
         ConfigError: pandas is not installed.
@@ -47,7 +47,7 @@ def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
 
 
 def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
-    """A line for each row. What has no value is null.
+    """Return a polars data frame of rows. Missing values are null.
 
     Raises:
         ConfigError: polars is not installed.

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal and in a notebook, now and then a line elsewhere."""
+"""The progress of a run: a bar in terminals and notebooks, an occasional line elsewhere."""
 
 import threading
 import time
@@ -24,17 +24,17 @@ _WIDEST = 100
 
 @dataclass
 class Tally:
-    """What a run has done so far.
+    """The progress of a run so far.
 
     Attributes:
-        total: How many scores there will be, where that is known.
-        done: Those that are there, also from before.
-        failed: Those of them that failed.
-        requests: Requests that were sent to judges.
-        cached: Replies that came from a cache.
-        cost_usd: What the requests cost; ``None`` where that is unknown.
-        elsewhere: Says how many scores other processes have made, and how many of these failed.
-        under_way: Says how many requests are under way, where somebody knows.
+        total: The number of scores to come to, if known.
+        done: The number of scores so far, including those from before a resume.
+        failed: The number of these that failed.
+        requests: The number of requests sent to judges.
+        cached: The number of replies from a cache.
+        cost_usd: The cost of the requests; ``None`` if unknown.
+        elsewhere: Returns how many scores other processes have made, and how many of these failed.
+        under_way: Returns the number of requests in flight; ``None`` if nobody knows.
     """
 
     total: int | None = None
@@ -48,7 +48,7 @@ class Tally:
     _seen: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]], repr=False)
 
     def add(self, row: Row) -> None:
-        """Counts a score."""
+        """Count a score."""
         score = row.score
         self.done += 1
         if score.status == "failed":
@@ -59,7 +59,7 @@ class Tally:
         self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
 
     def told(self, now: float) -> tuple[float | None, str, str]:
-        """The share that is done, how far it is at this time on a monotonic clock, and what else there is to say."""
+        """Return the share that is done, the progress at a time of a monotonic clock, and other numbers as text."""
         scored, failed = self.elsewhere()
         done, failed = self.done + scored, self.failed + failed
         under_way = None if self.under_way is None else self.under_way()
@@ -85,9 +85,9 @@ class Tally:
 
 @contextmanager
 def progress(tally: Tally, on: "Console") -> Generator[None]:
-    """Shows a tally again and again while it changes, from a thread of its own, so that counting costs next to nothing."""
+    """Show a tally while it changes. A thread of its own does this, so that counting costs next to nothing."""
     if on.is_interactive:
-        from rich.live import Live  # noqa: PLC0415 - takes longer than a short run
+        from rich.live import Live  # noqa: PLC0415 - importing it takes longer than a short run
 
         with Live(get_renderable=lambda: _bar(tally), console=on, transient=True):
             yield
@@ -137,7 +137,7 @@ def _print_lines(tally: Tally, on: "Console", ended: threading.Event) -> None:
 
 
 def _show_in_notebook(tally: Tally, _: "Console", ended: threading.Event) -> None:
-    """Rich can draw again in a notebook with ipywidgets alone; this takes no more than a notebook has."""
+    """Show a tally with what every notebook has, since rich can redraw in notebooks only with ipywidgets."""
     shown = import_module("IPython.display").display(_in_notebook(tally), raw=True, display_id=True)
     while not ended.wait(_SECONDS_BETWEEN_LOOKS):
         shown.update(_in_notebook(tally), raw=True)
