@@ -1,4 +1,4 @@
-"""Warnings about two runs whose difference may have another cause than it seems, and refusals to compare them."""
+"""Warnings about runs whose difference may have another cause than it seems, and refusals to compare them."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ _NAMED = 3
 
 
 def warnings_of(a: Run, b: Run, scorers: Collection[str], pairs: "Pairs") -> Iterator[str]:
-    """Return what to know before believing a comparison of these runs by these scorers."""
+    """Yield what to know before trusting a comparison of these runs by these scorers."""
     yield from _of_runs(a, b)
     for name, damaged in pairs.damaged.items():
         yield f"{name}: {number_of(damaged, 'damaged row')} left out; judgekit resume makes these scores again"
@@ -71,7 +71,7 @@ def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
 
 
 def _of_answers(a: Answers, b: Answers) -> Iterator[str]:
-    """Whether each judge answered as the same models in both runs, as far as its provider reports them."""
+    """Yield warnings about judges that answered as other models in B, as far as their providers report models."""
     models, fingerprints = (a.models, b.models), (a.fingerprints, b.fingerprints)
     for judge in models[0]:
         if judge not in models[1]:
@@ -99,7 +99,7 @@ def _of_answers(a: Answers, b: Answers) -> Iterator[str]:
 
 
 def _differ(a: Reported, b: Reported) -> bool:
-    """Whether other names were reported in B; nobody can tell where one of them has none."""
+    """Return whether different names were reported in B; ``False`` if either side reported none."""
     names = named(a), named(b)
     return all(names) and names[0] != names[1]
 
@@ -144,7 +144,7 @@ def _of_changes(a: Run, pairs: "Pairs") -> Iterator[str]:
 
 
 def _counted(a: Run, pairs: "Pairs", numbers: "Numbers") -> str:
-    """Return how many pairs these are, with the ids of some."""
+    """Return the number of these pairs, with some of their ids."""
     shown = numbers[:_NAMED].tolist()
     ids = {row.index: row.sample_id for row in a.rows(numbers=shown)}
     more = ", ..." if len(numbers) > len(shown) else ""
