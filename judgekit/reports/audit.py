@@ -47,7 +47,7 @@ def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, Deman
 
 
 def _grid(rows: Iterable[tuple[str, Iterable[RenderableType]]]) -> RenderableType:
-    """Lines below each other, the names of their parts on the left."""
+    """Return lines below each other, with the names of their parts on the left."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, style="dim", min_width=len("disagreements"))
     grid.add_column()
@@ -66,7 +66,7 @@ def _parts(found: ScorerAudit, room: int) -> Iterator[tuple[str, Iterable[Render
 
 
 def _part(part: Part, width: int) -> Iterator[RenderableType]:
-    """Figures in columns that stand below those of other parts, and what there is to say of them."""
+    """Yield figures, aligned with those of other parts, and notes on them."""
     if part.figures:
         figures = Table.grid(padding=(0, 2, 0, 0))
         figures.add_column(min_width=width, no_wrap=True)
@@ -82,7 +82,7 @@ def _part(part: Part, width: int) -> Iterator[RenderableType]:
 
 
 def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
-    """Counts by what people say, down, and the judge, across."""
+    """Return a table of counts, with people's labels down and the judge's across."""
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
     shown = names[:_CLASSES_SHOWN]
     grid = Table.grid(padding=(0, 2, 0, 0))
@@ -98,12 +98,12 @@ def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
 
 
 def _count(times: float) -> str:
-    """A count, with a decimal or two where samples on which people differ are shared among several."""
+    """Return a count, with up to two decimals if samples on which people differ are split."""
     return f"{round(times, 2):,g}" if times < _MANY else f"{times:,.0f}"
 
 
 def by_sample(told: Iterable[tuple[str, Iterable[str]]]) -> RenderableType:
-    """Samples below each other, with lines on the right of each."""
+    """Return samples below each other, with lines on the right of each."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(ratio=1)
     grid.add_column(ratio=3)

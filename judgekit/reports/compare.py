@@ -1,4 +1,4 @@
-"""A comparison of two runs on a terminal: the samples that changed most, with the reasons of both runs."""
+"""The samples that changed most between two runs, for a terminal, with the reasons of both runs."""
 
 from rich.console import Console
 from rich.padding import Padding
@@ -10,7 +10,7 @@ from judgekit.terminal import Unpadded, printable, quoting
 
 
 def show_changes(comparison: Comparison, most: int, on: Console) -> None:
-    """The samples that got worse and better most by each scorer, with the reasons of both runs."""
+    """Print the samples that changed most for better and worse by each scorer, with the reasons of both runs."""
     for one in comparison:
         for kind, count, find in (("worse", one.worse, comparison.worse), ("better", one.better, comparison.better)):
             if changes := find(one.scorer, most):

@@ -1,4 +1,4 @@
-"""Judges held against each other, as a terminal shows it."""
+"""Comparisons of judges, for a terminal and for the HTML page."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _NAMES_SHOWN = 2  # figures of agreement in a table; the JSON has all
 
 
 def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
-    """Print how fast each judge is, how far it agrees with the others and with people, and ``show`` flips of each pair."""
+    """Print each judge's speed, its agreement with other judges and with people, and ``show`` flips of each pair."""
     for columns, rows in (sides(comparison), pairs(comparison)):
         on.print(table(columns, rows))
     for line in told(comparison):
@@ -35,7 +35,7 @@ def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
 
 
 def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Return the heads of a table and a row for each judge: seconds a request, and how far people agree with it."""
+    """Return the heads of a table and a row for each judge: seconds per request, and agreement with people."""
     names = _figures([one.people for one in comparison.sides])
     rows = [
         (
@@ -50,7 +50,7 @@ def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence
 
 
 def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Return the heads of a table and a row for each pair of judges: how often they differ, and how far they agree."""
+    """Return the heads of a table and a row for each pair of judges: number of flips, and agreement."""
     names = _figures([one.agreement for one in comparison.pairs])
     rows = [
         (_names(one), f"{one.n:,}", f"{len(one.flips):,}", *_cells(names, one.agreement)) for one in comparison.pairs
@@ -84,7 +84,7 @@ def told(comparison: JudgeComparison) -> Iterator[str]:
 
 
 def shown(comparison: JudgeComparison) -> JsonValue:
-    """Return the tables, lines and flips of a comparison as the HTML page reads them."""
+    """Return the tables, lines and flips of a comparison in the form that the HTML page reads."""
     scorers = {one.judge: one.scorer for one in comparison.sides}
     made = {"Each judge": sides(comparison), "Each two judges": pairs(comparison)}
     tables: list[JsonValue] = [

@@ -1,4 +1,4 @@
-"""A sample with its scores, as the page of a report shows it."""
+"""A sample with its scores, in the form that the page of a report shows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
@@ -27,15 +27,14 @@ def detail(
     *,
     is_damaged: bool = False,
 ) -> dict[str, JsonValue]:
-    """All that is shown of one sample; ``messages`` is ``None`` where the conversation was not kept or is damaged.
+    """Return everything to show of a sample; ``messages`` is ``None`` if the conversation is missing or damaged.
 
     Args:
-        scorers: Their names, in the order of the scores.
+        scorers: The names of the scorers, in the order of the scores.
         rows: The scores of the sample.
-        sample: The sample, where it was kept.
-        exchanges: What judges were sent and replied, by the scorer and the place of the call among its calls; ``None``
-            what is damaged.
-        is_damaged: Whether the conversation was kept and is damaged.
+        sample: The sample, if it was stored.
+        exchanges: Requests to judges with their replies, by scorer and position of the call; ``None`` if damaged.
+        is_damaged: Whether the conversation was stored and is damaged.
     """
     scores = {row.scorer: row.score for row in rows}
     said: list[JsonValue] = [None] * len(scorers)
@@ -111,20 +110,20 @@ def _messages(messages: Sequence[Message]) -> list[JsonValue]:
 
 
 def _message(message: Message, answered: Caller | None) -> JsonValue:
-    """A message; what does not hold of it is left out."""
+    """Return a message, without the fields that do not apply to it."""
     told: dict[str, JsonValue] = {"role": message.role, "parts": _parts(message.content)}
     if message.role == "tool":
         told |= {"who": answered.call.name if answered else message.name, "error": message.is_error}
         told |= {"called": answered.message + 1 if answered else None}
         told |= {"requestor": message.requestor} if message.requestor == "user" else {}
-    elif message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - it tells the types apart
+    elif message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - type checkers narrow by it
         told |= {"who": message.agent if message.role == "assistant" else message.name}
         told |= {"calls": [_tool_call(call) for call in message.tool_calls]}
     return {name: value for name, value in told.items() if value or name == "parts"}
 
 
 def _parts(content: str | Sequence[Part]) -> list[JsonValue]:
-    """Kind and text of each part, and of media what else there is to say; their data stay where they are."""
+    """Return the kind and text of each part, and a description of media instead of their data."""
     if isinstance(content, str):
         return [["text", content]] if content else []
     return [_part(part) for part in content]
@@ -148,7 +147,7 @@ def _tool_call(call: ToolCall) -> JsonValue:
 
 
 def _json(value: JsonValue) -> str:
-    """The value as text, in which numbers are what they were."""
+    """Return the value as JSON text, which keeps numbers exact."""
     try:
         return compact_json(value)
     except ValueError as error:
@@ -156,7 +155,7 @@ def _json(value: JsonValue) -> str:
 
 
 def _showable(value: object) -> JsonValue:
-    """The value with texts in the place of numbers that JavaScript has not."""
+    """Return the value with text in place of numbers that JavaScript cannot represent."""
     if isinstance(value, Mapping):
         return {name: _showable(inner) for name, inner in cast("Mapping[str, object]", value).items()}
     if isinstance(value, list | tuple):

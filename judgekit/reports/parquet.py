@@ -39,7 +39,7 @@ class _Parquet(Protocol):
 
 
 def write_parquet(rows: Iterable[Row], file: IO[bytes]) -> None:
-    """Writes a line for each row, some thousands at a time.
+    """Write a line for each row, some thousands at a time.
 
     Raises:
         ConfigError: pyarrow is not installed.

@@ -1,4 +1,4 @@
-"""A run on a terminal: a line a scorer, and reasons. Text of recordings is escaped, so that it steers no terminal."""
+"""A run on a terminal: a line for each scorer, and reasons. Text of recordings is escaped and cannot control it."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -46,17 +46,17 @@ def show_summary(
     corrections: Mapping[str, Correction] = {},
     seed: int | None = None,
 ) -> None:
-    """A table with a line a scorer, and what judges took; below, what there is to say of each, slices, the lowest ones.
+    """Print a table with a line for each scorer, another one of judge costs, notes, slices, and the lowest scores.
 
-    Where a scorer has a corrected mean, that is its number, and the judge's own stands beside it as ``raw``.
+    A scorer's corrected mean, if there is one, takes the place of the judge's own, which moves to ``raw``.
 
     Args:
         summary: The lines.
         on: The console.
         lowest: By scorer, the rows to show with their reasons.
-        thin: By scorer, why its number is of too few samples.
-        corrections: By scorer, its corrected mean, or why there is none.
-        seed: Of the bootstrap, by which intervals of raw numbers are then made.
+        thin: By scorer, the reason why its number covers too few samples.
+        corrections: By scorer, its corrected mean, or the reason why there is none.
+        seed: The seed of a bootstrap, if raw numbers are to have bootstrap intervals.
     """
     corrected = corrected_means(corrections)
     uncorrected = (line for line in summary if line.scorer not in corrected)
@@ -104,7 +104,7 @@ def show_summary(
 
 
 def show_plan(summary: Summary, on: Console) -> None:
-    """A table of what a run would ask for, as far as it is known before the first answer."""
+    """Print a table of what a run would ask for, as far as it is known before the first answer."""
     name, *columns = summary_columns(summary)
     samples = Column("samples", tuple(f"{line.total:,}" for line in summary))
     skipped = [column for column in columns if column.name == "skipped"]
@@ -138,7 +138,7 @@ def _table_of(columns: Sequence[Column]) -> RenderableType:
 
 
 def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
-    """How intervals were found where it is not as it mostly is: by Wilson's method, over single samples."""
+    """Yield the methods of intervals if they are not the usual ones: Wilson's, over single samples."""
     scorers: dict[str, list[str]] = {}
     for scorer, interval in intervals.items():
         if interval is not None:
@@ -150,7 +150,7 @@ def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
 
 
 def _trials(line: Line, raw: str) -> Iterator[str]:
-    """Yield the results of repeated trials, if there are any; ``raw`` stands before numbers that are not corrected."""
+    """Yield the results of repeated trials, if there are any; ``raw`` is put before numbers that are not corrected."""
     if trials := line.trials:
         both = (("pass^k", [one.all.value for one in trials]), ("pass@k", [one.any.value for one in trials]))
         figures = "; ".join(f"{name} {', '.join(map(rounded, values))}" for name, values in both)
@@ -161,7 +161,7 @@ def _trials(line: Line, raw: str) -> Iterator[str]:
 
 
 def _show_slices(summary: Summary, corrected: Collection[str], on: Console) -> None:
-    """For each name by which samples differ, such as their domain, a table of the raw number, and of how many it is."""
+    """Print a table of raw numbers and sample counts for each way to slice the samples, such as by domain."""
     samples = max((line.total for line in summary), default=0)
     slicings = {name: values for name, values in summary.slices.items() if 2 * len(values) <= samples}
     for name, values in list(slicings.items())[:_SLICINGS_SHOWN]:
@@ -196,7 +196,7 @@ def _slice(line: Line | None) -> str:
 
 
 def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
-    """Counts by row and column: true labels down, predicted ones across by their number; of many, the frequent errors."""
+    """Return a table of counts: true labels down, predicted ones across by number; of many labels, frequent errors."""
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
     if len(names) > _CLASSES_SHOWN:
         errors = Counter(
@@ -219,14 +219,14 @@ def _cut(texts: Sequence[str]) -> list[str]:
 
 
 def _side_by_side(diff: Diff) -> RenderableType | None:
-    """The calls as they were expected and as they were made, unless all agree."""
+    """Return the expected calls beside the calls made, or ``None`` if all agree."""
     different = [line for line in diff if line.mark != "="]
     if not different:
         return None
     lines = diff if len(diff) <= _CALLS_SHOWN else different
     grid = Table.grid(padding=(0, 2, 0, 0))
     for _ in DiffLine._fields:
-        grid.add_column(min_width=1)  # an empty column would be measured as less than it takes
+        grid.add_column(min_width=1)  # rich measures an empty column as narrower than it is drawn
     for line in lines[:_CALLS_SHOWN]:
         grid.add_row(*map(harmless, line), style=_STYLES[line.mark])
     more = len(lines) - _CALLS_SHOWN

@@ -1,4 +1,4 @@
-// What changed from one run to the other.
+// The differences between two runs.
 
 function compared(comparison) {
   const reach = Math.max(0.05, ...comparison.scorers.flatMap((one) => [one.difference, one.low, one.high].map((value) => Math.abs(value ?? 0))));
