@@ -256,10 +256,8 @@ class _Auditing:
 
     def _no_labels(self) -> str:
         told = f"there are no labels; judgekit label {self.run.number} draws samples for people"
-        recorded = Counter(
-            name for row in self.every for name in row.labels if row.label_sources.get(name) != "judge"
-        ).most_common(_RECORDED_SHOWN)
-        names = ", ".join(shortened(name) for name, _ in recorded)
+        recorded = Counter(name for row in self.every for name in row.labels if row.label_sources.get(name) != "judge")
+        names = ", ".join(shortened(name) for name, _ in recorded.most_common(_RECORDED_SHOWN))
         return f"{told}, and --label NAME={self.record.name} takes recorded ones: {names}" if names else told
 
     def _errors(self, chosen: str) -> Errors:

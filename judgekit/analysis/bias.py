@@ -30,16 +30,14 @@ def position_bias(rows: Sequence[Row]) -> dict[str, Figure]:
     if not asked:
         return {}
     flips = [float(bool(row.score.details.get("flipped"))) for row in asked]
-    first: list[float] = []
-    groups: list[str | None] = []
+    found = {"position": Figure.mean(flips, [row.group for row in asked])}
+    first: list[tuple[float, str | None]] = []
     for row, flipped in zip(asked, flips, strict=True):
         match row.score.details.get("verdicts"):
             case [{"shown_first": shown, "preferred": preferred}, *_] if flipped:
-                first.append(float(shown == preferred))
-                groups.append(row.group)
+                first.append((float(shown == preferred), row.group))
             case _:
                 pass
-    found = {"position": Figure.mean(flips, [row.group for row in asked])}
     if first:
-        found["first place, where it flips"] = Figure.mean(first, groups)
+        found["first place, where it flips"] = Figure.mean(*zip(*first, strict=True))
     return found

@@ -1,6 +1,6 @@
 """Warnings about runs whose difference may have another cause than it seems, and refusals to compare them."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from judgekit.errors import ConfigError, listed, number_of
@@ -58,7 +58,7 @@ def _of_scorers(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:
         yield from _of_scorer(before[name], after[name])
     for side, here in (("A", before), ("B", after)):
         if alone := [name for name in here if name not in names]:
-            yield f"scorers of {side} alone are not compared: {_named(alone)}"
+            yield f"scorers of {side} alone are not compared: {listed(alone, _NAMED, ', ')}"
 
 
 def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _of_inputs(a: Run, b: Run) -> Iterator[str]:
     before, after = ({one.sha256: one.path for one in run.inputs} for run in (a, b))
     if before.keys() != after.keys():
         read = (
-            f"{side} read {_named(f'{path} ({sha256[:8]})' for sha256, path in here.items())}"
+            f"{side} read {listed((f'{path} ({sha256[:8]})' for sha256, path in here.items()), _NAMED, ', ') or 'none'}"
             for side, here in (("A", before), ("B", after))
         )
         yield f"the recordings are not the same, which is as it should be after a change of the agent: {', '.join(read)}"
@@ -164,7 +164,3 @@ def _of_pairs(pairs: "Pairs") -> Iterator[str]:
         )
     if pairs.by_place:
         yield "all ids are places in a file, counted from 0: if samples have no other id, both files must have one order"
-
-
-def _named(names: Iterable[str]) -> str:
-    return listed(names, _NAMED, ", ") or "none"

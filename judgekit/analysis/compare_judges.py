@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, median
-from typing import Self, TypeAlias
+from typing import Self
 
 from pydantic import Field
 
@@ -19,7 +19,6 @@ from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.score import STATUSES, JudgeCall, Status
 from judgekit.traces.message import Many, Record
 
-_Outcomes: TypeAlias = tuple[Status | None, Status | None]
 _DIGITS = 9  # of a difference, so that rounding alone makes none
 _ONE_SIDED = ("sensitivity", "specificity")  # figures that treat one of two judges as the truth
 
@@ -266,7 +265,7 @@ def _fell_back(calls: Sequence[JudgeCall]) -> bool:
 
 
 def _pair(a: _Answers, b: _Answers, closer: Closer | None) -> Pair:
-    outcomes = Counter[_Outcomes]()
+    outcomes = Counter[tuple[Status | None, Status | None]]()
     for index in {**a.statuses, **b.statuses}:
         outcomes[a.statuses.get(index), b.statuses.get(index)] += 1
     del outcomes["scored", "scored"]

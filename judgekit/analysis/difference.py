@@ -259,7 +259,7 @@ def _interval_json(interval: "Interval | None") -> JsonValue:
     return None if interval is None else interval._asdict()
 
 
-def outcome_of(pair: "tuple[Outcome, Outcome]", sides: tuple[str, str], by: str, times: int) -> str:
+def outcome_of(pair: tuple[str, str], sides: tuple[str, str], by: str, times: int) -> str:
     """Return the outcomes of samples on two sides, such as ``3 failed in A`` or ``3 skipped by both``."""
     if pair[0] == pair[1]:
         return f"{times:,} {pair[0]} {by} both"

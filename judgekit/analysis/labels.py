@@ -187,7 +187,8 @@ def value_of(label: HumanLabel, scorer: ScorerRecord) -> Grade | None:
     text = f"{label.value:g}" if isinstance(label.value, float) else str(label.value)
     folded = text.casefold()
     in_any_case: dict[str, Grade] = {name.casefold(): grade for name, grade in scorer.scale.items()}
-    grade = scorer.scale.get(text, in_any_case.get(folded))
+    grade = scorer.scale.get(text)
+    grade = in_any_case.get(folded) if grade is None else grade
     if grade is not None:
         return grade
     if folded in NOT_APPLICABLE:

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from math import fsum, nan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from pydantic import JsonValue
-
 from judgekit.analysis.findings import Noise
 from judgekit.errors import number_of
 from judgekit.runs.draws import Draws, details_of, value_of
@@ -143,18 +141,13 @@ def _asked(row: Row) -> _Asked | None:
         most += len(unasked) if isinstance(unasked, list) else 0
     elif isinstance(found := details.get("verdicts"), list):
         side = "order"
-        said += [[_preferred(one)] for one in found]
+        said += [[_PREFERRED.get(str(one.get("preferred"))) if isinstance(one, dict) else None] for one in found]
         votes += [vote for (vote,) in said]
         made = most = len(votes)
     else:
         return None
     is_mean = score.status == "scored" and score.confidence is None and details is score.details
     return _Asked(row.group, side, said, votes, is_mean, made, most, stopped, escalated)
-
-
-def _preferred(verdict: JsonValue) -> float | None:
-    said = verdict.get("preferred") if isinstance(verdict, dict) else None
-    return _PREFERRED.get(said) if isinstance(said, str) else None
 
 
 def _comparable(asked: Sequence[_Asked]) -> Sequence[_Asked]:

@@ -16,6 +16,8 @@ from judgekit.traces.trace import Trace
 
 _EXACT = 2**53  # integers up to here are exact in JavaScript
 _NOT_OF_THE_SAMPLE = {"schema_version", "id", "trace", "rival", "domain"}  # these are shown elsewhere
+_OF_THE_SCORE = {"status", "value", "label", "reason", "error", "warnings"}
+_OF_THE_CALL = {"judge", "prompt", "model", "cached", "seconds", "error"}
 _NOT_OF_THE_TRACE = {"schema_version", "messages", "tools", "children", "extra"}
 
 
@@ -69,12 +71,7 @@ def _about(sample: Sample) -> JsonValue:
 
 def _score(score: Score) -> JsonValue:
     return {
-        "status": score.status,
-        "value": score.value,
-        "label": score.label,
-        "reason": score.reason,
-        "error": score.error,
-        "warnings": list(score.warnings),
+        **score.model_dump(include=_OF_THE_SCORE),
         "details": _showable(score.details),
         "diff": [list(line) for line in score.diff()],
         "calls": [_call(call) for call in score.calls],
@@ -85,16 +82,11 @@ def _call(call: JudgeCall) -> JsonValue:
     usage = call.usage
     counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
     return {
-        "judge": call.judge,
-        "prompt": call.prompt,
-        "model": call.model,
+        **call.model_dump(include=_OF_THE_CALL),
         "fingerprint": call.system_fingerprint,
-        "cached": call.cached,
         "request": call.is_request,
         "cost": call.usd_paid,
         "tokens": [usage.input_tokens, usage.output_tokens] if usage and counted else None,
-        "seconds": call.seconds,
-        "error": call.error,
     }
 
 

@@ -45,6 +45,12 @@ def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> Sequence[Sequenc
     return found
 
 
+def table_of(rows: Iterable[Row]) -> Sequence[tuple[Column, Sequence[Cell]]]:
+    """Return the columns of a table of these rows, each with its cells."""
+    columns = columns_of(rows)
+    return list(zip(columns, cells_of(columns, rows), strict=True))
+
+
 def _labels(rows: Iterable[Row]) -> Sequence[Column]:
     kinds: dict[str, Kind] = {}
     for row in rows:

@@ -30,10 +30,8 @@ class Source(Iterator[Task]):
     def __next__(self) -> Task:
         try:
             return next(self._tasks)
-        except StopIteration:
-            raise
-        except BaseException:
-            self.broken = True
+        except BaseException as error:
+            self.broken = self.broken or not isinstance(error, StopIteration)
             raise
 
 

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from judgekit.errors import ConfigError
-from judgekit.runs.columns import Cell, cells_of, columns_of
+from judgekit.runs.columns import Cell, table_of
 from judgekit.runs.rows import Row
 from judgekit.score import STATUSES
 
@@ -37,13 +37,7 @@ def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
         "integer": "Int64",
         "number": "float64",
     }
-    columns = columns_of(rows)
-    return pd.DataFrame(
-        {
-            column.name: pd.Series(cells, None, types[column.kind])
-            for column, cells in zip(columns, cells_of(columns, rows), strict=True)
-        }
-    )
+    return pd.DataFrame({column.name: pd.Series(cells, None, types[column.kind]) for column, cells in table_of(rows)})
 
 
 def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
@@ -63,10 +57,4 @@ def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
         "integer": pl.Int64(),
         "number": pl.Float64(),
     }
-    columns = columns_of(rows)
-    return pl.DataFrame(
-        [
-            pl.Series(column.name, cells, dtype=types[column.kind])
-            for column, cells in zip(columns, cells_of(columns, rows), strict=True)
-        ]
-    )
+    return pl.DataFrame([pl.Series(one.name, cells, dtype=types[one.kind]) for one, cells in table_of(rows)])

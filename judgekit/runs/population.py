@@ -93,7 +93,7 @@ def differences(
 
     found: list[tuple[str, float | None]] = [
         (
-            f"{name} ({_middle(one.traits[name])} and {_middle(other.traits[name])} in the middle)",
+            f"{name} ({median(one.traits[name]):.3g} and {median(other.traits[name]):.3g} in the middle)",
             kolmogorov_smirnov(one.traits[name], other.traits[name]),
         )
         for name in one.traits
@@ -137,10 +137,6 @@ def _unknown_agents(population: Population) -> str:
     if _NO_AGENT in population.agents:
         return f"the agent {'' if len(population.agents) == 1 else 'of some samples '}is not recorded"
     return ""
-
-
-def _middle(values: Sequence[float]) -> str:
-    return f"{median(values):.3g}"
 
 
 def _apart(name: str, a: Mapping[str, int], b: Mapping[str, int]) -> str:

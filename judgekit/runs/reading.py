@@ -6,8 +6,9 @@ import weakref
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
@@ -19,7 +20,7 @@ from judgekit.runs.hashes import Hashes
 from judgekit.runs.rows import DAMAGED, Damaged, Row, RunRecord
 from judgekit.runs.schema import APPLICATION_ID, SCHEMA, VERSION, is_intact
 from judgekit.score import Exchange, JudgeCall, Score, Status
-from judgekit.traces.message import JsonObject
+from judgekit.traces.message import JsonObject, Record
 from judgekit.traces.sample import Sample
 
 _READ_AT_ONCE = 64  # conversations
@@ -31,6 +32,7 @@ _ADVICE = {
     **dict.fromkeys(BARRED, "it and its folder must be writable; or name another file"),
 }
 CALLS = TypeAdapter(tuple[JudgeCall, ...])
+Packed = TypeVar("Packed", bound=Record)
 _SCORES = """
     SELECT scores.*, samples.* FROM scores
         LEFT JOIN samples ON samples.run = scores.run AND samples.number = scores.sample
@@ -68,8 +70,9 @@ class StoredRuns:
             if not read_only:
                 make_folder(path)
             # A file that cannot be written is opened as immutable. Otherwise, others may write while rows are read.
-            db = connect(path, read_only=read_only and not _is_writable(path.parent))
-        db.text_factory = _decoded
+            may_write = os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+            db = connect(path, read_only=read_only and not may_write)
+        db.text_factory = partial(str, errors="replace")  # invalid bytes then do not match their checksum
         try:
             self._inode = None if path is None else path.stat().st_ino
             self._prepare(db, read_only=read_only)
@@ -126,7 +129,7 @@ class StoredRuns:
 
     def _select(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         with self._explained():
-            for line in self._db.execute(sql, values):  # noqa: UP028 - it would close the cursor, perhaps after the database
+            for line in self._db.execute(sql, values):  # noqa: UP028 - it might close the cursor too late
                 yield line
 
     def numbers(self) -> Sequence[int]:
@@ -347,17 +350,12 @@ class StoredRuns:
         # An open statement would keep this connection from writing once another connection has written.
         while block := list(self._select(sql, run, last, _READ_AT_ONCE)):
             for line in block:
-                _, number, body, _ = line
+                number = line[1]
                 if not isinstance(number, int) or number <= last:
                     raise self._damaged(f"the order of the conversations of run {run}")
                 last = number
-                if not wanted(number):
-                    continue
-                if not is_intact(line):
-                    raise self._damaged(f"sample {number} of run {run}")
-                with self._undamaged(f"sample {number} of run {run}"):
-                    sample = Sample.model_validate_json(zlib.decompress(body))
-                yield number, sample
+                if wanted(number):
+                    yield number, self._unpacked(Sample, line, f"sample {number} of run {run}")
 
     def exchanges(
         self, run: int, but: Collection[tuple[int, str, int]] = ()
@@ -371,16 +369,16 @@ class StoredRuns:
         """
         names = self._names(run)
         for line in self._select("SELECT * FROM exchanges WHERE run = ? ORDER BY sample, scorer, call", run):
-            _, number, place, call, body, _ = line
-            scorer = names.get(place, "")
-            if (number, scorer, call) in but:
-                continue
-            what = f"a judge's reply about sample {number} of run {run}"
-            if not is_intact(line):
-                raise self._damaged(what)
-            with self._undamaged(what):
-                exchange = Exchange.model_validate_json(zlib.decompress(body))
-            yield number, scorer, call, exchange
+            number, scorer, call = line[1], names.get(line[2], ""), line[3]
+            if (number, scorer, call) not in but:
+                what = f"a judge's reply about sample {number} of run {run}"
+                yield number, scorer, call, self._unpacked(Exchange, line, what)
+
+    def _unpacked(self, kind: type[Packed], line: Sequence[Any], what: str) -> Packed:
+        if not is_intact(line):
+            raise self._damaged(what)
+        with self._undamaged(what):
+            return kind.model_validate_json(zlib.decompress(line[-2]))
 
 
 def _row_of(index: int, score: Score, sample: tuple[Any, ...]) -> Row:
@@ -398,12 +396,3 @@ def _row_of(index: int, score: Score, sample: tuple[Any, ...]) -> Row:
         labels=from_json(labels) if labels else {},
         label_sources=from_json(label_sources) if label_sources else {},
     )
-
-
-def _decoded(text: bytes) -> str:
-    """Return text from the file; invalid bytes are replaced, so that they do not match their checksum."""
-    return text.decode(errors="replace")
-
-
-def _is_writable(folder: Path) -> bool:
-    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

@@ -73,7 +73,7 @@ class Recorder:
         self._writing: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
         self._beside: Store | None = None
-        self._random = random.Random()  # noqa: S311 - programs may seed the global one, and processes that write one run must differ
+        self._random = random.Random()  # noqa: S311 - not seeded by programs, so that processes differ
 
     def _new_id(self) -> int:
         return self._random.getrandbits(62)

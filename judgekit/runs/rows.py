@@ -97,15 +97,11 @@ def labels_of(sample: Sample) -> dict[str, Label]:
     """Return the labels of a sample by name; see `Row`. The source of its own ``label`` is a benchmark."""
     found = {} if sample.label is None else {"label": Label("label", sample.label, source="benchmark")}
     disputed: set[str] = set()
-    for label in sorted(sample.trace.labels, key=_is_judged):
+    for label in sorted(sample.trace.labels, key=lambda one: one.source == "judge"):
         first = found.setdefault(label.name, label)
-        if first.value != label.value and _is_judged(first) == _is_judged(label):
+        if first.value != label.value and (first.source == "judge") == (label.source == "judge"):
             disputed.add(label.name)
     return {name: label for name, label in found.items() if name not in disputed}
-
-
-def _is_judged(label: Label) -> bool:
-    return label.source == "judge"
 
 
 class Input(Record):

@@ -123,9 +123,7 @@ class Store(StoredRuns):
         """Delete a run that produced nothing. The next run gets its number, unless another run has begun since."""
         with self.transaction() as db:
             if self.is_empty(run):
-                db.execute("DELETE FROM runs WHERE number = ?", (run,))
-                for table in PARTS:
-                    db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608 - our own names
+                self._delete(db, [run])
                 db.execute("UPDATE sqlite_sequence SET seq = ?1 - 1 WHERE name = 'runs' AND seq = ?1", (run,))
 
     def remove(self, runs: Collection[int]) -> None:
@@ -137,10 +135,7 @@ class Store(StoredRuns):
             StoreError: The file cannot be used, or another program is reading it, so that text may remain in the log.
         """
         with self.transaction() as db:
-            numbers = [(run,) for run in runs]
-            db.executemany("DELETE FROM runs WHERE number = ?", numbers)
-            for table in PARTS:
-                db.executemany(f"DELETE FROM {table} WHERE run = ?", numbers)  # noqa: S608 - our own names
+            self._delete(db, runs)
         with self._explained():
             self._db.execute("VACUUM")
             is_read = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -149,6 +144,13 @@ class Store(StoredRuns):
                 f"{self.path}: the runs are deleted, but words of them may be in {self.path}-wal until the program "
                 "that reads in it now has ended"
             )
+
+    @staticmethod
+    def _delete(db: sqlite3.Connection, runs: Collection[int]) -> None:
+        numbers = [(run,) for run in runs]
+        db.executemany("DELETE FROM runs WHERE number = ?", numbers)
+        for table in PARTS:
+            db.executemany(f"DELETE FROM {table} WHERE run = ?", numbers)  # noqa: S608 - our own names
 
 
 def now() -> datetime:

@@ -396,12 +396,10 @@ class Summary:
         if name not in self._slices and len(self._slices) == _NAMES_SLICED:
             return
         values = self._slices.setdefault(name, {})
-        if values is None:
-            return
-        if value not in values and len(values) == _SLICES:
-            self._slices[name] = None
-            return
-        values.setdefault(value, Summary())._count(row, packed)  # noqa: SLF001 - its own
+        if values is not None and value not in values and len(values) == _SLICES:
+            values = self._slices[name] = None
+        if values is not None:
+            values.setdefault(value, Summary())._count(row, packed)  # noqa: SLF001 - its own
 
     @property
     def slices(self) -> "Mapping[str, Mapping[str, Summary]]":
