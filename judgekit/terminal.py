@@ -107,7 +107,7 @@ def harmless(text: str) -> Text:
 
 
 def hanging(head: str, text: str) -> RenderableType:
-    """Return the text after its head, with all its lines indented to the end of the head."""
+    """Return the text after its head, with all its lines to the right of the head."""
     grid = Table.grid()
     grid.add_row(Words(head), harmless(text))
     return Unpadded(grid)

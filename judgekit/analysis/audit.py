@@ -56,12 +56,12 @@ def audit(
     Args:
         run: The run. A run in memory gets no receipt.
         labels: Labels of people; without any, only the judge's noise is measured.
-        sources: Where the labels come from, such as files, for the audit and its receipts to name.
+        sources: The origins of the labels, such as files, which the audit and its receipts name.
         guarantee: The acceptable share of verdicts with which people disagree, in (0, 1); searches for the confidence
             below which the judge must abstain to achieve it.
         delta: The probability that the guarantee fails, in (0, 1), however often it is checked while labels are added.
-        epsilon: How much worse than a person the cheaper judge may be in the alternative annotator test, in [0, 1). Its
-            authors use 0.2 for expert annotators, 0.15 for skilled ones, and 0.1 for a crowd.
+        epsilon: The margin by which the cheaper judge may be worse than a person in the alternative annotator test, in
+            [0, 1). Its authors use 0.2 for expert annotators, 0.15 for skilled ones, and 0.1 for a crowd.
 
     Raises:
         ConfigError: The run asked no judge, labels name a scorer that it does not have, or a number is out of range.

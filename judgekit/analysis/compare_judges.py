@@ -102,12 +102,12 @@ class Pair(Record):
 
 
 class Side(Record):
-    """One judge, with its results and its cost.
+    """A judge with its results and its cost.
 
     Attributes:
         judge: The judge's name, or its model.
         scorer: The name of its scores in the run.
-        value: The number of its scores.
+        value: The aggregate of its scores.
         counts: The number of samples by status.
         missing: The number of samples that a stopped run did not reach.
         answered: The number of answers by model.
@@ -259,7 +259,7 @@ def _side(run: Run, answers: _Answers) -> Side:
 
 
 def _fell_back(calls: Sequence[JudgeCall]) -> bool:
-    """Return whether one judge answered after another one that was asked did not."""
+    """Return whether there was an answer, but not from every judge that was asked."""
     answered = {call.judge for call in calls if call.error is None}
     return bool(answered) and not answered.issuperset(call.judge for call in calls)
 

@@ -119,7 +119,7 @@ class Difference:
 
     @property
     def _has_another_number(self) -> bool:
-        """Whether the aggregate differs from the mean, which a share within a budget or an accuracy does not."""
+        """Whether the aggregate differs from the mean; a share within a budget or an accuracy does not."""
         both = () if self.overall is None else ((self.overall.a, self.a), (self.overall.b, self.b))
         return any(one is not None and mean is not None and abs(one - mean) > _ROUNDING for one, mean in both)
 

@@ -11,7 +11,7 @@ Kind: TypeAlias = Literal["binary", "ordinal", "continuous"]
 
 
 class Opinion(Record):
-    """One person's label for a sample; ``value`` is its number, or ``None`` if the question does not apply."""
+    """A person's label for a sample; ``value`` is its number, or ``None`` if the question does not apply."""
 
     annotator: str | None
     label: str
@@ -114,9 +114,9 @@ class ScorerAudit(Record):
         drawn: The way in which these samples were selected.
         left_out: The number of labels that could not be used, by reason.
         agreement: Measures of agreement by name; the first is the one to quote alone.
-        confusion: How often people gave the label of a row and the judge that of a column. A sample that several people
-            labelled is split by the share of people who gave each label.
-        counts: The same as true and false positives and negatives, if all verdicts are 0 or 1.
+        confusion: The number of samples by the label of people (row) and of the judge (column). A sample that several
+            people labelled is split by the share of people who gave each label.
+        counts: True and false positives and negatives, if all verdicts are 0 or 1.
         raw: The judge's mean.
         correction: The corrected mean.
         people: The agreement of people, if several labelled.
@@ -157,7 +157,7 @@ class Audit(Record):
 
     Attributes:
         run: The number of the run.
-        sources: Where the labels come from.
+        sources: The origins of the labels, such as files.
         scorers: The findings on each scorer.
         unmatched: The number of labels that match no sample or no judge, by reason.
     """

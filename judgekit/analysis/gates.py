@@ -18,7 +18,7 @@ from judgekit.score import Status
 _GATE = re.compile(r"\s*(?P<name>.*?)\s*(?P<operator>>=|<=|==|>|<)\s*(?P<bound>[^<>=]*?)\s*", re.DOTALL)
 _SIGNS = "<>=!"
 EQUAL = 1e-9
-"""Numbers that differ by less are equal to people: 0.7 + 0.2 is 0.9."""
+"""The tolerance of comparisons, so that 0.7 + 0.2 equals 0.9."""
 OPERATORS: Mapping[str, Callable[[float], bool]] = {
     ">=": lambda above: above > -EQUAL,
     ">": lambda above: above >= EQUAL,
@@ -26,7 +26,7 @@ OPERATORS: Mapping[str, Callable[[float], bool]] = {
     "<": lambda above: above <= -EQUAL,
     "==": lambda above: abs(above) < EQUAL,
 }
-"""Whether a number that exceeds a bound by this much meets it."""
+"""By operator, whether a number that exceeds a bound by this much meets it."""
 CORRECTED = ("corrected", "corrected.lower", "corrected.upper")
 _NUMBERS = ("value", "lower", "upper", "min", *CORRECTED)
 _OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")  # gates on all scores of a run together
@@ -38,7 +38,7 @@ class Fields:
 
     Attributes:
         of_scorer: Numbers of a scorer, which follow its name and a dot.
-        counted: Those of them that count whole samples.
+        counted: Numbers of a scorer that count whole samples.
         scorers: The word for scorers in messages.
         example: Example gates for messages.
         of_all: Numbers of all scorers together, which stand alone.

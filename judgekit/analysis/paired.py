@@ -60,7 +60,7 @@ class ScoredPairs:
         b: Their values in B.
         groups: The group of each pair; a pair without a group is one of its own.
         scores_a: The parts of their scores in A that an aggregate needs; ``None`` for a mean.
-        scores_b: The same for B.
+        scores_b: The parts of their scores in B.
         left_out: The number of pairs without a value in one or both runs, by their outcomes in A and B.
     """
 
@@ -222,7 +222,7 @@ class _Column:
 
 
 class _Side:
-    """One of the two runs as columns: sample numbers, codes of groups and domains (-1 for none), and scores."""
+    """A side of the comparison as columns: sample numbers, codes of groups and domains (-1 for none), and scores."""
 
     def __init__(self, scorers: Iterable[str], codes: dict[str, int]) -> None:
         self._codes = codes

@@ -8,7 +8,7 @@ from judgekit.analysis.matching import Labelled
 from judgekit.analysis.measures import NOT_APPLICABLE, Pairs
 
 EPSILONS: Mapping[str, float] = {"experts": 0.2, "skilled": 0.15, "crowd": 0.1}
-"""How much worse than a person the cheaper judge may be, by who labels (Calderon, Reichart and Dror 2025)."""
+"""By annotators, how much worse than a person the cheaper judge may be (Calderon, Reichart and Dror 2025)."""
 _LEAST_ANNOTATORS = 3
 _METRICS: Mapping[Kind, Literal["nominal", "ordinal", "interval"]] = {
     "binary": "nominal",

@@ -10,7 +10,7 @@ from judgekit.terminal import Unpadded, printable, quoting
 
 
 def show_changes(comparison: Comparison, most: int, on: Console) -> None:
-    """Print the samples that changed most for better and worse by each scorer, with the reasons of both runs."""
+    """Print the samples that got worse and better most by each scorer, with the reasons of both runs."""
     for one in comparison:
         for kind, count, find in (("worse", one.worse, comparison.worse), ("better", one.better, comparison.better)):
             if changes := find(one.scorer, most):

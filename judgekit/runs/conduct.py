@@ -99,7 +99,7 @@ class Efforts:
     _numbers: "dict[str, array[float]]" = field(default_factory=dict[str, "array[float]"], repr=False)
 
     def add(self, conduct: Conduct) -> None:
-        """Count a conversation, which includes those of its children."""
+        """Count a conversation together with its children."""
         self.conversations += 1
         self.repeating += conduct.repeating
         self.warned += conduct.warned

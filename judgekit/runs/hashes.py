@@ -22,7 +22,7 @@ class Hashes(NamedTuple):
     Equal JSON has equal hashes, whatever the order of its keys and however its defaults are spelled.
 
     Attributes:
-        references: What is known to be right, or what the sample is compared with, hashed with the sample's id so that
+        references: The expected results, or whatever the sample is compared with, hashed with the sample's id so that
             samples with equal references cannot be recognized: ``reference``, ``references``, ``reference_tool_calls``
             (without the calls' ids and notes), ``reference_topics``, ``label``, the ``relevance`` of a ranking,
             ``fields["expected_output"]``, the messages and calls of ``rival``, and ``task`` and ``criteria`` of the

@@ -33,8 +33,8 @@ class Tally:
         requests: The number of requests sent to judges.
         cached: The number of replies from a cache.
         cost_usd: The cost of the requests; ``None`` if unknown.
-        elsewhere: Returns how many scores other processes have made, and how many of these failed.
-        under_way: Returns the number of requests in flight; ``None`` if nobody knows.
+        elsewhere: A function that returns how many scores other processes have made, and how many of these failed.
+        under_way: A function that returns the number of requests in flight; ``None`` if this is unknown.
     """
 
     total: int | None = None

@@ -122,7 +122,7 @@ class Receipt(Record):
         recordings: A hash of the files that the run read; ``None`` for samples from Python.
         n: The number of samples that both people and the judge decided.
         annotators: The number of people who labelled.
-        sources: Where the labels come from.
+        sources: The origins of the labels, such as files.
         drawn: The selection of the labelled samples.
         agreement: Measures of agreement by name, such as ``kappa``.
         counts: The labelled samples by verdict, if all are 0 or 1 and may be carried over to other runs: scaled to the
@@ -130,8 +130,8 @@ class Receipt(Record):
         no_counts: Why the labels may not be carried over to other runs.
         raw: The judge's mean over the run.
         correction: The corrected mean.
-        labelled: The labelled samples; if they were drawn by verdict, the samples that they stand for.
-        population: All samples of the run that the judge scored.
+        labelled: A description of the labelled samples; if they were drawn by verdict, of those that they stand for.
+        population: A description of all samples of the run that the judge scored.
         at: When the audit was made.
         version: The version of judgekit that made it.
     """
@@ -208,7 +208,7 @@ class Audited(NamedTuple):
         receipt: The judge's receipt; ``None`` if the judge was not audited.
         void: Why an existing receipt does not apply; empty if there is no receipt.
         where: The other samples that the audit used and how they differ from these; empty if it used these.
-        notes: What may have changed since the audit.
+        notes: Changes that may have happened since the audit.
     """
 
     receipt: Receipt | None = None

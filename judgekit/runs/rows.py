@@ -49,7 +49,7 @@ class SampleCount(NamedTuple):
 
 
 class Row(Record):
-    """One score in a run.
+    """The score of one sample by one scorer in a run.
 
     Attributes:
         index: The sample's number in the run, from 0. Records that cannot be read take up numbers too.
@@ -257,8 +257,8 @@ class RunRecord(Record):
         inputs: The files that it read.
         read_to_end: Whether it has seen all samples.
         samples: The number of samples to score, including those that it did not reach.
-        samples_known: How precisely this is known: ``exactly`` after a complete count. While the run is going, or if it
-            or the counting was interrupted, it is ``about`` (by the lines of a file) or ``at least``.
+        samples_known: The precision of this number: ``exactly`` after a complete count. While the run is going, or if
+            it or the counting was interrupted, it is ``about`` (by the lines of a file) or ``at least``.
         scorers: The scorers, in the order of the rows.
         options: The options for resuming the run; see `judgekit.jobs.options.RunOptions`.
         notes: Notes for readers of the run, such as how many records could not be read.

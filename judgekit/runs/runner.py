@@ -75,7 +75,7 @@ async def score_each(
 
     Args:
         tasks: The samples. No more of them are taken once all scorers have stopped.
-        scorers: All scorers of any of the tasks.
+        scorers: The scorers of all tasks.
         emit: Called with each row.
         concurrency: The number of samples to score at once.
         begin: Called before each score with the sample's number, the scorer's name and the ledger of its judge calls.

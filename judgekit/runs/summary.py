@@ -271,7 +271,7 @@ class Line:
 
     @property
     def value(self) -> float | None:
-        """The number for the scored samples; ``None`` if there are none, or if it is undefined."""
+        """The aggregate of the scored samples; ``None`` if there are none, or if it is undefined."""
         return None if (overall := self.overall) is None else overall.value
 
     def over(self) -> str:
@@ -369,7 +369,7 @@ def counted(things: Counter[str]) -> str:
 
 @dataclass
 class Summary:
-    """One line for each scorer, in the order of their first scores."""
+    """A summary with one line for each scorer, in the order of their first scores."""
 
     lines: dict[str, Line] = field(default_factory=dict[str, Line])
     _slices: "dict[str, dict[str, Summary] | None]" = field(

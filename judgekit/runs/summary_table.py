@@ -14,7 +14,7 @@ class Column(NamedTuple):
 
     Attributes:
         name: The column's head.
-        cells: One text for each scorer: ``-`` for a missing number, empty where there is nothing to show.
+        cells: A text for each scorer: ``-`` for a missing number, empty where there is nothing to show.
         about: Whether the column is about the scores or about the judge that gave them.
         is_text: Whether it holds text from recordings or people, not numbers.
     """
