@@ -272,7 +272,7 @@ def _comparison(comparison: Comparison) -> JsonValue:
 def _difference(one: Difference) -> JsonValue:
     low, high, method = one.interval or (None, None, None)
     shown = {"low": low, "high": high, "method": method, "left_out": sum(one.left_out.values())}
-    return {**one.as_json(), **shown, "interval": None, "overall": None}
+    return {**one.as_json(), **shown, "interval": None, "overall": None}  # the page has no use for the last two
 
 
 def _audit(audit: Audit, asked: Mapping[str, Demand]) -> JsonValue:
