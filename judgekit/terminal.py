@@ -1,4 +1,4 @@
-"""Pieces of what terminals show. Text of recordings is escaped, so that it steers no terminal."""
+"""Building blocks of terminal output. Text of recordings is escaped and cannot control the terminal."""
 
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def printable(text: str) -> str:
-    """The text on one line, with all that would steer a terminal made visible."""
+    """Return the text on one line, with everything that would control a terminal made visible."""
     return "".join(
         char if char.isprintable() or char in _JOINERS else " " if char in "\n\r\t" else ascii(char)[1:-1]
         for char in text
@@ -24,17 +24,17 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The text, its lines kept, with all else that would steer a terminal made visible."""
+    """Return the text with its lines, and everything else that would control a terminal made visible."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def cut(text: str, most: int) -> str:
-    """The text, of which so many characters are shown at most."""
+    """Return the text, shortened to this many characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that takes all text as it is. Where nobody knows its width, lines are long enough for the table."""
+    """Return a console that prints text as it is. If its width is unknown, lines are long enough for the table."""
     made = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
     if not made.is_terminal:
         made.width = max(made.width, 140)
@@ -43,7 +43,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def quoting(on: Console) -> Generator[None]:
-    """Print text of recordings and judges inside: its words are not explained (see `judgekit.reports.glossary`)."""
+    """Print text of recordings and judges inside; `judgekit.reports.glossary` does not explain its terms."""
     before, on.record = on.record, False
     try:
         yield
@@ -52,7 +52,7 @@ def quoting(on: Console) -> Generator[None]:
 
 
 class Unpadded:
-    """A renderable in columns, without the blanks behind its lines."""
+    """A renderable in columns, without trailing blanks in its lines."""
 
     def __init__(self, held: RenderableType) -> None:
         self._held = held
@@ -70,7 +70,7 @@ class Unpadded:
 
 
 class Words:
-    """Words and names; where there is no room, they break behind a space, an underscore, a dot or a slash."""
+    """Words and names that break after a space, an underscore, a dot or a slash if they do not fit."""
 
     def __init__(self, text: str) -> None:
         self._parts = re.findall(r"[^ _./]*[ _./]+|[^ _./]+", printable(text))
@@ -89,7 +89,7 @@ class Words:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> RenderableType:
-    """Rows of texts under their heads; the first ``words`` columns hold words, the others numbers."""
+    """Return rows of text under their heads; the first ``words`` columns hold words, the others numbers."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for index, column in enumerate(columns):
         if index < words:
@@ -102,12 +102,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int =
 
 
 def harmless(text: str) -> Text:
-    """The text with all that would steer a terminal made visible, as rich takes it."""
+    """Return the text as rich's `Text`, with everything that would control a terminal made visible."""
     return Text(printable(text), overflow="fold")
 
 
 def hanging(head: str, text: str) -> RenderableType:
-    """Return the text behind its head, with all its lines to the right of that."""
+    """Return the text after its head, with all its lines to the right of the head."""
     grid = Table.grid()
     grid.add_row(Words(head), harmless(text))
     return Unpadded(grid)

@@ -1,1 +1,1 @@
-"""What runs prove: gates, comparisons, and judges held against the labels of people."""
+"""Conclusions from runs: gates, comparisons, and audits of judges by human labels."""

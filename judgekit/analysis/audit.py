@@ -1,4 +1,4 @@
-"""An audit: a run's judges held against labels of people."""
+"""Audits: comparisons of a run's judges with labels of people."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,30 +41,31 @@ def audit(
     delta: float = 0.05,
     epsilon: float = 0.2,
 ) -> Audit:
-    """Holds the judges of a run against labels of people, and keeps a receipt of what was found beside the run.
+    """Compare the judges of a run with labels of people, and store a receipt of the findings beside the run.
 
-    The mean is corrected by PPI++ where the labelled samples are a random sample of the run, or nothing speaks against
-    it: then within each verdict, as far as each has labels, so that it does no harm if they were chosen by the verdict by
-    less than shows. Where they are samples of another run of the very same judge, it is corrected by Rogan and Gladen's
-    estimator, if these are like those of this run. Else it is refused, with the reason.
+    The mean is corrected by PPI++ if the labelled samples are a random sample of the run, or nothing suggests that they
+    are not; in the latter case it is corrected within each verdict, as far as each has labels, so that a selection by
+    verdict does no harm even if it does not show. If the labels belong to another run of the same judge, the mean is
+    corrected by the Rogan-Gladen estimator, provided that the samples are similar. Otherwise the correction is refused,
+    with a reason.
 
-    A sample that several people labelled counts once, shared among what they say. Samples to which the question does not
-    apply, as people say, are left out of the corrected mean, and count as a disagreement with a judge that scored them.
-    Trials of one task, by their group, are drawn and tested together.
+    A sample that several people labelled counts once, split among their labels. Samples to which the question does not
+    apply according to people are left out of the corrected mean, and count as disagreements with a judge that scored
+    them. Trials of one task, which share a group, are drawn and tested together.
 
     Args:
-        run: The run. One in memory gets no receipt.
-        labels: What people say; without any, only the judge's noise is measured.
-        sources: Where the labels are from, such as files, for the audit and its receipts to say.
-        guarantee: The share of verdicts, in (0, 1), on which people may say otherwise: looks for the confidence below
-            which the judge must abstain for that.
-        delta: How likely that promise may be broken, in (0, 1), however often one looks while labels are added.
-        epsilon: By how much the judge, being cheaper, may be worse than a person in the alternative annotator test, in
-            [0, 1): its authors take 0.2 where experts label, 0.15 for skilled annotators, and 0.1 for a crowd.
+        run: The run. A run in memory gets no receipt.
+        labels: Labels of people; without any, only the judge's noise is measured.
+        sources: The origins of the labels, such as files, which the audit and its receipts name.
+        guarantee: The acceptable share of verdicts with which people disagree, in (0, 1); searches for the confidence
+            below which the judge must abstain to achieve it.
+        delta: The probability that the guarantee fails, in (0, 1), however often it is checked while labels are added.
+        epsilon: The margin by which the cheaper judge may be worse than a person in the alternative annotator test, in
+            [0, 1). Its authors use 0.2 for expert annotators, 0.15 for skilled ones, and 0.1 for a crowd.
 
     Raises:
-        ConfigError: The run asked no judge, or labels name a scorer that it has not, or a number is out of range.
-        TraceError: A label is none that its scorer knows.
+        ConfigError: The run asked no judge, labels name a scorer that it does not have, or a number is out of range.
+        TraceError: A scorer does not know a label.
         StoreError: The run cannot be read, or a receipt cannot be written.
     """
     for name, number in (("guarantee", guarantee), ("delta", delta)):
@@ -117,29 +118,26 @@ class _Auditing:
         self.kind, self.values = kind_of(record, [*self.rows, *self.matched.rows], self.matched.samples)
         self.pairs = Pairs.of(self.matched, self.kind, self.values)
         self.has_skipped = any(row.score.value is None for row in self.matched.rows)
-        # Those that were drawn by verdict are counted as all of the run.
+        # Samples that were drawn by verdict stand for all samples of the run.
         stood_for = self.matched.rows if self.pairs.by_verdict else [one.row for one in self.matched.samples]
         self.labelled = population_of([row for row in stood_for if row.score.value is not None], self.conducts)
 
     def _matched(self, labels: Sequence[HumanLabel]) -> tuple[Matched, Counter[str]]:
-        """The labels of this run, or where there are none, those of the run that has the most; the others are left out."""
+        """Return this run's labels or, if there are none, those of the run that has the most; others are left out."""
         where, left_out = homes(self.run, self.record, labels)
-        made = [
-            match(
-                home, self.record, self.every if home is self.run else list(home.rows(scorer=self.record.name)), those
-            )
-            for home, those in where.items()
-        ]
+        name = self.record.name
+        rows = {home: self.every if home is self.run else list(home.rows(scorer=name)) for home in where}
+        made = [match(home, self.record, rows[home], those) for home, those in where.items()]
         best = made[0] if made[0].samples else max(made, key=lambda one: len(one.samples))
         for other in made:
             if other is not best:
                 why = f"of run {other.run.number}, as there are others of run {best.run.number}"
                 left_out[why] += sum(len(one.opinions) for one in other.samples)
                 best.unmatched.update(other.unmatched)
-        return best, left_out + best.left_out  # a sum of counters has none that are 0
+        return best, left_out + best.left_out  # adding counters drops zeros
 
     def audit(self, guarantee: float | None, delta: float, epsilon: float) -> ScorerAudit:
-        """What is found; a receipt is kept of it."""
+        """Return the findings, and store a receipt of them."""
         matched, pairs = self.matched, self.pairs
         chosen = self._chosen()
         correction = self._correction(chosen)
@@ -172,30 +170,28 @@ class _Auditing:
             guarantee=None
             if guarantee is None
             else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
-            notes=self._notes(correction, chosen, better),
+            notes=[*self._notes(correction, chosen, better)],
         )
         if better is None:
             self._keep(found, chosen)
         return found
 
     def _better(self, correction: Correction) -> Receipt | None:
-        """Return the receipt of this judge on these recordings, if it says more: of more labels, or with a corrected mean alone."""
+        """Return this judge's receipt for these recordings if it alone has a corrected mean, or has more labels."""
         folder = self.run.receipts_folder
         if folder is None or not self.matched.samples or not self.is_here or self.unknown:
             return None
         judged = self.run.judged(self.record)
         receipts, _ = all_of(self.record.name, folder)
         for kept in receipts:
-            is_of_this_judge = kept.fingerprint == self.record.signature and not changed_models(
-                kept.models, judged.models
-            )
-            if is_of_this_judge and judged.is_audited_by(kept):
+            is_same = kept.fingerprint == self.record.signature and judged.is_audited_by(kept)
+            if is_same and not changed_models(kept.models, judged.models):
                 is_less = correction.corrected is None and kept.correction.corrected is not None
                 return kept if is_less or len(self.pairs.samples) < kept.n else None
         return None
 
     def _tried(self) -> Sequence[Receipt]:
-        """Return the receipts of other versions of this scorer that were held against labels of the same recordings."""
+        """Return the receipts of other versions of this scorer that were audited on the same recordings."""
         folder, recordings = self.run.receipts_folder, self.run.recordings
         if folder is None or recordings is None or not self.is_here or not self.matched.samples:
             return []
@@ -203,7 +199,7 @@ class _Auditing:
         return [one for one in receipts if one.recordings == recordings and one.fingerprint != self.record.signature]
 
     def _lengths(self) -> Mapping[int, float]:
-        """How long what the judge read is, in characters, of a pair by how much longer the first is; else in messages."""
+        """Return the length of what the judge read in characters, for a pair the difference, or else in messages."""
         wanted = {one.row.index for one in self.matched.samples}
         read = self.matched.run.conversations(wanted.__contains__)
         found = {
@@ -213,9 +209,9 @@ class _Auditing:
         return found if wanted <= found.keys() else {number: one.messages for number, one in self.conducts.items()}
 
     def _chosen(self) -> str:
-        """By what labelled samples differ from the others; empty if by nothing.
+        """Return how the labelled samples differ from the others; empty if they do not.
 
-        Asked where nobody says how they were chosen, and of samples drawn at random, where some got no label.
+        This is checked if nobody says how they were selected, and for random samples of which some got no label.
         """
         matched = self.matched
         is_doubtful = matched.drawn == "unknown" or (matched.drawn == "random" and matched.lost)
@@ -234,7 +230,7 @@ class _Auditing:
         )
 
     def _drawn_from(self, rows: Sequence[Row]) -> tuple[Population, Mapping[str, int]]:
-        """Return what samples are like, with numbers as verdicts among their traits, and how often each other verdict is."""
+        """Return a description of samples, with numeric verdicts among its traits, and the counts of other verdicts."""
         population = population_of(rows, self.conducts)
         verdicts = [row.score.value for row in independent(rows)]
         if self.kind != "continuous":
@@ -260,10 +256,8 @@ class _Auditing:
 
     def _no_labels(self) -> str:
         told = f"there are no labels; judgekit label {self.run.number} draws samples for people"
-        recorded = Counter(
-            name for row in self.every for name in row.labels if row.label_sources.get(name) != "judge"
-        ).most_common(_RECORDED_SHOWN)
-        names = ", ".join(shortened(name) for name, _ in recorded)
+        recorded = Counter(name for row in self.every for name in row.labels if row.label_sources.get(name) != "judge")
+        names = ", ".join(shortened(name) for name, _ in recorded.most_common(_RECORDED_SHOWN))
         return f"{told}, and --label NAME={self.record.name} takes recorded ones: {names}" if names else told
 
     def _errors(self, chosen: str) -> Errors:
@@ -278,7 +272,7 @@ class _Auditing:
         return Errors(where, len(self.pairs.samples), None if refused else counts, refused, self.labelled)
 
     def _by_labels(self) -> Correction:
-        """Of labels of this run."""
+        """Return the mean corrected by labels of this run."""
         from judgekit.stats.prediction_powered import (  # noqa: PLC0415 - numpy takes a while, as does all of stats
             LEAST_LABELS,
             Stratum,
@@ -300,7 +294,7 @@ class _Auditing:
         ways: list[Sequence[Sequence[Row]]] = [] if drawn in ("random", "all") else [strata(every)]
         if drawn != "stratified":
             ways.append([every])
-        # A sample of which the judge says that the question does not apply moves the judge's mean neither way.
+        # A sample to which the question does not apply, according to the judge, leaves the judge's mean unchanged.
         neutral = fmean(row.score.value for row in self.rows if row.score.value is not None) if self.rows else 0.0
 
         def judged(row: Row) -> float:
@@ -342,7 +336,7 @@ class _Auditing:
         return Correction(refused="the labelled samples are of too few groups, which count once each")
 
     def _no_promise(self, chosen: str) -> str:
-        """Why no threshold can be promised by these labels; empty if one may."""
+        """Return why these labels support no guarantee; empty if they may."""
         if not self.matched.samples:
             return "it takes labels of people"
         if not self.is_here:
@@ -350,41 +344,37 @@ class _Auditing:
             return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
         return _PICKED if self.matched.drawn == "convenience" else chosen
 
-    def _notes(self, correction: Correction, chosen: str, better: Receipt | None) -> Sequence[str]:
+    def _notes(self, correction: Correction, chosen: str, better: Receipt | None) -> Iterator[str]:
         matched = self.matched
-        notes = [*matched.notes, *self._of_which(correction)]
+        yield from matched.notes
+        yield from self._of_which(correction)
         if self.kind != "continuous" and any(len(one.opinions) > 1 for one in matched.samples):
-            notes.append("a sample that several people labelled counts once, shared among what they say")
+            yield "a sample that several people labelled counts once, shared among what they say"
         said = {value for one in matched.samples for value in one.values}
         if self.kind == "binary" and len(said) == 1:
-            which = " to which the question applies" if any(one.applies < 1 for one in matched.samples) else ""
-            notes.append(
-                f"people say {said.pop():g} of all labelled samples{which}: how the judge does on others cannot be told"
-            )
+            of = " to which the question applies" if any(one.applies < 1 for one in matched.samples) else ""
+            yield f"people say {said.pop():g} of all labelled samples{of}: how the judge does on others cannot be told"
         if matched.drawn == "stratified":
-            notes.append(
-                "agreement is that on all samples of the run: each labelled one stands for others of its verdict"
-            )
+            yield "agreement is that on all samples of the run: each labelled one stands for others of its verdict"
         if (chosen or matched.drawn in _NOT_RANDOM) and matched.samples:
             why = "which are not like the others" if chosen else _NOT_RANDOM[matched.drawn]
-            notes.append(f"agreement, calibration and any guarantee are those of the labelled samples, {why}")
+            yield f"agreement, calibration and any guarantee are those of the labelled samples, {why}"
         if not self.is_here:
             number = matched.run.number
-            notes.append(
+            yield (
                 f"agreement is that on samples of run {number}; judgekit audit {number} shows where judge and people "
                 "differ, and keeps a receipt"
             )
         silent = [judge for judge, models in self.run.judged(self.record).models.items() if None in models]
         if silent:
-            notes.append(
+            yield (
                 f"the provider reports no model for answers of {listed(silent)}: another model behind the same name would "
                 "not show"
             )
-        notes += self._of_receipts(better)
-        return notes
+        yield from self._of_receipts(better)
 
     def _of_receipts(self, better: Receipt | None) -> Iterator[str]:
-        """Yield what is to be known of the receipt of this audit, and of receipts of the same recordings."""
+        """Yield notes on the receipt of this audit, and on other receipts for the same recordings."""
         if better is not None:
             n = len(self.pairs.samples)
             why = "gives no corrected mean" if n >= better.n else f"is of {number_of(n, 'labelled sample')}"
@@ -408,7 +398,7 @@ class _Auditing:
             yield f"there is no receipt, as nobody could tell whether the judge is the same: {self.record.identity}"
 
     def _of_which(self, correction: Correction) -> Iterator[str]:
-        """Yield of which samples the means are, where that is not plainly all of the run."""
+        """Yield notes on which samples the means cover, if these are not plainly all samples of the run."""
         matched, record = self.matched, self.run.record
         every, has_skipped = f"{len(self.every):,}", self.is_here and self.has_skipped
         if len(self.rows) < len(self.every) or record.unfinished:
@@ -428,7 +418,7 @@ class _Auditing:
             yield f"the corrected mean is of the samples to which the question applies, as people say{which}"
 
     def _keep(self, found: ScorerAudit, chosen: str) -> None:
-        """Keeps a receipt, if there were labels."""
+        """Store a receipt, if there were labels."""
         folder = self.run.receipts_folder
         if not found.n or folder is None or found.fingerprint is None or not self.is_here or self.unknown:
             return
@@ -463,12 +453,12 @@ class _Auditing:
 
 
 def _known(answered: Mapping[str, Mapping[str | None, int]]) -> Mapping[str, Sequence[str]]:
-    """Return what was reported of each judge; nothing of those whose provider reported nothing."""
+    """Return the names reported for each judge; empty for judges whose provider reported none."""
     return {judge: sorted(named(models)) for judge, models in answered.items()}
 
 
 def _assumed(*, by_verdict: bool) -> str:
-    """What nobody says of labelled samples, and is held to be so."""
+    """Return what is assumed of labelled samples whose selection is unknown."""
     what, seen = ("samples of each verdict", "") if by_verdict else ("samples", "verdicts, ")
     return (
         f"the labelled {what} are a random sample of those of the run, which nobody says; their {seen}lengths and domains do "

@@ -1,4 +1,4 @@
-"""What a judge's verdicts depend on, and should not: the length of what it read, the place of an answer."""
+"""Biases of a judge: whether its verdicts depend on the length of what it read, or on the place of an answer."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from judgekit.runs.rows import Row
 
 
 def length_bias(pairs: Pairs, lengths: Mapping[int, float]) -> Figure | None:
-    """The rank correlation of the judge's error with the length of what it read: above 0, it favours what is long."""
+    """Return the rank correlation of the judge's error with the length of its input: above 0, it favours long ones."""
     import numpy as np  # noqa: PLC0415 - it takes a while
 
     from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415
@@ -23,23 +23,21 @@ def length_bias(pairs: Pairs, lengths: Mapping[int, float]) -> Figure | None:
 
 
 def position_bias(rows: Sequence[Row]) -> dict[str, Figure]:
-    """Of pairwise verdicts: how often the judge prefers the same place in both orders, and then, how often the first."""
+    """Return, for pairwise verdicts, how often the judge prefers the same place in both orders, and then the first."""
     if not rows or "flipped" not in rows[0].score.details:
         return {}
     asked = [row for row in rows if row.score.details.get("verdicts")]
     if not asked:
         return {}
     flips = [float(bool(row.score.details.get("flipped"))) for row in asked]
-    first: list[float] = []
-    groups: list[str | None] = []
+    found = {"position": Figure.mean(flips, [row.group for row in asked])}
+    first: list[tuple[float, str | None]] = []
     for row, flipped in zip(asked, flips, strict=True):
         match row.score.details.get("verdicts"):
             case [{"shown_first": shown, "preferred": preferred}, *_] if flipped:
-                first.append(float(shown == preferred))
-                groups.append(row.group)
+                first.append((float(shown == preferred), row.group))
             case _:
                 pass
-    found = {"position": Figure.mean(flips, [row.group for row in asked])}
     if first:
-        found["first place, where it flips"] = Figure.mean(first, groups)
+        found["first place, where it flips"] = Figure.mean(*zip(*first, strict=True))
     return found

@@ -1,6 +1,6 @@
-"""Warnings about two runs whose difference may have another cause than it seems, and refusals to compare them."""
+"""Warnings about runs whose difference may have another cause than it seems, and refusals to compare them."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from judgekit.errors import ConfigError, listed, number_of
@@ -15,7 +15,7 @@ _NAMED = 3
 
 
 def warnings_of(a: Run, b: Run, scorers: Collection[str], pairs: "Pairs") -> Iterator[str]:
-    """Return what to know before believing a comparison of these runs by these scorers."""
+    """Yield what to know before trusting a comparison of these runs by these scorers."""
     yield from _of_runs(a, b)
     for name, damaged in pairs.damaged.items():
         yield f"{name}: {number_of(damaged, 'damaged row')} left out; judgekit resume makes these scores again"
@@ -58,7 +58,7 @@ def _of_scorers(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:
         yield from _of_scorer(before[name], after[name])
     for side, here in (("A", before), ("B", after)):
         if alone := [name for name in here if name not in names]:
-            yield f"scorers of {side} alone are not compared: {_named(alone)}"
+            yield f"scorers of {side} alone are not compared: {listed(alone, _NAMED, ', ')}"
 
 
 def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
 
 
 def _of_answers(a: Answers, b: Answers) -> Iterator[str]:
-    """Whether each judge answered as the same models in both runs, as far as its provider reports them."""
+    """Yield warnings about judges that answered as other models in B, as far as their providers report models."""
     models, fingerprints = (a.models, b.models), (a.fingerprints, b.fingerprints)
     for judge in models[0]:
         if judge not in models[1]:
@@ -99,7 +99,7 @@ def _of_answers(a: Answers, b: Answers) -> Iterator[str]:
 
 
 def _differ(a: Reported, b: Reported) -> bool:
-    """Whether other names were reported in B; nobody can tell where one of them has none."""
+    """Return whether different names were reported in B; ``False`` if either side reported none."""
     names = named(a), named(b)
     return all(names) and names[0] != names[1]
 
@@ -108,7 +108,7 @@ def _of_inputs(a: Run, b: Run) -> Iterator[str]:
     before, after = ({one.sha256: one.path for one in run.inputs} for run in (a, b))
     if before.keys() != after.keys():
         read = (
-            f"{side} read {_named(f'{path} ({sha256[:8]})' for sha256, path in here.items())}"
+            f"{side} read {listed((f'{path} ({sha256[:8]})' for sha256, path in here.items()), _NAMED, ', ') or 'none'}"
             for side, here in (("A", before), ("B", after))
         )
         yield f"the recordings are not the same, which is as it should be after a change of the agent: {', '.join(read)}"
@@ -144,7 +144,7 @@ def _of_changes(a: Run, pairs: "Pairs") -> Iterator[str]:
 
 
 def _counted(a: Run, pairs: "Pairs", numbers: "Numbers") -> str:
-    """Return how many pairs these are, with the ids of some."""
+    """Return the number of these pairs, with some of their ids."""
     shown = numbers[:_NAMED].tolist()
     ids = {row.index: row.sample_id for row in a.rows(numbers=shown)}
     more = ", ..." if len(numbers) > len(shown) else ""
@@ -164,7 +164,3 @@ def _of_pairs(pairs: "Pairs") -> Iterator[str]:
         )
     if pairs.by_place:
         yield "all ids are places in a file, counted from 0: if samples have no other id, both files must have one order"
-
-
-def _named(names: Iterable[str]) -> str:
-    return listed(names, _NAMED, ", ") or "none"

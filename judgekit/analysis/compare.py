@@ -1,4 +1,4 @@
-"""Two runs over the same samples: which scorers got better or worse from one to the other, and how sure that is."""
+"""Comparisons of two runs on the same samples: which scorers improved or got worse, and how certain this is."""
 
 import html
 import io
@@ -28,7 +28,7 @@ _WIDTH = 140
 
 
 class Change(NamedTuple):
-    """The scores of one sample by one scorer, in both runs."""
+    """The rows of one sample and scorer in both runs."""
 
     a: Row
     b: Row
@@ -36,18 +36,18 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """How run B differs from run A, the baseline; ``print`` shows a line a scorer.
+    """The differences of run B from run A, the baseline; ``print`` shows one line for each scorer.
 
     Attributes:
         a: The baseline.
-        b: What is compared with it.
-        scorers: The scorers of both runs, paired by name.
-        gates: Whether the gates are met.
-        pairs: Samples of both runs, paired by id.
-        paired: Which they are, by their numbers.
+        b: The run that is compared with it.
+        scorers: The differences of the scorers that are in both runs, by name.
+        gates: The results of the gates.
+        pairs: The number of samples in both runs, paired by id.
+        paired: The sample numbers of these pairs.
         unpaired_a: The other samples of A.
         unpaired_b: The other samples of B.
-        warnings: What may make a difference another than it seems.
+        warnings: Reasons why a difference may not be what it seems.
     """
 
     a: Run
@@ -69,18 +69,17 @@ class Comparison:
         return {one.scorer: one for one in self.scorers}[scorer]
 
     def worse(self, scorer: str, most: int) -> list[Change]:
-        """The scores of the samples that a scorer gives a lower value in B, the largest losses first."""
+        """Return the rows of samples with a lower value of a scorer in B, largest losses first."""
         return self._rows(scorer, self._worse[scorer], most)
 
     def better(self, scorer: str, most: int) -> list[Change]:
-        """The scores of the samples that a scorer gives a higher value in B, the largest gains first."""
+        """Return the rows of samples with a higher value of a scorer in B, largest gains first."""
         return self._rows(scorer, self._better[scorer], most)
 
     def changed(self, most: int) -> set[int]:
-        """The numbers in B of the samples that got worse and better most, so many of each by each scorer."""
-        return {
-            number for found in (*self._worse.values(), *self._better.values()) for number in found.b[:most].tolist()
-        }
+        """Return the numbers in B of the samples that changed most: up to ``most`` losses and gains for each scorer."""
+        changed = (*self._worse.values(), *self._better.values())
+        return {number for found in changed for number in found.b[:most].tolist()}
 
     def _rows(self, scorer: str, changed: Paired, most: int) -> list[Change]:
         sides = list(zip(changed.a[:most].tolist(), changed.b[:most].tolist(), strict=True))
@@ -89,16 +88,13 @@ class Comparison:
 
     @property
     def head(self) -> str:
-        """Which runs these are, and how many samples are paired."""
-        runs = (f"{name} is run {run.number} of {run.started_at:%Y-%m-%d %H:%M}" for name, run in self._sides)
+        """The numbers of both runs, and how many samples are paired."""
+        sides = (("A", self.a), ("B", self.b))
+        runs = (f"{name} is run {run.number} of {run.started_at:%Y-%m-%d %H:%M}" for name, run in sides)
         return f"{', '.join(runs)}; {self.pairs:,} samples are in both"
 
-    @property
-    def _sides(self) -> tuple[tuple[str, Run], ...]:
-        return ("A", self.a), ("B", self.b)
-
     def told(self) -> Iterator[str]:
-        """Yield the lines below the table: of each scorer, of samples without a counterpart, and the warnings."""
+        """Yield the lines below the table: notes on each scorer, samples without a counterpart, and warnings."""
         for one in self.scorers:
             for line in one.told():
                 yield f"{one.scorer}: {line}"
@@ -133,7 +129,7 @@ class Comparison:
         )
 
     def as_json(self, show: int = 0) -> JsonValue:
-        """All of it for other programs, with ``show`` samples that got worse and better by each scorer."""
+        """Return the comparison as JSON, with ``show`` losses and gains for each scorer."""
         return {
             "a": _run_json(self.a, self.unpaired_a),
             "b": _run_json(self.b, self.unpaired_b),
@@ -152,22 +148,23 @@ class Comparison:
 
 
 def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_references: bool = False) -> Comparison:
-    """Compares run B with run A, the baseline.
+    """Compare run B with run A, the baseline.
 
-    Samples are paired by id, and scorers by name. Samples that share their id are paired in their order if each names its
-    group: what is said of the mean depends on the sum of a group alone.
+    Samples are paired by id, and scorers by name. Samples that share their id are paired in order if each names its
+    group: statements about the mean depend only on the sum over a group.
 
     Args:
         a: The baseline.
         b: The run to compare with it.
-        gates: What the difference must come to, such as ``tool_call_f1.difference.lower >= -0.02``.
-        allow_changed_references: Whether to compare pairs that are scored against different references or tasks, and warn.
+        gates: Conditions on the difference, such as ``tool_call_f1.difference.lower >= -0.02``.
+        allow_changed_references: Whether to warn, instead of raising an error, if pairs are scored against different
+            references or tasks.
 
     Raises:
-        ConfigError: They have no scorer or no sample in common, a gate cannot be read or names what is not there, or
-            references or tasks changed.
+        ConfigError: The runs have no scorer or no sample in common, a gate cannot be read or refers to something that
+            does not exist, or references or tasks differ.
     """
-    from judgekit.analysis.paired import Pairs  # noqa: PLC0415 - it loads numpy, as does all that is loaded below
+    from judgekit.analysis.paired import Pairs  # noqa: PLC0415 - it loads numpy, as the next import does
     from judgekit.stats.comparison import holm  # noqa: PLC0415
 
     names = [one.name for one in a.scorers if one.name in {other.name for other in b.scorers}]
@@ -190,16 +187,15 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
     adjusted = holm([difference.p for difference, _, _ in compared.values()])
     differences = {name: replace(compared[name][0], p_holm=p) for name, p in zip(names, adjusted, strict=True)}
     samples = max(pairs.samples_a, pairs.samples_b)
+    results = [
+        gate_result(gate, differences[gate.scorer or ""], samples, pairs.damaged.get(gate.scorer or "", 0))
+        for gate in parsed
+    ]
     return Comparison(
         a,
         b,
         tuple(differences.values()),
-        GateResults(
-            [
-                gate_result(gate, differences[gate.scorer or ""], samples, pairs.damaged.get(gate.scorer or "", 0))
-                for gate in parsed
-            ]
-        ),
+        GateResults(results),
         len(pairs),
         Paired(*pairs.numbers),
         pairs.unpaired_a,

@@ -1,11 +1,11 @@
-"""Judges held against each other: one question about the same samples, who agrees with whom, and who with people."""
+"""Comparisons of judges that answer one question about the same samples: agreement with each other and with people."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, median
-from typing import Self, TypeAlias
+from typing import Self
 
 from pydantic import Field
 
@@ -19,15 +19,12 @@ from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.score import STATUSES, JudgeCall, Status
 from judgekit.traces.message import Many, Record
 
-_Outcomes: TypeAlias = tuple[Status | None, Status | None]
-_DIGITS = 9
-"""Of a difference, so that rounding makes none."""
-_ONE_SIDED = ("sensitivity", "specificity")
-"""Figures that take one of two for the truth."""
+_DIGITS = 9  # of a difference, so that rounding alone makes none
+_ONE_SIDED = ("sensitivity", "specificity")  # figures that treat one of two judges as the truth
 
 
 class Verdict(Record):
-    """What one judge says of a sample."""
+    """The verdict of one judge on a sample."""
 
     value: float
     label: str | None
@@ -35,7 +32,7 @@ class Verdict(Record):
 
 
 class Flip(Record):
-    """A sample of which two judges say different things; ``human`` is the mean of people's values, where there are any."""
+    """A sample on which two judges disagree; ``human`` is the mean of people's values, if there are any."""
 
     index: int
     sample_id: str
@@ -45,7 +42,7 @@ class Flip(Record):
 
 
 class LeftOut(Record):
-    """Samples that have no value by one judge or both, by what became of them; ``None`` where they were not come to."""
+    """Samples without a value from one or both judges, by both statuses; ``None`` if a judge did not reach them."""
 
     a: Status | None
     b: Status | None
@@ -53,19 +50,22 @@ class LeftOut(Record):
 
 
 class Closer(Record):
-    """Which of two judges is closer to people, over the labelled samples that both decided.
+    """The comparison of two judges with people, over the labelled samples that both judges decided.
 
-    A judge is as close as 1 less the mean distance of its value from those that people give: where all are 0 or 1 and
-    people agree, right or wrong.
+    A judge's closeness is 1 minus the mean distance of its value from people's values. If all values are 0 or 1 and
+    people agree, it says whether the judge is right.
 
     Attributes:
-        n: How many samples these are.
-        a: The mean closeness of one judge, and ``b`` that of the other.
-        only_a: Samples to which the one is closer, and ``only_b`` the other.
-        difference: The mean of b less that of a.
-        test: ``exact McNemar`` where all are right or wrong and no group has two samples, else ``sign-flip permutation``.
+        n: The number of these samples.
+        a: The mean closeness of the first judge.
+        b: The mean closeness of the second judge.
+        only_a: The number of samples on which the first judge is closer.
+        only_b: The number of samples on which the second judge is closer.
+        difference: The mean of b minus the mean of a.
+        test: ``exact McNemar`` if each judge is right or wrong and no group has two samples, else ``sign-flip
+            permutation``.
         p: The two-sided p of that test.
-        p_holm: It, adjusted for the number of pairs of judges.
+        p_holm: p adjusted for the number of pairs of judges.
     """
 
     n: int
@@ -83,12 +83,13 @@ class Pair(Record):
     """Two judges, over the samples that both gave a value.
 
     Attributes:
-        a: One of them, and ``b`` the other.
-        n: How many samples these are.
-        left_out: The others, which are no disagreement.
-        agreement: By name, the first the one to be named alone.
-        flips: Those with different values, the furthest apart first.
-        closer: Which of the two is closer to people; ``None`` without labels.
+        a: The first judge.
+        b: The second judge.
+        n: The number of these samples.
+        left_out: The other samples, which do not count as disagreements.
+        agreement: Measures of agreement by name; the first is the one to quote alone.
+        flips: The samples with different values, largest distance first.
+        closer: The comparison with people; ``None`` without labels.
     """
 
     a: str
@@ -101,24 +102,25 @@ class Pair(Record):
 
 
 class Side(Record):
-    """One judge, and what it took.
+    """A judge with its results and its cost.
 
     Attributes:
-        judge: Its name, or its model.
-        scorer: What its scores are called in the run.
-        value: What they come to.
-        counts: How many samples are scored, skipped, failed and abstained.
-        missing: Samples that a run which was stopped did not come to.
-        answered: How many answers came from which model.
-        reported: By judge, how many answers each model gave that its provider reported; ``""`` counts those without one.
-        fell_back: Samples for which another judge answered in its place: there, that one is compared.
-        requests: How many were sent, and ``cached`` how many answers were known already.
-        tokens: Those of the requests that were sent; ``None`` where a provider did not say.
-        cost_usd: In US dollars; ``None`` where the price is unknown.
-        seconds: What a request took, the median of those that were sent and answered; ``None`` where there were none.
-        labelled: Samples that both people and the judge decided.
-        left_out: Labels that could not be used, by why.
-        people: By name, the first the one to be named alone, the agreement with what people say together.
+        judge: The judge's name, or its model.
+        scorer: The name of its scores in the run.
+        value: The aggregate of its scores.
+        counts: The number of samples by status.
+        missing: The number of samples that a stopped run did not reach.
+        answered: The number of answers by model.
+        reported: The number of answers by judge and reported model; ``""`` counts answers without one.
+        fell_back: The number of samples that another judge answered in its place; there, the other judge is compared.
+        requests: The number of requests sent.
+        cached: The number of answers from a cache.
+        tokens: The tokens of the requests; ``None`` if a provider did not report them.
+        cost_usd: The cost in US dollars; ``None`` if a price is unknown.
+        seconds: The median duration of the requests that were answered; ``None`` if there were none.
+        labelled: The number of samples that both people and the judge decided.
+        left_out: The number of labels that could not be used, by reason.
+        people: Measures of agreement with people, by name; the first is the one to quote alone.
     """
 
     judge: str
@@ -140,7 +142,7 @@ class Side(Record):
 
 
 class JudgeComparison(Record):
-    """What the judges of a run say, each pair of them, over all its samples."""
+    """The comparison of the judges of a run: each of them, and each pair, over all samples."""
 
     run: int
     samples: int
@@ -150,7 +152,7 @@ class JudgeComparison(Record):
 
 @dataclass(frozen=True)
 class _Answers:
-    """What one judge says, and what people say of the same samples."""
+    """The verdicts of one judge, and those of people on the same samples."""
 
     judge: str
     record: ScorerRecord
@@ -163,7 +165,7 @@ class _Answers:
 
     @classmethod
     def of(cls, run: Run, judge: str, record: ScorerRecord, labels: Sequence[HumanLabel]) -> Self:
-        """Reads the rows of a judge, and finds the labels of its samples."""
+        """Return the verdicts in the rows of a judge, with the labels of its samples."""
         every = list(run.rows(scorer=record.name))
         runs, left_out = homes(run, record, labels)
         matched = match(run, record, every, runs[run])
@@ -187,28 +189,28 @@ class _Answers:
         )
 
     def value(self, index: int) -> float:
-        """The value of a sample that has one."""
+        """Return the value of a sample that has one."""
         return self.rows[index].score.value or 0.0
 
     def verdict(self, index: int) -> Verdict:
-        """The same in words."""
+        """Return the verdict on a sample that has a value."""
         score = self.rows[index].score
         return Verdict(value=self.value(index), label=score.label, reason=score.reason)
 
 
 def compare_judges(run: Run, judges: Mapping[str, str], labels: Iterable[HumanLabel] = ()) -> JudgeComparison:
-    """Holds the judges of a run against each other, each pair of them, and against people.
+    """Compare the judges of a run, each pair of them, and each with people.
 
-    A sample that one of two judges did not decide is counted beside them. Intervals draw groups of samples whole.
+    A sample that one of two judges did not decide is counted separately. Intervals resample whole groups.
 
     Args:
-        run: Each judge is a scorer of it, all of which ask the same question.
-        judges: By the name of each judge, that of its scorer.
-        labels: What people answer to this question.
+        run: A run in which each judge is a scorer, all with the same question.
+        judges: The names of scorers by the names of judges.
+        labels: People's answers to this question.
 
     Raises:
-        ConfigError: There is no such scorer, or one person says two things of one sample.
-        TraceError: A label is none of the scale.
+        ConfigError: There is no such scorer, or one person gives a sample two labels.
+        TraceError: A label is not on the scale.
     """
     from judgekit.stats.comparison import holm  # noqa: PLC0415 - numpy takes a while
 
@@ -257,13 +259,13 @@ def _side(run: Run, answers: _Answers) -> Side:
 
 
 def _fell_back(calls: Sequence[JudgeCall]) -> bool:
-    """Whether somebody answered, and somebody who was asked did not."""
+    """Return whether there was an answer, but not from every judge that was asked."""
     answered = {call.judge for call in calls if call.error is None}
     return bool(answered) and not answered.issuperset(call.judge for call in calls)
 
 
 def _pair(a: _Answers, b: _Answers, closer: Closer | None) -> Pair:
-    outcomes = Counter[_Outcomes]()
+    outcomes = Counter[tuple[Status | None, Status | None]]()
     for index in {**a.statuses, **b.statuses}:
         outcomes[a.statuses.get(index), b.statuses.get(index)] += 1
     del outcomes["scored", "scored"]

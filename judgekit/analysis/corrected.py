@@ -1,4 +1,4 @@
-"""The corrected means of a run: what they are, and which gates they are good enough for."""
+"""The corrected means of a run, and the gates that they are good enough for."""
 
 from collections.abc import Mapping
 from math import floor
@@ -9,8 +9,7 @@ from judgekit.analysis.gates import CORRECTED, EQUAL, OPERATORS, Gate, same_side
 from judgekit.runs.receipts import Correction, Figure
 from judgekit.runs.results import Run
 
-_DIGITS = range(2, 10)
-"""Decimals of a number: the fewest with which it is still true."""
+_DIGITS = range(2, 10)  # decimals to try; the fewest that keep a statement true are shown
 
 
 class Demand(NamedTuple):
@@ -21,7 +20,7 @@ class Demand(NamedTuple):
 
     @property
     def sign(self) -> int:
-        """Return 1 where the mean must be high enough, -1 where it must be low enough."""
+        """1 if the mean must be high enough, -1 if it must be low enough."""
         return 1 if ">" in self.operator else -1
 
     def __str__(self) -> str:
@@ -30,7 +29,7 @@ class Demand(NamedTuple):
 
 
 def corrections(run: Run) -> Mapping[str, Correction]:
-    """Return the corrected mean of each scorer whose judge was audited, or why there is none."""
+    """Return the corrected mean of each scorer whose judge was audited, or the reason why there is none."""
     return {scorer: _correction(run, scorer) for scorer, known in run.receipts.items() if known.receipt is not None}
 
 
@@ -55,7 +54,7 @@ def how_corrected(correction: Correction) -> str:
 
 
 def demands(run: Run) -> Mapping[str, Demand]:
-    """Return what the gates of a run ask of the value or the corrected value of its scorers, the strictest of each."""
+    """Return the strictest bound that the gates of a run set on the value or corrected value of each scorer."""
     names = [one.name for one in run.scorers]
     asked = run.record.options.get("gates")
     found: dict[str, Demand] = {}
@@ -72,7 +71,7 @@ def _strictness(demand: Demand) -> tuple[int, float, int]:
 
 
 def good_enough(correction: Correction, demand: Demand) -> str:
-    """Return in a sentence whether a corrected mean is sure to meet a demand, why, and how much more or less it would meet."""
+    """Return a sentence on whether a corrected mean is sure to meet a demand, and which bound it would just meet."""
     meets, sign = OPERATORS[demand.operator], demand.sign
     head = f"Good enough to gate {demand}"
     figure = correction.corrected

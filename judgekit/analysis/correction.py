@@ -1,4 +1,4 @@
-"""A judge's mean, corrected by how often the judge errs on samples that people labelled."""
+"""The correction of a judge's mean by how often the judge errs on samples that people labelled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ _ROUNDING = 1e-12
 
 
 def corrected(run: Run, scorer: str) -> Correction:
-    """The mean of a scorer as people would have it, by the receipt of its judge, see `Run.receipts`.
+    """Return the mean of a scorer corrected by the receipt of its judge; see `Run.receipts`.
 
-    For the run that was audited, or one of the same recordings with the same scores, it is what the audit found; for
-    another run of the very same judge `rogan_gladen`.
+    For the audited run, or one with the same recordings and scores, this is what the audit found; for another run of
+    the same judge, it is the result of `rogan_gladen`.
     """
     found = run.receipts.get(scorer)
     if found is None:
@@ -41,14 +41,14 @@ def corrected(run: Run, scorer: str) -> Correction:
 
 @dataclass(frozen=True)
 class Errors:
-    """How often a judge errs on labelled samples that are not those to be corrected.
+    """The errors of a judge on labelled samples other than those to be corrected.
 
     Attributes:
-        where: Where they are, in words.
-        n: How many they are.
-        counts: Their counts, as many as independent samples drawn at random would tell as much; ``None`` where there
-            are none that may be carried over, and then ``refused`` says why.
-        population: What they are like.
+        where: The labelled samples, in words.
+        n: The number of labelled samples.
+        counts: Their counts, scaled to independent random samples that would tell as much; ``None`` if they may not be
+            carried over, for the reason in ``refused``.
+        population: A description of the labelled samples.
     """
 
     where: str
@@ -59,23 +59,23 @@ class Errors:
 
     @classmethod
     def of(cls, receipt: Receipt) -> Self:
-        """What a receipt says of them."""
+        """Return the errors that a receipt holds."""
         where = f"the labelled samples of run {receipt.run}"
         return cls(where, receipt.n, receipt.counts, receipt.no_counts, receipt.labelled)
 
 
 def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) -> Correction:
-    """The mean of verdicts of 0 or 1, corrected by errors on other samples, if these are like them.
+    """Return the mean of verdicts of 0 or 1, corrected by the judge's errors on other samples, if these are similar.
 
-    Refused where labels are too few or of one kind, where the judge is hardly better than chance, where another agent made
-    the recordings, and where what can be seen without labels says that the samples are another population: see `unlike`.
-    That the judge then errs as often on both is an assumption all the same. In the interval, verdicts of one group count for
-    as many as its spread says that they are worth.
+    The correction is refused if labels are too few or all alike, if the judge is hardly better than chance, if another
+    agent made the recordings, or if the samples visibly come from another population: see `unlike`. That the judge errs
+    equally often on both remains an assumption. In the interval, verdicts of one group count for as many as their
+    spread says that they are worth.
 
     Args:
         rows: The scored rows of the run.
-        population: What they are of.
-        errors: Those of the very same judge elsewhere.
+        population: A description of these rows.
+        errors: The errors of the same judge on other samples.
     """
     from judgekit.stats.intervals import wilson  # noqa: PLC0415 - numpy takes a while
     from judgekit.stats.misclassification import rogan_gladen as estimated  # noqa: PLC0415
@@ -127,15 +127,15 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
 
 
 def too_few(n: int, least: int, which: str = "") -> str:
-    """Return why so many labelled samples carry no mean; ``which`` says which of them count."""
+    """Return a sentence that too few labelled samples support no mean; ``which`` says which samples count."""
     return f"labels of {number_of(n, 'sample')}{which and f' {which}'} are too few; it takes {least} or more"
 
 
 def independence(values: Sequence[float], groups: Sequence[str | None], parts: Sequence[float] | None = None) -> float:
-    """Return what share of values of 0 or 1 as many independent ones would be, in (0, 1]: 1 over the design effect.
+    """Return the share of independent values that would tell as much as values of 0 or 1: 1 over the design effect.
 
-    Source: Kish 1965, "Survey Sampling". Where nothing varies, each group counts as one value. ``parts`` says by how much
-    each value counts, in (0, 1].
+    The result is in (0, 1]. Source: Kish 1965, "Survey Sampling". If nothing varies, each group counts as one value.
+    ``parts`` gives the weight of each value, in (0, 1].
     """
     import numpy as np  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""How the scores of one scorer differ between two runs, and how sure that is."""
+"""The difference between the scores of one scorer in two runs, and how certain it is."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,16 +18,15 @@ if TYPE_CHECKING:
 Verdict: TypeAlias = Literal["better", "worse", "no evidence", "unchanged", "not compared"]
 
 _ALPHA = 0.05
-_ROUNDING = 1e-9
-"""Values that are no further apart are equal."""
+_ROUNDING = 1e-9  # values that are no further apart are equal
 _DRAWS = 1_000
 _PAIRS_REDRAWN = 2_000
 
 
 class Overall(NamedTuple):
-    """The aggregate of the pairs in each run, for a scorer whose scores do not come to their mean.
+    """The aggregate over the pairs in each run, for a scorer whose aggregate is not the mean.
 
-    ``interval`` is that of the difference, by a bootstrap that draws pairs, or groups of them, whole. ``note`` says why
+    ``interval`` is that of the difference, by a bootstrap that draws pairs or whole groups of them. ``note`` says why
     something is ``None``.
     """
 
@@ -48,23 +47,23 @@ class Overall(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """How the scores of one scorer differ from A to B. Above 0 says that B is better.
+    """The difference between the scores of one scorer in A and B; above 0, B is better.
 
     Attributes:
-        scorer: Its name.
-        pairs: Samples that have a value in both runs; all that follows is of these.
-        left_out: Samples that are in both runs and have no value in one of them, by what became of them in A and in B.
+        scorer: The scorer's name.
+        pairs: The number of samples with a value in both runs; the other numbers are over these.
+        left_out: The number of samples without a value in one of the runs, by their outcomes in A and B.
         a: The mean of A.
         b: The mean of B.
-        interval: The 95 % interval of the mean difference; with groups, the clustered one.
-        test: ``exact McNemar`` where all values are 0 or 1 and no group has two pairs, else ``sign-flip permutation``.
+        interval: The 95 % interval of the mean difference, clustered if there are groups.
+        test: ``exact McNemar`` if all values are 0 or 1 and no group has two pairs, else ``sign-flip permutation``.
         p: The two-sided p of that test.
-        p_holm: It, adjusted for the number of scorers.
-        detectable: The smallest true difference that so many pairs, differing as these do, would have shown with a
-            probability of 80 %, this scorer alone being tested at 0.05.
-        better: Pairs whose value is higher in B.
-        worse: Pairs whose value is lower in B.
-        overall: What else the scores come to, such as corpus BLEU.
+        p_holm: p adjusted for the number of scorers.
+        detectable: The smallest true difference that this many pairs with this spread would have shown with a
+            probability of 80 %, if this scorer alone were tested at 0.05.
+        better: The number of pairs with a higher value in B.
+        worse: The number of pairs with a lower value in B.
+        overall: The aggregate of the scores if it is not the mean, such as corpus BLEU.
     """
 
     scorer: str
@@ -83,12 +82,12 @@ class Difference:
 
     @property
     def difference(self) -> float | None:
-        """The mean of B less that of A."""
+        """The mean of B minus the mean of A."""
         return None if self.a is None or self.b is None else self.b - self.a
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on B: better or worse where the adjusted p is under 0.05."""
+        """The verdict on B, which is better or worse if the adjusted p is below 0.05."""
         if self.p_holm is None or self.difference is None:
             return "not compared"
         if not self.better + self.worse:
@@ -99,14 +98,14 @@ class Difference:
 
     @property
     def method(self) -> str:
-        """How p and the interval were found."""
+        """The methods behind p and the interval."""
         return self.test if self.interval is None else f"{self.test}, interval by {self.interval.method}"
 
     def told(self) -> Iterator[str]:
         """Yield notes on the numbers, a line each."""
         yield "; ".join((self._counted(), *self._in_doubt()))
         if self.left_out:
-            outcomes = ", ".join(_told(*pair, times) for pair, times in self.left_out.items())
+            outcomes = ", ".join(outcome_of(pair, ("A", "B"), "in", times) for pair, times in self.left_out.items())
             yield f"pairs that are not compared: {sum(self.left_out.values()):,} ({outcomes})"
         if self.overall is not None:
             other = "; the table is of the mean of single scores, which is another number"
@@ -120,7 +119,7 @@ class Difference:
 
     @property
     def _has_another_number(self) -> bool:
-        """Whether the scores come to other than their mean, as a share within a budget and accuracy do not."""
+        """Whether the aggregate differs from the mean; a share within a budget or an accuracy does not."""
         both = () if self.overall is None else ((self.overall.a, self.a), (self.overall.b, self.b))
         return any(one is not None and mean is not None and abs(one - mean) > _ROUNDING for one, mean in both)
 
@@ -139,7 +138,7 @@ class Difference:
             yield f"one of {self.detectable:.2g} or more would likely have been shown"
 
     def cells(self) -> tuple[str, ...]:
-        """Its line of a table, in which - stands for what there is not."""
+        """Return the row of a table, with ``-`` for missing numbers."""
         if self.a is None or self.b is None:
             numbers = ["-"] * 5
         else:
@@ -149,7 +148,7 @@ class Difference:
         return self.scorer, self.verdict, *numbers
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return all of it for other programs."""
+        """Return the difference as JSON."""
         overall = self.overall
         return {
             "scorer": self.scorer,
@@ -171,14 +170,14 @@ class Difference:
 
 
 class Paired(NamedTuple):
-    """Of pairs of samples, their numbers in A and in B."""
+    """The numbers of paired samples in A and in B."""
 
     a: "Numbers"
     b: "Numbers"
 
 
 def difference_of(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, Paired, Paired]:
-    """Return the difference by one scorer, before p is adjusted for the others, and the pairs that got worse and better."""
+    """Return the difference, with p not yet adjusted for other scorers, and the pairs that got worse and better."""
     import numpy as np  # noqa: PLC0415
 
     from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip  # noqa: PLC0415
@@ -215,7 +214,7 @@ def difference_of(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, Paired
 
 
 def _detectable(units: "Units") -> float | None:
-    """Return the smallest difference that both the spread of the differences and the least p of so many pairs can show."""
+    """Return the smallest difference that both the spread and the least possible p of this many pairs can show."""
     from judgekit.stats.comparison import detectable_difference, least_by_signs  # noqa: PLC0415
 
     if (least := least_by_signs(units)) is None:
@@ -224,16 +223,15 @@ def _detectable(units: "Units") -> float | None:
 
 
 def _overall(pairs: "ScoredPairs") -> Overall | None:
-    """Return the aggregate of the scores, if it is not their mean."""
+    """Return the aggregate of the scores, if it is not the mean."""
     from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
 
     names = {"mean" if one is None else one.aggregate for one in (*pairs.scores_a, *pairs.scores_b)}
     if names == {"mean"}:
         return None
     if len(names) > 1:
-        return Overall(
-            "undefined", None, None, None, f"the scores come to different things: {listed(sorted(names), between=', ')}"
-        )
+        note = f"the scores come to different things: {listed(sorted(names), between=', ')}"
+        return Overall("undefined", None, None, None, note)
     (name,) = names
 
     def totals(places: Iterable[int]) -> tuple[Total, Total]:
@@ -246,27 +244,27 @@ def _overall(pairs: "ScoredPairs") -> Overall | None:
 
     everything = range(len(pairs.groups))
     a, b = totals(everything)
+    interval = None
     if a.value is None or b.value is None:
-        return Overall(a.name, a.value, b.value, None, a.note if a.value is None else b.note)
-    if len(everything) > _PAIRS_REDRAWN:
-        return Overall(
-            a.name, a.value, b.value, None, f"no interval: over {_PAIRS_REDRAWN:,} pairs take too long to redraw"
-        )
-    interval = bootstrap(everything, pairs.groups, statistic=gain, draws=_DRAWS)
-    return Overall(
-        a.name, a.value, b.value, interval, "" if interval else "no interval: pairs that are drawn again say too little"
-    )
+        note = a.note if a.value is None else b.note
+    elif len(everything) > _PAIRS_REDRAWN:
+        note = f"no interval: over {_PAIRS_REDRAWN:,} pairs take too long to redraw"
+    else:
+        interval = bootstrap(everything, pairs.groups, statistic=gain, draws=_DRAWS)
+        note = "" if interval else "no interval: pairs that are drawn again say too little"
+    return Overall(a.name, a.value, b.value, interval, note)
 
 
 def _interval_json(interval: "Interval | None") -> JsonValue:
     return None if interval is None else interval._asdict()
 
 
-def _told(a: "Outcome", b: "Outcome", times: int) -> str:
-    if a == b:
-        return f"{times:,} {a} in both"
-    sides = [f"{outcome} in {side}" for side, outcome in (("A", a), ("B", b)) if outcome != "scored"]
-    return f"{times:,} {' and '.join(sides)}"
+def outcome_of(pair: tuple[str, str], sides: tuple[str, str], by: str, times: int) -> str:
+    """Return the outcomes of samples on two sides, such as ``3 failed in A`` or ``3 skipped by both``."""
+    if pair[0] == pair[1]:
+        return f"{times:,} {pair[0]} {by} both"
+    told = (f"{outcome} {by} {side}" for outcome, side in zip(pair, sides, strict=True) if outcome != "scored")
+    return f"{times:,} {' and '.join(told)}"
 
 
 def _between(interval: "Interval") -> str:

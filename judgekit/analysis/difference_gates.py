@@ -10,17 +10,17 @@ FIELDS = Fields(
     scorers="scorer of both runs",
     example="'tool_call_f1.difference.lower >= -0.02' or 'tool_call_f1.worse <= 5%'",
 )
-"""Fields of a `Difference` for gates: its attributes, and the bounds of its interval."""
+"""Fields of a `Difference` that gates may refer to: its attributes and the bounds of its interval."""
 
 
 def gate_result(gate: Gate, found: Difference, samples: int, damaged: int = 0) -> GateResult:
-    """Return whether a gate is met.
+    """Return the result of a gate.
 
     Args:
-        gate: The gate, read with `FIELDS`.
-        found: How the scores of its scorer differ.
-        samples: How many samples the larger run has, of which ``pairs`` may be a share.
-        damaged: How many of its scores are damaged in either run; then no gate is met.
+        gate: The gate, parsed with `FIELDS`.
+        found: The difference of its scorer.
+        samples: The number of samples in the larger run, of which ``pairs`` may be a share.
+        damaged: The number of its scores that are damaged in either run; with any, no gate is met.
     """
     if damaged:
         return GateResult(gate.text, met=False, found=f"{number_of(damaged, 'damaged row')} left out")

@@ -1,4 +1,4 @@
-"""Which samples people are to label: a random sample of those that a judge scored."""
+"""The selection of samples for people to label: a random sample of those that a judge scored."""
 
 import random
 from bisect import bisect_right
@@ -13,15 +13,14 @@ from judgekit.score import Status
 
 _MOST_VERDICTS = 7
 _PARTS = 4
-_LEAST = 2
-"""Samples of a verdict from which its share of errors has a variance."""
+_LEAST = 2  # samples of a verdict that give its error rate a variance
 
 
 class DrawnSample(NamedTuple):
-    """A sample to be labelled: its number in the run and its id, how it was drawn, and how likely that was.
+    """A sample to be labelled: its number in the run, its id, how it was drawn, and with what probability.
 
-    Of a sample that was drawn by its verdict the probability is ``None``: it would tell the verdict to whoever labels. It
-    is known all the same: of each of the `strata` the drawn samples are a random sample.
+    The probability of a sample drawn by its verdict is ``None``, since it would reveal the verdict to the person who
+    labels. It is known nonetheless: the samples drawn from each of the `strata` are a random sample of it.
     """
 
     number: int
@@ -33,17 +32,18 @@ class DrawnSample(NamedTuple):
 def draw(
     run: Run, scorer: str, n: int, *, by_verdict: bool = False, include_skipped: bool = False, seed: int = 0
 ) -> Sequence[DrawnSample]:
-    """Draw samples that a scorer scored, without replacement, in an order that says nothing of them.
+    """Return samples that a scorer scored, drawn without replacement, in an order that reveals nothing about them.
 
-    A larger draw with the same seed holds a smaller one, so that labels may be added to.
+    With the same seed, a larger draw includes a smaller one, so that labels can be added later.
 
     Args:
         run: The run.
-        scorer: The name of the scorer.
-        n: How many; all if there are no more.
-        by_verdict: Draws as many of each verdict as far as there are, so that rare ones are among them.
-        include_skipped: Draws also from samples to which the question does not apply, as the judge says.
-        seed: The same seed draws the same samples.
+        scorer: The scorer's name.
+        n: The number of samples; all are drawn if there are no more.
+        by_verdict: Whether to draw equally many samples of each verdict as far as possible, so that rare verdicts are
+            included.
+        include_skipped: Whether to include samples to which the question does not apply according to the judge.
+        seed: The seed of the draw.
 
     Raises:
         ConfigError: There is no such scorer, it scored nothing, or ``n`` is too small.
@@ -52,11 +52,8 @@ def draw(
     if scorer not in names:
         raise ConfigError.unknown("scorer of the run", scorer, names)
     statuses: Sequence[Status] = ("scored", "skipped") if include_skipped else ("scored",)
-    rows = [
-        row
-        for row in run.rows(scorer=scorer, statuses=statuses)
-        if row.score.value is not None or is_not_applicable(row)
-    ]
+    found = run.rows(scorer=scorer, statuses=statuses)
+    rows = [row for row in found if row.score.value is not None or is_not_applicable(row)]
     if not rows:
         raise ConfigError(f"{scorer} scored no sample of run {run.number}: there is nothing to label")
     if n < 1:
@@ -72,15 +69,15 @@ def draw(
             f"{_LEAST * len(parts)} or more"
         )
     shares = zip(parts, _shared([len(part) for part in parts], n), strict=True)
-    found = [row for part, share in shares for row in _ordered(part, dice)[:share]]
-    dice.shuffle(found)
-    return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in found]
+    drawn = [row for part, share in shares for row in _ordered(part, dice)[:share]]
+    dice.shuffle(drawn)
+    return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in drawn]
 
 
 def is_not_applicable(row: Row) -> bool:
-    """Whether a judge was asked, and says that the question does not apply.
+    """Return whether a judge was asked and says that the question does not apply.
 
-    A sample that is skipped without asking lacks something that the question needs: that is no verdict.
+    A sample that is skipped without asking lacks something that the question needs, which is not a verdict.
     """
     return row.score.status == "skipped" and bool(row.score.calls)
 
@@ -90,10 +87,10 @@ def _ordered(rows: Sequence[Row], dice: random.Random) -> Sequence[Row]:
 
 
 def strata(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:
-    """Return the rows of one scorer by what the judge says: by label, by value, or of many values by four parts of these.
+    """Return the rows of one scorer grouped by verdict: by label, by value, or by quartile if there are many values.
 
-    Equal values stay together, and so do rows of which the judge says that the question does not apply. A part of a single
-    sample, which has no variance, goes with the next one.
+    Equal values stay together, and so do rows to which the question does not apply according to the judge. A group of a
+    single sample, which has no variance, is merged with the next one.
     """
     rows = list(rows)
     scored = [(row, row.score.value) for row in rows if row.score.value is not None]
@@ -120,7 +117,7 @@ def strata(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:
 
 
 def _shared(sizes: Sequence[int], n: int) -> Sequence[int]:
-    """So many samples of each part that all have as many as the others, as far as they reach."""
+    """Return how many of ``n`` samples to draw from each part, as equally as their sizes allow."""
     shares = [0] * len(sizes)
     for _ in range(n):
         _, place = min((share, place) for place, share in enumerate(shares) if share < sizes[place])

@@ -1,4 +1,4 @@
-"""What an audit finds."""
+"""The findings of an audit."""
 
 from typing import Literal, TypeAlias
 
@@ -11,7 +11,7 @@ Kind: TypeAlias = Literal["binary", "ordinal", "continuous"]
 
 
 class Opinion(Record):
-    """One person's label of a sample; ``value`` is its number, ``None`` if the question does not apply."""
+    """A person's label for a sample; ``value`` is its number, or ``None`` if the question does not apply."""
 
     annotator: str | None
     label: str
@@ -23,11 +23,13 @@ class Disagreement(Record):
     """A sample on which somebody disagrees with the judge.
 
     Attributes:
-        index: The sample's number in the run, and ``sample_id`` its id.
-        judged: The judge's value; ``None`` where it says that the question does not apply.
-        label: The judge's label, and ``reason`` its reason.
-        human: The mean of people's values; ``None`` where all say that the question does not apply.
-        opinions: What each of them says.
+        index: The sample's number in the run.
+        sample_id: The sample's id.
+        judged: The judge's value; ``None`` if the judge says that the question does not apply.
+        label: The judge's label.
+        reason: The judge's reason.
+        human: The mean of people's values; ``None`` if all say that the question does not apply.
+        opinions: The label of each person.
     """
 
     index: int
@@ -40,15 +42,15 @@ class Disagreement(Record):
 
 
 class People(Record):
-    """What people who labelled the same samples say among themselves: the most that a judge can be asked for.
+    """The agreement of people who labelled the same samples, which is the most that can be expected of a judge.
 
     Attributes:
-        samples: How many have labels of two people or more.
-        agreement: By name: how far two people agree, on average over pairs; the judge with one person stands beside it
-            as ``judge with one person``.
-        alternative: Whether it is shown, by the alternative annotator test, that the judge may stand in for one of them, in
-            words; empty where there are too few people or samples, or these were drawn by verdict.
-        passed: Whether it is shown; ``None`` where there is no test.
+        samples: The number of samples with labels from two or more people.
+        agreement: Measures of agreement by name: between two people, averaged over pairs, and ``judge with one person``
+            for comparison.
+        alternative: The result of the alternative annotator test on whether the judge may replace one of them, in
+            words; empty if there are too few people or samples, or if samples were drawn by verdict.
+        passed: Whether the test is passed; ``None`` without a test.
     """
 
     samples: int
@@ -58,15 +60,16 @@ class People(Record):
 
 
 class Noise(Record):
-    """How far a judge's verdicts repeat, where it was asked about a sample several times.
+    """The repeatability of a judge's verdicts, where it was asked about a sample several times.
 
     Attributes:
-        samples: Those that were asked about twice or more.
-        draws: How many draws were made of them, and ``most`` how many could have been.
-        flip_rate: How likely two draws of one sample give different verdicts.
-        near: The share of samples in which a draw more or less could turn the verdict.
-        components: The variance of a single verdict by where it comes from: ``item``, ``prompt``, ``draw`` and so on.
-        advice: What would make the verdicts repeat better, in sentences.
+        samples: The number of samples that the judge was asked about at least twice.
+        draws: The number of draws made for them.
+        most: The number of draws that could have been made.
+        flip_rate: The probability that two draws for one sample give different verdicts.
+        near: The share of samples whose verdict one draw more or less could change.
+        components: The variance of a single verdict by source: ``item``, ``prompt``, ``draw`` and so on.
+        advice: Ways to make the verdicts more repeatable, in sentences.
     """
 
     samples: int
@@ -79,14 +82,14 @@ class Noise(Record):
 
 
 class Guarantee(Record):
-    """The confidence below which the judge must abstain, so that it differs from people rarely enough.
+    """The confidence below which the judge must abstain to disagree with people rarely enough.
 
     Attributes:
-        alpha: The share of disagreements that is borne.
-        delta: How likely the guarantee may fail, however often one looks while labels are added.
-        threshold: The least confidence; ``None`` where no threshold keeps the promise, and then ``refused`` says why.
+        alpha: The acceptable share of disagreements.
+        delta: The probability that the guarantee fails, however often it is checked while labels are added.
+        threshold: The least confidence; ``None`` if no threshold keeps the guarantee, for the reason in ``refused``.
         kept: The share of samples that keep a verdict.
-        risk: The share of those labelled samples that keep a verdict on which people say otherwise.
+        risk: The share of the labelled samples with a kept verdict on which people disagree.
     """
 
     alpha: float
@@ -98,30 +101,32 @@ class Guarantee(Record):
 
 
 class ScorerAudit(Record):
-    """What an audit finds of one judged scorer.
+    """The findings on one judged scorer.
 
     Attributes:
-        scorer: Its name.
-        fingerprint: See `judgekit.runs.receipts.Receipt`.
-        kind: What its values are.
-        n: Samples that both people and the judge decided, also those of which either says that the question does not apply.
-        labels: How many labels of people that are; ``annotators``, of how many people.
-        drawn: How they were chosen.
-        left_out: Labels that could not be used, by why.
-        agreement: By name, the first the one to be named alone.
-        confusion: How often people gave the label of a row, and the judge that of a column. A sample that several people
-            labelled is shared among the rows, by the share of people who gave each label.
-        counts: The same where both say 0 or 1.
+        scorer: The scorer's name.
+        fingerprint: The scorer's signature; see `judgekit.runs.receipts.Receipt`.
+        kind: The kind of its values.
+        n: The number of samples that both people and the judge decided, including by saying that the question does not
+            apply.
+        labels: The number of labels for them.
+        annotators: The number of people who gave these labels.
+        drawn: The way in which these samples were selected.
+        left_out: The number of labels that could not be used, by reason.
+        agreement: Measures of agreement by name; the first is the one to quote alone.
+        confusion: The number of samples by the label of people (row) and of the judge (column). A sample that several
+            people labelled is split by the share of people who gave each label.
+        counts: True and false positives and negatives, if all verdicts are 0 or 1.
         raw: The judge's mean.
-        correction: The same, corrected.
-        people: Where several labelled.
-        disagreements: The worst first.
-        opinions: What people say, by the number of the sample.
-        bias: By name (``length``, ``position``) what the judge's verdicts depend on and should not.
-        calibration: The expected calibration error of its confidence; ``None`` without one.
-        noise: Where it was asked several times.
-        guarantee: Where one was asked for.
-        notes: What else its reader must know.
+        correction: The corrected mean.
+        people: The agreement of people, if several labelled.
+        disagreements: The samples on which people and judge disagree, worst first.
+        opinions: People's labels by sample number.
+        bias: By name (``length``, ``position``), the dependence of verdicts on something that should not matter.
+        calibration: The expected calibration error of the judge's confidence; ``None`` without one.
+        noise: The repeatability of its verdicts, if it was asked several times.
+        guarantee: The guarantee, if one was asked for.
+        notes: Further notes for the reader.
     """
 
     scorer: str
@@ -148,13 +153,13 @@ class ScorerAudit(Record):
 
 
 class Audit(Record):
-    """What an audit of a run finds, for each of its judged scorers.
+    """The findings of an audit of a run, for each of its judged scorers.
 
     Attributes:
         run: The number of the run.
-        sources: Where the labels are from.
-        scorers: What is found of each.
-        unmatched: Labels that are of no sample or of no judge, by why.
+        sources: The origins of the labels, such as files.
+        scorers: The findings on each scorer.
+        unmatched: The number of labels that match no sample or no judge, by reason.
     """
 
     run: int

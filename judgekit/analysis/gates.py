@@ -1,4 +1,4 @@
-"""Gates: what the numbers of a run must come to."""
+"""Gates: conditions on the numbers of a run."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ from judgekit.score import Status
 _GATE = re.compile(r"\s*(?P<name>.*?)\s*(?P<operator>>=|<=|==|>|<)\s*(?P<bound>[^<>=]*?)\s*", re.DOTALL)
 _SIGNS = "<>=!"
 EQUAL = 1e-9
-"""Numbers that differ by less are the same to people: 0.7 + 0.2 is 0.9."""
+"""The tolerance of comparisons, so that 0.7 + 0.2 equals 0.9."""
 OPERATORS: Mapping[str, Callable[[float], bool]] = {
     ">=": lambda above: above > -EQUAL,
     ">": lambda above: above >= EQUAL,
@@ -26,27 +26,24 @@ OPERATORS: Mapping[str, Callable[[float], bool]] = {
     "<": lambda above: above <= -EQUAL,
     "==": lambda above: abs(above) < EQUAL,
 }
-"""Whether a number that is so much above a bound meets it."""
+"""By operator, whether a number that exceeds a bound by this much meets it."""
 CORRECTED = ("corrected", "corrected.lower", "corrected.upper")
 _NUMBERS = ("value", "lower", "upper", "min", *CORRECTED)
-_OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")
-"""Names of gates on all scores of a run together."""
-_FIELDS = (*_NUMBERS, *_OF_ALL)
-_WITHOUT_SHARE = {"n": "a number of samples", "cost_usd": "in US dollars"}
+_OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")  # gates on all scores of a run together
 
 
 @dataclass(frozen=True)
 class Fields:
-    """The numbers that gates may ask for.
+    """The numbers that gates may refer to.
 
     Attributes:
-        of_scorer: Numbers of a scorer, which are named behind a dot.
-        counted: Those of them that are counted in whole samples.
-        scorers: What the scorers are called in messages.
-        example: Gates, as messages show them.
+        of_scorer: Numbers of a scorer, which follow its name and a dot.
+        counted: Numbers of a scorer that count whole samples.
+        scorers: The word for scorers in messages.
+        example: Example gates for messages.
         of_all: Numbers of all scorers together, which stand alone.
-        default: The number that a scorer's name alone stands for, if it stands for any.
-        without_share: Numbers of which no percentage can be asked, with what they are instead.
+        default: The number that a scorer's name alone stands for, if any.
+        without_share: Numbers that cannot be given as a percentage, and what they are instead.
     """
 
     of_scorer: Sequence[str]
@@ -59,24 +56,24 @@ class Fields:
 
 
 _OF_RUN = Fields(
-    _FIELDS,
+    (*_NUMBERS, *_OF_ALL),
     counted=("n", *OTHERS),
     scorers="scorer of the run",
     example="'tool_call_f1 >= 0.9' or 'failed <= 1%'",
     of_all=_OF_ALL,
     default="value",
-    without_share=_WITHOUT_SHARE,
+    without_share={"n": "a number of samples", "cost_usd": "in US dollars"},
 )
 
 
 class GateResult(NamedTuple):
-    """Whether a gate is met.
+    """The result of a gate.
 
     Attributes:
-        text: The gate, as it was written.
+        text: The gate as it was written.
         met: Whether it is met.
-        found: The number that it asks about, in words.
-        why: Why it is not met, where the number does not say so.
+        found: The number that the gate refers to, in words.
+        why: Why the gate is not met, if the number does not show it.
         sample: The number of the sample that ``found`` names, if it names one.
     """
 
@@ -100,9 +97,9 @@ class GateResults:
     """The results of the gates of a run.
 
     Attributes:
-        gates: Each of them.
-        thin: By scorer, that its number is of less than ``min_coverage`` of the samples.
-        undecided: Scorers with failed scores of which no gate says how many there may be, and those whose aggregate failed.
+        gates: The results, one for each gate.
+        thin: For each scorer whose number covers less than ``min_coverage`` of the samples, a sentence that says so.
+        undecided: Scorers with failed scores that no gate limits, and scorers whose aggregate failed.
     """
 
     gates: Sequence[GateResult] = ()
@@ -111,21 +108,21 @@ class GateResults:
 
     @property
     def met(self) -> bool:
-        """Whether all are met."""
+        """Whether all gates are met."""
         return all(gate.met for gate in self.gates)
 
 
 def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> GateResults:
-    """Holds a run against gates.
+    """Check the gates of a run.
 
     Args:
         run: The run.
-        gates: As `Gate.parse` reads them.
-        min_coverage: A number of a scorer that is of less than this share of the samples meets no gate. Samples that are
-            skipped count as not covered: a misspelt column of references skips all of them.
+        gates: The gates, in the syntax of `Gate.parse`.
+        min_coverage: The least share of samples that a scorer's number must cover to meet a gate. Skipped samples do
+            not count as covered: a misspelled column of references skips all of them.
 
     Raises:
-        ConfigError: A gate cannot be read, or names what is not there.
+        ConfigError: A gate cannot be read, or refers to something that does not exist.
     """
     names = [scorer.name for scorer in run.scorers]
     parsed = [Gate.parse(text, names) for text in gates]
@@ -138,9 +135,8 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
     ]
     asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED}
     corrections = {scorer: corrected(run, scorer) for scorer in asked}
-    lowest = {
-        one.scorer: row for one in parsed if one.scorer and one.field == "min" for row in run.lowest(one.scorer, 1)
-    }
+    of_minimum = {gate.scorer for gate in parsed if gate.scorer and gate.field == "min"}
+    lowest = {scorer: row for scorer in of_minimum for row in run.lowest(scorer, 1)}
     return GateResults([gate.result(run.summary, thin, corrections, lowest) for gate in parsed], thin, undecided)
 
 
@@ -156,12 +152,12 @@ class Gate:
     """A condition on one number.
 
     Attributes:
-        text: As it was written.
-        scorer: Whose number; ``None`` for one of all scores of the run.
-        field: Which number.
-        operator: How it is held against the bound.
-        bound: What it is held against; of a share, a part of 1.
-        is_share: Whether it is the share of all scores, and not their count, that is asked about.
+        text: The gate as it was written.
+        scorer: The scorer whose number it is; ``None`` for a number of all scores of the run.
+        field: The name of the number.
+        operator: The comparison with the bound.
+        bound: The bound; a share is given as a fraction of 1.
+        is_share: Whether the gate refers to the share of all scores instead of their count.
     """
 
     text: str
@@ -173,17 +169,17 @@ class Gate:
 
     @classmethod
     def parse(cls, text: str, scorers: Collection[str], fields: Fields = _OF_RUN) -> "Gate":
-        """Reads ``SCORER[.FIELD] OPERATOR NUMBER[%]``, or ``FIELD OPERATOR NUMBER[%]`` of all scores of the run.
+        """Parse ``SCORER[.FIELD] OPERATOR NUMBER[%]``, or ``FIELD OPERATOR NUMBER[%]`` for all scores of the run.
 
-        Fields of a scorer: ``value``, the one that is meant where none is named; ``lower`` and ``upper``, the bounds of
-        its 95 % interval; ``min``, the lowest value of a scored sample; ``corrected``, ``corrected.lower`` and
-        ``corrected.upper``, the same as people would have it, by the receipt of the last audit of its judge; and those that
-        a run has too: ``n``, how many samples are scored; ``coverage``, the share of samples that are; ``skipped``,
-        ``failed`` and ``abstained``, how many samples are that, or with ``%`` what share of all; ``cost_usd``. Operators:
-        ``>=``, ``>``, ``<=``, ``<``, ``==``. Names may hold dots.
+        Fields of a scorer: ``value``, the default; ``lower`` and ``upper``, the bounds of its 95 % interval; ``min``,
+        the lowest value of a scored sample; ``corrected``, ``corrected.lower`` and ``corrected.upper``, the value and
+        bounds corrected by the receipt of its judge's last audit. Fields of a scorer or a run: ``n``, the number of
+        scored samples; ``coverage``, the share of scored samples; ``skipped``, ``failed`` and ``abstained``, the number
+        of such samples, or their share with ``%``; ``cost_usd``. Operators: ``>=``, ``>``, ``<=``, ``<``, ``==``. Names
+        may contain dots.
 
         Raises:
-            ConfigError: It is none, or there is no such scorer or field.
+            ConfigError: The text is not a gate, or there is no such scorer or field.
         """
         found = _GATE.fullmatch(text)
         if found is None or found["name"][-1:] in tuple(_SIGNS):
@@ -200,11 +196,11 @@ class Gate:
         corrections: Mapping[str, Correction],
         lowest: Mapping[str, Row] = {},
     ) -> GateResult:
-        """Return whether the gate is met.
+        """Return the result of the gate.
 
         Args:
             summary: The numbers of the run.
-            thin: By scorer, that its numbers are of too few samples.
+            thin: For each scorer whose numbers cover too few samples, a sentence that says so.
             corrections: The corrected means of the scorers that gates ask for.
             lowest: The rows with the lowest value of these scorers.
         """
@@ -228,11 +224,11 @@ class Gate:
         return OPERATORS[self.operator](number - self.bound)
 
     def held_against(self, number: float, of: str) -> GateResult:
-        """Return whether a number meets the gate; ``of`` says what it was found by."""
+        """Return the result for a number; ``of`` says where the number comes from."""
         return GateResult(self.text, self._is_met(number), f"found {self._shown(number)} ({of})")
 
     def _of_line(self, summary: Summary) -> tuple[float | None, str]:
-        """A number of a scorer, if there is one, and what is to be said of it."""
+        """Return a number of a scorer, or ``None``, and an explanation."""
         scorer = self.scorer or ""
         line = summary.lines.get(scorer, Line(scorer))
         if (number := line.value) is None:
@@ -248,7 +244,7 @@ class Gate:
         return number, f"found {self._shown(number)} ({how}{line.over()})"
 
     def _of_sample(self, row: Row, line: Line) -> tuple[float | None, str, str]:
-        """Return the value of the lowest sample, what is to be said of it, and how many samples are too low."""
+        """Return the lowest value of a sample, an explanation, and how many samples are too low."""
         value = row.score.value
         found = f"found {self._shown(value or 0.0)} (sample #{row.index} {row.sample_id!r}, {line.over()})"
         low = sum(not self._is_met(one) for one in line.values)
@@ -258,7 +254,7 @@ class Gate:
         return value, found, f"{below} {self._shown(self.bound)}: {low:,} of {len(line.values):,} scored samples"
 
     def _of_correction(self, correction: Correction) -> tuple[float | None, str]:
-        """A number of a scorer as people would have it, or why there is none."""
+        """Return a corrected number of a scorer, or ``None``, and an explanation."""
         figure = correction.corrected
         if figure is None:
             return None, f"{self.scorer} has no corrected value: {correction.refused}"
@@ -269,7 +265,7 @@ class Gate:
         return number, f"found {self._shown(number)} ({correction.method}{assumes})"
 
     def _of_counts(self, summary: Summary) -> tuple[float | None, str]:
-        """A number of scores or dollars, if it is known, and what is to be said of it."""
+        """Return a number of scores or dollars, or ``None`` if it is unknown, and an explanation."""
         lines = [line for line in summary if self.scorer in (None, line.scorer)]
         if self.field == "cost_usd":
             costs = [line.cost_usd for line in lines if line.cost_usd is not None]
@@ -290,7 +286,7 @@ class Gate:
         return share, f"{found}, {self._shown(share)}"
 
     def _shown(self, number: float) -> str:
-        """The number with as many digits as it takes to see on which side of the bound it lies."""
+        """Return the number with enough digits to show on which side of the bound it lies."""
         scale, unit = (100, "%") if self.is_share else (1, "")
         texts = (f"{number * scale:.{digits}g}" for digits in range(3, 18))
         tells = (text for text in texts if same_side(float(text) / scale, number, self.bound))
@@ -298,7 +294,7 @@ class Gate:
 
 
 def same_side(number: float, other: float, bound: float) -> bool:
-    """Return whether two numbers meet the same gates of this bound."""
+    """Return whether two numbers meet the same gates with this bound."""
     return all(meets(number - bound) == meets(other - bound) for meets in OPERATORS.values())
 
 
@@ -307,7 +303,7 @@ def _refused(text: str, column: int, problem: object, fields: Fields) -> ConfigE
 
 
 def _named(text: str, name: str, column: int, scorers: Collection[str], fields: Fields) -> tuple[str | None, str]:
-    """The scorer and the field that a gate names."""
+    """Return the scorer and the field that a gate names."""
     parts = [(scorer, name[len(scorer) + 1 :]) for scorer in scorers if name.startswith(f"{scorer}.")]
     meant: list[tuple[str | None, str]] = [
         *([(name, fields.default)] if name in scorers and fields.default else []),
@@ -333,7 +329,7 @@ def _named(text: str, name: str, column: int, scorers: Collection[str], fields: 
 
 
 def _bound(text: str, bound: str, column: int, field: str, fields: Fields) -> tuple[float, bool]:
-    """The number that a gate names, and whether it is a share."""
+    """Return the number that a gate names, and whether it is a share."""
     try:
         number = float(bound.removesuffix("%"))
     except ValueError:

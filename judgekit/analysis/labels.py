@@ -1,4 +1,4 @@
-"""Labels that a judge is held against: what people, or a benchmark, say of samples that it scored."""
+"""Labels that a judge is compared with: the verdicts of people, or of a benchmark, on samples that it scored."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from judgekit.traces.message import Identity, Record
 from judgekit.traces.trace import Label
 
 Way: TypeAlias = Literal["random", "stratified", "convenience"]
-"""How a sample came to be labelled: drawn from all that were scored, drawn from those of one verdict, or picked by hand."""
+"""The way in which a sample was selected: drawn from all scored samples, drawn from one verdict, or picked by hand."""
 
 
 class HumanLabel(Record):
@@ -28,17 +28,20 @@ class HumanLabel(Record):
 
     Attributes:
         sample: The sample's id.
-        scorer: Whose question is answered.
-        value: A label of its scale, a number in [0, 1], or yes or no; ``None``: it was drawn, and left blank.
-        annotator: Who says so; ``None``: one and the same person.
-        reason: Why.
-        run: The number of the run that the sample was drawn from, and ``number`` the sample's number in it.
-        recordings: What that run read, see `Run.recordings`: other files of runs have a run of that number too.
-        drawn: How it came to be labelled: ``random``, ``stratified`` (drawn by its verdict) or ``convenience`` (picked by
-            hand, which corrects no mean); ``None`` where nobody says.
-        probability: How likely it was to be drawn; ``None`` also where it was drawn by its verdict, which this would tell.
-        source: Who gave it. Labels in files are those of people; of a recorded label this may be unknown, so that it may
-            even be the verdict of the judge itself. It is no column of a file.
+        scorer: The scorer whose question is answered.
+        value: A label of the scale, a number in [0, 1], or yes or no; ``None`` if the sample was drawn but left blank.
+        annotator: The person who labelled; ``None`` stands for one and the same person.
+        reason: The reason for the label.
+        run: The number of the run that the sample was drawn from.
+        number: The sample's number in that run.
+        recordings: A hash of what that run read, see `Run.recordings`, as other files of runs have a run with that
+            number too.
+        drawn: The way in which the sample was selected: ``random``, ``stratified`` (drawn by its verdict) or
+            ``convenience`` (picked by hand, which corrects no mean); ``None`` if unknown.
+        probability: The probability with which the sample was drawn; ``None`` also if it was drawn by its verdict,
+            which this would reveal.
+        source: The source of the label. Labels in files are from people. The source of a recorded label may be unknown:
+            it may even be the verdict of the judge itself. This is not a column of a file.
     """
 
     sample: Identity
@@ -55,28 +58,28 @@ class HumanLabel(Record):
 
 
 COLUMNS = tuple(name for name in HumanLabel.model_fields if name != "source")
-"""What the columns of a file of labels are called."""
+"""The names of the columns in a file of labels."""
 SHOWN = ("question", "choices", "conversation", "rival", "reference")
-"""Columns for whoever labels in a spreadsheet; they are not read."""
+"""Columns for people who label in a spreadsheet; they are not read."""
 _REQUIRED = ("sample", "scorer", "value")
 _NAMELESS = re.compile(r"column \d+")
 _ESCAPED = re.compile(r"'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-"""What `judgekit.reports.csv.csv_table` makes of a formula."""
+"""A formula as `judgekit.reports.csv.csv_table` writes it."""
 _YES = frozenset({"yes", "pass", "true"})
 _NO = frozenset({"no", "fail", "false"})
 NOT_APPLICABLE = ("not applicable", "not_applicable", "n/a")
-"""Labels of any scorer which say that its question does not apply to a sample."""
+"""Labels of any scorer that say that its question does not apply to a sample."""
 _SAVE_AGAIN = "save it again in UTF-8 (in Excel: CSV UTF-8)"
 
 
 def read_labels(path: Path | str) -> Sequence[HumanLabel]:
-    """The labels of a file: CSV, as spreadsheets write it, or JSON lines.
+    """Return the labels in a file: CSV, as spreadsheets write it, or JSON lines.
 
-    Columns, or keys, are ``sample``, ``scorer`` and ``value``, and those of the other fields of `HumanLabel` where there
-    are any. A blank value is a sample that nobody labelled. See `once` for what stands there twice.
+    Columns, or keys, are ``sample``, ``scorer`` and ``value``, and optionally the other fields of `HumanLabel`. A blank
+    value stands for a sample that nobody labelled. Duplicates are treated as in `once`.
 
     Raises:
-        TraceError: It cannot be read; says where, what was found, and what to do.
+        TraceError: The file cannot be read; the message says where, what was found, and what to do.
     """
     file = File.at(path)
     if file.guessed:
@@ -118,7 +121,7 @@ def _must_be_columns(names: Iterable[str]) -> None:
 
 
 def _read(cells: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The cells of a row as they were before they were made safe for a spreadsheet; numbers may have a decimal comma."""
+    """Return the cells of a row without the protection against formulas; numbers may have a decimal comma."""
     row: dict[str, JsonValue] = {"sample": ""} if "number" in cells else {}  # an id may be blank
     for name, cell in cells.items():
         text = str(cell)
@@ -139,10 +142,10 @@ def _label(row: Mapping[str, JsonValue]) -> HumanLabel:
 
 
 def once(labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
-    """The labels, each of them once: what a person says of a sample twice counts once, and a blank only where it is alone.
+    """Return the labels without duplicates; a blank counts only if the person gives the sample no other label.
 
     Raises:
-        TraceError: One person says two things of one sample.
+        TraceError: One person gives a sample two labels.
     """
     return _once((None, label) for label in labels)
 
@@ -166,18 +169,18 @@ def _once(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabe
 
 
 def value_of(label: HumanLabel, scorer: ScorerRecord) -> Grade | None:
-    """Return what a label is worth to a scorer: a number in [0, 1], ``"skipped"`` or ``"abstained"``.
+    """Return the value of a label to a scorer: a number in [0, 1], ``"skipped"`` or ``"abstained"``.
 
-    A label is one of the scorer's scale; or a number in [0, 1]; or yes, pass or true, which is 1; or no, fail or false,
-    which is 0; or "n/a" or "not applicable", which is ``"skipped"``. A label of the scale goes first, so that ``1`` may be
-    its lowest one.
+    A label can be one of the scorer's scale; a number in [0, 1]; yes, pass or true, which is 1; no, fail or false,
+    which is 0; "n/a" or "not applicable", which is ``"skipped"``. Labels of the scale take precedence, so that ``1``
+    may be its lowest one.
 
     Returns:
-        ``"skipped"`` where the person says that the question does not apply, ``"abstained"`` where they cannot tell, and
-        ``None`` where the label is blank.
+        ``"skipped"`` if the person says that the question does not apply, ``"abstained"`` if they cannot tell, and
+        ``None`` if the label is blank.
 
     Raises:
-        TraceError: It is none of these.
+        TraceError: The label is none of these.
     """
     if label.value is None:
         return None
@@ -185,8 +188,7 @@ def value_of(label: HumanLabel, scorer: ScorerRecord) -> Grade | None:
     folded = text.casefold()
     in_any_case: dict[str, Grade] = {name.casefold(): grade for name, grade in scorer.scale.items()}
     grade = scorer.scale.get(text)
-    if grade is None:
-        grade = in_any_case.get(folded)
+    grade = in_any_case.get(folded) if grade is None else grade
     if grade is not None:
         return grade
     if folded in NOT_APPLICABLE:
@@ -210,16 +212,16 @@ def value_of(label: HumanLabel, scorer: ScorerRecord) -> Grade | None:
 def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
     """Return the labels that came with the recordings of a run, except those of judges.
 
-    Where the run keeps no text, annotators and reasons are unknown, and labels that annotators disagree on are left out.
+    If the run stores no text, annotators and reasons are unknown, and labels that annotators disagree on are left out.
 
     Args:
         run: The run.
         names: By the name of a recorded label, the scorer whose question it answers; ``label`` is that of the sample
-            itself. A label that has the name of a scorer is that scorer's, unless another one is named for it.
+            itself. A label with the name of a scorer belongs to that scorer, unless another label is given for it.
 
     Raises:
         ConfigError: There is no such scorer, no sample has such a label, or a judge gave it.
-        TraceError: One person says two things of one sample.
+        TraceError: One person gives a sample two labels.
     """
     scorers = [one.name for one in run.scorers]
     for scorer in names.values():
@@ -267,7 +269,7 @@ class _Recorded(NamedTuple):
 
 
 def _said(run: Run) -> Iterator[_Recorded]:
-    """The labels of the conversations."""
+    """Yield the labels of the stored conversations."""
     for number, sample in run.conversations():
         if sample.label is not None:
             yield _Recorded(number, sample.id, Label("label", sample.label, source="benchmark"))
@@ -276,7 +278,7 @@ def _said(run: Run) -> Iterator[_Recorded]:
 
 
 def _kept(run: Run) -> Iterator[_Recorded]:
-    """The labels of the rows, for runs that keep no conversations."""
+    """Yield the labels of the rows, for runs that store no conversations."""
     for number, rows in groupby(run, key=lambda row: row.index):
         row = next(rows)  # all rows of a sample have its labels
         for name, value in row.labels.items():

@@ -1,4 +1,4 @@
-"""Labels of people, each with the verdict of the judge on the same sample."""
+"""Labels of people, each matched with the judge's verdict on the same sample."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,14 +18,13 @@ from judgekit.runs.rows import Row, ScorerRecord, differences
 BLANK = "drawn and left blank"
 UNTOLD = "people cannot tell"
 _NAMED = 3
-_NEAR = 0.05
-"""How far the number of drawn samples may be from what their probability says, as a share of it."""
+_NEAR = 0.05  # how far the number of drawn samples may be from the expected one, as a share of it
 
 
 class Labelled(NamedTuple):
-    """A sample that a judge decided, with what people say of it.
+    """A sample that a judge decided, with people's labels.
 
-    ``weight`` is how many samples of the run it stands for; 1 where they were not drawn by verdict.
+    ``weight`` is the number of samples of the run that it stands for, which is 1 unless samples were drawn by verdict.
     """
 
     row: Row
@@ -34,12 +33,12 @@ class Labelled(NamedTuple):
 
     @property
     def judged(self) -> float | None:
-        """The judge's value; ``None`` where the judge says that the question does not apply."""
+        """The judge's value; ``None`` if the judge says that the question does not apply."""
         return self.row.score.value
 
     @property
     def values(self) -> Sequence[float]:
-        """The values of those who say that the question applies."""
+        """The values from people who say that the question applies."""
         return [one.value for one in self.opinions if one.value is not None]
 
     @property
@@ -49,25 +48,25 @@ class Labelled(NamedTuple):
 
     @property
     def mean(self) -> float | None:
-        """The mean of their values; ``None`` where nobody says so."""
+        """The mean of these values; ``None`` if nobody says that the question applies."""
         values = self.values
         return fsum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True)
 class Matched:
-    """The labels of one scorer that are of samples of one run.
+    """The labels for one scorer that belong to samples of one run.
 
     Attributes:
         run: The run.
-        rows: All rows of the scorer in it that have a value; where people labelled samples to which the question does not
-            apply, as the judge says, those rows too.
-        samples: Those that people labelled.
-        drawn: How these came to be labelled.
+        rows: All rows of the scorer that have a value; if people labelled samples to which the question does not apply
+            according to the judge, also the rows of such samples.
+        samples: The samples that people labelled.
+        drawn: The way in which these samples were selected.
         lost: Why samples that were drawn have no label at all: `BLANK` or `UNTOLD`.
-        left_out: Labels that could not be used, by why.
-        unmatched: Labels of no sample of the run, by why.
-        notes: What else is to be known of how they were drawn.
+        left_out: The number of labels that could not be used, by reason.
+        unmatched: The number of labels that match no sample of the run, by reason.
+        notes: Further notes on the selection of the samples.
     """
 
     run: Run
@@ -87,16 +86,16 @@ class Matched:
 
 
 def match(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable[HumanLabel]) -> Matched:
-    """Finds the sample of each label, by its number in the run where it has one, and else by its id.
+    """Match each label with its sample, by the sample's number in the run if the label has one, else by its id.
 
     Args:
         run: The run.
         record: The scorer.
         every: All rows of the scorer in the run.
-        labels: Labels of the scorer.
+        labels: Labels for the scorer.
 
     Raises:
-        ConfigError: A label is none of the scale, or one person says two things of one sample.
+        ConfigError: A label is not on the scale, or one person gives a sample two labels.
     """
     found = _Finding(run, record, every)
     for label in labels:
@@ -112,7 +111,7 @@ def match(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable
 
 
 def _weighted(samples: Sequence[Labelled], rows: Sequence[Row]) -> list[Labelled]:
-    """Samples that were drawn from those of each verdict stand for all of it."""
+    """Return the samples with weights, by which the samples drawn from each verdict stand for all of it."""
     parts = [{row.index for row in part} for part in strata(rows)]
     labelled = [sum(one.row.index in part for one in samples) for part in parts]
     weights = {index: len(part) / max(1, n) for part, n in zip(parts, labelled, strict=True) for index in part}
@@ -120,7 +119,7 @@ def _weighted(samples: Sequence[Labelled], rows: Sequence[Row]) -> list[Labelled
 
 
 class _Finding:
-    """Labels that find their rows, one by one."""
+    """A search for the rows of labels, one label at a time."""
 
     def __init__(self, run: Run, record: ScorerRecord, rows: Sequence[Row]) -> None:
         self._run, self._record = run, record
@@ -185,23 +184,19 @@ class _Finding:
         return row
 
     def unmatched(self) -> Counter[str]:
-        """Labels without a sample, by why."""
-        found = Counter[str]()
+        """Return the number of labels without a sample, by reason."""
         run = f"run {self._run.number}"
-        for why, those in (
-            (f"{run} has no score of such a sample", self._unknown),
-            ("several samples have this id", self._ambiguous),
-            (
-                f"by its number in {run} the sample has another id (spreadsheets change ids: restore them)",
-                self._changed,
-            ),
-        ):
-            if those:
-                found[f"{why}: {listed(dict.fromkeys(those), _NAMED, ', ')}"] = len(those)
-        return found
+        renamed = f"by its number in {run} the sample has another id (spreadsheets change ids: restore them)"
+        found = {
+            f"{run} has no score of such a sample": self._unknown,
+            "several samples have this id": self._ambiguous,
+            renamed: self._changed,
+        }
+        names = {why: listed(dict.fromkeys(those), _NAMED, ", ") for why, those in found.items()}
+        return Counter({f"{why}: {names[why]}": len(those) for why, those in found.items() if those})
 
     def drawn(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[Drawn, Sequence[str]]:
-        """Return how the labelled samples came to be labelled, and what is to be said of it."""
+        """Return how the labelled samples were selected, and notes on it."""
         if "convenience" in self._ways:
             return "convenience", ()
         if labelled == scored:
@@ -221,10 +216,10 @@ class _Finding:
 def homes(
     run: Run, record: ScorerRecord, labels: Iterable[HumanLabel]
 ) -> tuple[Mapping[Run, Sequence[HumanLabel]], Counter[str]]:
-    """The runs that labels are of, this one first, and labels of runs that cannot be used, by why.
+    """Return the labels by the run that they belong to, this run first, and the number of unusable ones by reason.
 
-    A label that names no run, or one that read the very same files, is of this run. Another run is of use where it asked
-    the very same judge.
+    A label that names no run, or a run that read the same files, belongs to this run. Labels of another run are usable
+    if it asked the same judge.
     """
     here: list[HumanLabel] = []
     found: dict[Run, Sequence[HumanLabel]] = {run: here}
@@ -243,7 +238,7 @@ def homes(
             other = None
         read = said or (other.recordings if other else None)
         if read is not None and read == mine:
-            # What is a verdict there may be none here.
+            # The verdicts of that run may not be those of this one.
             here += [one.model_copy(update={"drawn": None}) if one.drawn == "stratified" else one for one in those]
         elif other is None:
             left_out[f"of run {number}, which is not kept"] += len(those)
@@ -257,9 +252,8 @@ def homes(
                 before = {judge: named(models) for judge, models in other.judged(judged).models.items()}
                 changed = changed_models(before, run.judged(record).models)
             else:
-                changed = (
-                    listed(differences(judged.identity, record.identity), _NAMED) or "it cannot be told from others"
-                )
+                told = listed(differences(judged.identity, record.identity), _NAMED)
+                changed = told or "it cannot be told from others"
             if not changed:
                 found[other] = those
             else:

@@ -1,4 +1,4 @@
-"""What labelled samples say of a judge: how far it agrees with people, and what its confidence is worth."""
+"""Measures of a judge on labelled samples: its agreement with people, and the quality of its confidence."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -27,9 +27,9 @@ NOT_APPLICABLE = 2.0
 
 
 def kind_of(record: ScorerRecord, rows: Sequence[Row], samples: Sequence[Labelled]) -> tuple[Kind, Sequence[float]]:
-    """What the values of a judge and of people are, and all that they can be, in order; none if they are continuous.
+    """Return the kind of the values of a judge and of people, and all possible values in order, or none if continuous.
 
-    They are ordinal where all are worth a label of the scale, or, without a scale, where each score has a label and there
+    Values are ordinal if each belongs to a label of the scale or, without a scale, if each score has a label and there
     are few values.
     """
     judged = {row.score.value for row in rows if row.score.value is not None}
@@ -37,28 +37,24 @@ def kind_of(record: ScorerRecord, rows: Sequence[Row], samples: Sequence[Labelle
     scale = {grade for grade in record.scale.values() if isinstance(grade, float | int)}
     if {*judged, *said, *scale} <= {0, 1}:
         return "binary", (0.0, 1.0)
-    if scale:
-        is_ordinal = judged | said <= scale
-    else:
-        is_ordinal = (
-            all(row.score.label is not None for row in rows if row.score.value is not None)
-            and len(judged | said) <= _MOST_VALUES
-        )
-    return ("ordinal", sorted({*judged, *said, *scale})) if is_ordinal else ("continuous", ())
+    values = judged | said
+    is_labelled = all(row.score.label is not None for row in rows if row.score.value is not None)
+    is_ordinal = values <= scale if scale else is_labelled and len(values) <= _MOST_VALUES
+    return ("ordinal", sorted(values | scale)) if is_ordinal else ("continuous", ())
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Samples of which people and the judge say something: a value, or that the question does not apply (``None``).
+    """Samples with a verdict of people and of the judge: a value, or ``None`` if the question does not apply.
 
-    A sample on which people differ counts once, shared among what they say.
+    A sample on which people disagree counts once, split among their verdicts.
 
     Attributes:
-        kind: What the values are.
-        values: All that they can be.
+        kind: The kind of the values.
+        values: All possible values.
         samples: The samples.
-        said: What each person says of each sample.
-        by_verdict: Whether the samples were drawn by what the judge says.
+        said: The verdicts of people on each sample.
+        by_verdict: Whether the samples were drawn by the judge's verdict.
     """
 
     kind: Kind
@@ -75,47 +71,47 @@ class Pairs:
 
     @cached_property
     def judged(self) -> Sequence[float | None]:
-        """What the judge says."""
+        """The judge's verdict on each sample."""
         return [one.judged for one in self.samples]
 
     @cached_property
     def human(self) -> Sequence[float | None]:
-        """The mean of people's values; ``None`` where all say that the question does not apply."""
+        """The mean of people's values for each sample; ``None`` if all say that the question does not apply."""
         found = [[value for value in said if value is not None] for said in self.said]
         return [fsum(values) / len(values) if values else None for values in found]
 
     @cached_property
     def both(self) -> Sequence[int]:
-        """The places of the samples to which the question applies, as the judge and somebody say."""
+        """The places of the samples to which the question applies, according to the judge and at least one person."""
         pairs = zip(self.human, self.judged, strict=True)
         return [place for place, pair in enumerate(pairs) if None not in pair]
 
     @cached_property
     def is_disputed(self) -> bool:
-        """Whether people and the judge differ on whether the question applies to some sample."""
+        """Whether people and the judge disagree on whether the question applies to some sample."""
         pairs = zip(self.said, self.judged, strict=True)
         return any((value is None) != (judged is None) for said, judged in pairs for value in said)
 
     @cached_property
     def groups(self) -> Sequence[str | None]:
-        """The group of each."""
+        """The group of each sample."""
         return [one.row.group for one in self.samples]
 
     @cached_property
     def right(self) -> Sequence[float]:
-        """The share of people, in [0, 1], who say what the judge says."""
+        """For each sample, the share of people, in [0, 1], who agree with the judge."""
         pairs = zip(self.said, self.judged, strict=True)
         return [fsum(_is_equal(value, judged) for value in said) / len(said) for said, judged in pairs]
 
     @cached_property
     def weights(self) -> Sequence[float]:
-        """How many samples of the run each stands for; 1 where they were not drawn by verdict."""
+        """The number of samples of the run that each sample stands for; 1 unless they were drawn by verdict."""
         return [one.weight for one in self.samples]
 
     def figure(self, statistic: "Callable[[NDArray[np.intp]], float | None]") -> Figure:
-        """A statistic of the samples by their places, with its bootstrap interval.
+        """Return a statistic of the samples, given by their places, with its bootstrap interval.
 
-        Where they were drawn with different probabilities, each is there as often as its weight asks for.
+        If samples were drawn with different probabilities, each is repeated in proportion to its weight.
         """
         import numpy as np  # noqa: PLC0415 - it takes a while, as does all that is loaded below
 
@@ -128,7 +124,7 @@ class Pairs:
     def _counted(
         self, statistic: "Callable[[NDArray[np.intp]], float | None]", places: "NDArray[np.intp]"
     ) -> "Callable[[NDArray[np.intp]], float | None]":
-        """The statistic of some of the samples at ``places``, by their number there, each counted for its weight."""
+        """Return the statistic as a function of positions in ``places``, with each sample repeated by its weight."""
         import numpy as np  # noqa: PLC0415
 
         copies = _copies(np.asarray(self.weights)[places]) if self.by_verdict else None
@@ -140,16 +136,16 @@ class Pairs:
         return of
 
     def share(self, among: Sequence[int] | None = None) -> Figure:
-        """How often the judge is right, of all samples or of some of them, by their places."""
+        """Return how often the judge is right, on all samples or on those at some places."""
         places = range(len(self.samples)) if among is None else among
         return Figure.mean([self.right[place] for place in places], [self.groups[place] for place in places])
 
     def _shares(self, value: float) -> Sequence[float]:
-        """Return the share of people who give a value, of each sample."""
+        """Return the share of people who give a value, for each sample."""
         return [fsum(_is_equal(one, value) for one in said) / len(said) for said in self.said]
 
     def agreement(self) -> dict[str, Figure]:
-        """How far the judge and people agree, the first figure being the one to be named alone."""
+        """Return the agreement of the judge with people, by name; the first figure is the one to quote alone."""
         from judgekit.stats import agreement  # noqa: PLC0415 - numpy takes a while, as does all that is loaded below
 
         if not self.samples:
@@ -182,7 +178,7 @@ class Pairs:
         return found
 
     def _of_values(self) -> dict[str, Figure]:
-        """Return how far continuous values agree."""
+        """Return the agreement on continuous values."""
         import numpy as np  # noqa: PLC0415
 
         from judgekit.stats.agreement import krippendorff_alpha  # noqa: PLC0415
@@ -197,10 +193,9 @@ class Pairs:
         }
 
     def only(self, places: Sequence[int]) -> Self:
-        """Return the same of some of the samples, by their places."""
-        return replace(
-            self, samples=[self.samples[place] for place in places], said=[self.said[place] for place in places]
-        )
+        """Return the pairs at some places."""
+        samples, said = [self.samples[place] for place in places], [self.said[place] for place in places]
+        return replace(self, samples=samples, said=said)
 
     def _on_applicability(self) -> Figure:
         """Return how often people and the judge agree on whether the question applies."""
@@ -215,7 +210,7 @@ class Pairs:
         return self.figure(lambda drawn: float(np.asarray(shares)[drawn].mean()))
 
     def confusion(self, record: ScorerRecord) -> dict[str, dict[str, float]]:
-        """How often people say what names a row, and the judge what names a column."""
+        """Return how often people give the label of a row and the judge that of a column."""
         labels: list[tuple[float | None, str | None]] = [(one.judged, one.row.score.label) for one in self.samples]
         labels += [(grade, label) for label, grade in record.scale.items() if not isinstance(grade, str)]
         found = {
@@ -241,7 +236,7 @@ class Pairs:
         }
 
     def counts(self) -> Counts | None:
-        """How often both say 0 or 1; a sample on which people differ counts for both, by the share of them."""
+        """Return how often each side says 0 or 1; a sample on which people disagree is split by their shares."""
         if self.kind != "binary" or not self.samples:
             return None
         yes, no = self._shares(1), self._shares(0)
@@ -252,9 +247,10 @@ class Pairs:
         return Counts(tp=tp, fp=fp, fn=fn, tn=tn)
 
     def independent_counts(self) -> Counts | None:
-        """As many as independent samples, drawn at random, would tell as much of sensitivity and specificity.
+        """Return the counts that independent random samples would need to tell as much of sensitivity and specificity.
 
-        They are fewer where samples share their group, or were drawn by the judge's verdict, which also shifts the shares.
+        They are fewer than the samples if these share groups, or were drawn by the judge's verdict, which also shifts
+        the shares.
         """
         if self.kind != "binary" or not self.both or self.is_disputed:
             return None
@@ -263,7 +259,7 @@ class Pairs:
         return Counts(tp=tp, fp=fp, fn=fn, tn=tn)
 
     def _independent(self, human: float) -> tuple[float, float]:
-        """Return to how many samples the judge says 1, and to how many 0, of those of which people say the same."""
+        """Return how many of the samples with one verdict of people the judge gives a 1, and how many a 0."""
         shares = self._shares(human)
         places = [place for place, share in enumerate(shares) if share]
         if not places:
@@ -276,12 +272,12 @@ class Pairs:
         return round(worth * share, _DIGITS), round(worth * (1 - share), _DIGITS)
 
     def _worth(self, shares: Sequence[float]) -> float:
-        """Return how many samples drawn at random would tell as much of how often the judge says 1 of some samples.
+        """Return how many random samples would tell as much of how often the judge says 1 about some samples.
 
-        ``shares`` says by how much each sample is one of them. It is found by the delta method on the odds of 1, whose two
-        sides are sums over the verdicts that samples were drawn by. To each verdict half a sample of either kind is added
-        (Haldane 1956, https://doi.org/10.1111/j.1469-1809.1956.tb01285.x): of a frequent verdict that is never seen to be
-        wrong, a few wrong ones that were not drawn would be most of the errors.
+        ``shares`` says to which degree each sample is one of them. The number follows from the delta method on the odds
+        of 1, whose two sides are sums over the verdicts that samples were drawn by. Half a sample of either kind is
+        added to each verdict (Haldane 1956, https://doi.org/10.1111/j.1469-1809.1956.tb01285.x): of a frequent verdict
+        that is never seen to be wrong, a few wrong ones that were not drawn would make up most of the errors.
         """
         if not self.by_verdict or len({*self.judged}) < 2:
             return fsum(shares)
@@ -299,7 +295,7 @@ class Pairs:
         return 1 / (share * (1 - share) * of_odds)
 
     def disagreements(self) -> Sequence[Disagreement]:
-        """The samples on which somebody disagrees with the judge, the furthest apart and the surest first."""
+        """Return the samples on which somebody disagrees with the judge, by distance and confidence, highest first."""
         pairs = zip(self.samples, self.human, self.said, self.right, strict=True)
         apart = [(one, human, _apart(one.judged, said)) for one, human, said, right in pairs if right < 1]
         apart.sort(key=lambda found: (-found[2], -(found[0].row.score.confidence or 0)))
@@ -321,17 +317,13 @@ class Pairs:
         """The places of the samples whose verdict has a confidence and is right or wrong."""
         if self.kind == "continuous":
             return []
-        return [
-            place
-            for place, one in enumerate(self.samples)
-            if one.row.score.confidence is not None and one.judged is not None
-        ]
+        return [place for place, one in enumerate(self.samples) if None not in (one.row.score.confidence, one.judged)]
 
     def calibration(self) -> Figure | None:
-        """The expected calibration error of the judge's confidence; ``None`` without one.
+        """Return the expected calibration error of the judge's confidence; ``None`` without a confidence.
 
-        It has no interval: in samples drawn again it is higher by chance once more, so that the percentiles of these would
-        never hold the 0 of a judge that is perfectly calibrated.
+        It has no interval: resampling raises the error by chance once more, so that percentiles would never include the
+        0 of a perfectly calibrated judge.
         """
         import numpy as np  # noqa: PLC0415
 
@@ -347,9 +339,9 @@ class Pairs:
         return Figure(value=of(np.arange(len(self.sure))))
 
     def guarantee(self, rows: Sequence[Row], alpha: float, delta: float, refused: str) -> Guarantee:
-        """The confidence below which the judge must abstain; ``refused`` says why the labels cannot tell.
+        """Return the confidence below which the judge must abstain; ``refused`` says why the labels cannot tell.
 
-        Of each group one sample counts, since the promise is for independent ones.
+        One sample of each group counts, since the guarantee holds for independent samples.
         """
         from judgekit.stats.selection import least_confidence  # noqa: PLC0415
 
@@ -388,13 +380,13 @@ def _is_equal(one: float | None, other: float | None) -> bool:
 
 
 def _apart(judged: float | None, said: Sequence[float | None]) -> float:
-    """Return the mean distance of people from the judge; whoever differs on whether the question applies is 1 away."""
+    """Return the mean distance of people from the judge; it is 1 if they disagree on whether the question applies."""
     off = (float(one is not judged) if one is None or judged is None else abs(one - judged) for one in said)
     return fsum(off) / len(said)
 
 
 def _table(said: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
-    """Return people x samples, NaN where a sample has fewer labels than others."""
+    """Return an array of shape (people, samples), with NaN for samples that have fewer labels than others."""
     import numpy as np  # noqa: PLC0415
 
     table = np.full((max(map(len, said)), len(said)), nan)
@@ -404,13 +396,10 @@ def _table(said: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
 
 
 def _copies(weights: "NDArray[np.float64]") -> "NDArray[np.intp]":
-    """How often each sample must be there to count for its weight, to 1 %: the fewer, the faster."""
+    """Return how often to repeat each sample to match its weight to within 1 %, with as few copies as possible."""
     import numpy as np  # noqa: PLC0415
 
     shares = weights / weights.min()
-    for least in range(1, _MOST_COPIES):
-        if np.abs(np.rint(shares * least) / (shares * least) - 1).max() <= _ROUNDING:
-            break
-    else:
-        least = _MOST_COPIES
+    off = ((n, np.abs(np.rint(shares * n) / (shares * n) - 1).max()) for n in range(1, _MOST_COPIES))
+    least = next((n for n, most in off if most <= _ROUNDING), _MOST_COPIES)
     return np.asarray(np.rint(shares * least), np.intp)

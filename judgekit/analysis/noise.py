@@ -1,4 +1,4 @@
-"""How far a judge's verdicts repeat, from the draws, votes and orders that its scores were made of."""
+"""The repeatability of a judge's verdicts, from the draws, votes and orders behind its scores."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from math import fsum, nan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from pydantic import JsonValue
-
 from judgekit.analysis.findings import Noise
+from judgekit.errors import number_of
 from judgekit.runs.draws import Draws, details_of, value_of
 from judgekit.runs.receipts import Figure
 from judgekit.runs.rows import Row
@@ -22,26 +21,26 @@ if TYPE_CHECKING:
 Side: TypeAlias = Literal["draw", "member", "order"]
 _PREFERRED = {"trace": 1.0, "tie": 0.5, "rival": 0.0}
 _Vote: TypeAlias = float | Literal["failed"] | None
-_FEW = 0.1
-"""Flips, as a share, that no further draw is worth."""
-_ALWAYS_ASKED = 2
-"""Members of a panel that escalates: of the others it depends on these whether they are asked."""
+_FEW = 0.1  # a flip rate this low is not worth another draw
+_ALWAYS_ASKED = 2  # members of an escalating panel; their verdicts decide whether others are asked
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What was said of one sample.
+    """The verdicts on one sample.
 
     Attributes:
         group: The sample's group.
-        side: What there are several of.
-        said: By member of a panel, or order of a pair, the values of its draws; ``None`` for one without a value. A
-            member that failed says nothing.
-        votes: What the verdict was made of.
-        is_mean: Whether it is their mean, and not the most frequent one.
-        made: How many verdicts were made, and ``most``, how many could have been.
-        stopped: Whether more draws were made only where that seemed to be needed, or, ``escalated``, more members asked;
-            what is in ``said`` was made in any case.
+        side: The source of repetition.
+        said: By member of a panel, or order of a pair, the values of the draws, with ``None`` for a draw without a
+            value. A member that failed has no draws.
+        votes: The votes that the verdict was made of.
+        is_mean: Whether the verdict is their mean instead of the most frequent one.
+        made: The number of verdicts made.
+        most: The number of verdicts that could have been made.
+        stopped: Whether further draws were made only if they seemed necessary.
+        escalated: Whether further members were asked only if they seemed necessary. In both cases, ``said`` holds what
+            was made in any case.
     """
 
     group: str | None
@@ -56,19 +55,19 @@ class _Asked:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether anything was said twice, and a value once."""
+        """Whether there are two or more verdicts, at least one of them with a value."""
         values = [value for draws in self.said for value in draws]
         return len(values) > 1 and any(value is not None for value in values)
 
     @property
     def flips(self) -> float:
-        """How likely two different ones of its draws differ; of one draw each, two of its members or orders."""
+        """The probability that two draws of a member or order differ, or two members or orders with a draw each."""
         several = [draws for draws in self.said if len(draws) > 1] or [[draw for draws in self.said for draw in draws]]
         return fsum(map(_flips, several)) / len(several)
 
     @property
     def is_near(self) -> bool:
-        """Whether one vote more or less could take the first place from the first, or move the mean to one half."""
+        """Whether one vote more or less could cost the first place its lead, or move the mean to one half."""
         if self.is_mean:
             values = [value for value in self.votes if isinstance(value, float)]
             return abs(2 * fsum(values) - len(values)) <= 1
@@ -78,21 +77,22 @@ class _Asked:
 
 
 def noise(rows: Iterable[Row]) -> Noise | None:
-    """How far a judge's verdicts repeat, from the rows of one scorer.
+    """Return the repeatability of a judge's verdicts, from the rows of one scorer.
 
-    Looked at are samples about which it was asked twice or more, and that got a value once at least: the draws of a
+    It covers samples that the judge was asked about at least twice and that got at least one value: the draws of a
     `Repeat`, the votes of a panel with the draws of each member, the two orders of a pair. A draw without a value is a
-    verdict of its own, and has no part in the components of variance; a member that failed gave none. Where it depends on the first draws whether there
-    are more (``draws="auto"``, a panel that escalates), the first alone are looked at: the others are no random choice.
+    verdict of its own, and has no part in the components of variance; a member that failed gave none. If the first
+    draws decide whether there are more (``draws="auto"``, a panel that escalates), only the first are used, since the
+    others are not a random choice.
 
     The flip rate of a sample with n_v draws of each value v among n is 1 - sum n_v (n_v - 1) / (n (n - 1)), which is
-    without bias for any n; of several members that have draws, it is the mean over these. A sample is near the
-    threshold where one draw or vote more for the second value, or one less for the first, ends its lead; of a mean,
-    where one more could move it to one half or past it, which for values of 0 and 1 is the same. Intervals are those of
-    means over samples, whose groups are kept whole. Assumes that draws are independent.
+    unbiased for any n; with several members that have draws, it is the mean over these. A sample is near the threshold
+    if one more draw or vote for the second value, or one less for the first, ends the lead; for a mean, if one more
+    could move it to or past one half, which is the same for values of 0 and 1. Intervals are those of means over
+    samples, with groups kept whole. Assumes that draws are independent.
 
     Returns:
-        ``None`` where no sample was asked about twice.
+        ``None`` if the judge was asked about no sample twice.
     """
     asked = _comparable([one for row in rows if (one := _asked(row)) is not None and one.is_repeated])
     if not asked:
@@ -115,7 +115,7 @@ def noise(rows: Iterable[Row]) -> Noise | None:
 
 
 def _asked(row: Row) -> _Asked | None:
-    """What was said of a sample, if its score tells."""
+    """Return the verdicts on a sample, if its score records them."""
     score, details = row.score, details_of(row.score)
     side: Side = "draw"
     said: list[Sequence[float | None]] = []
@@ -141,7 +141,7 @@ def _asked(row: Row) -> _Asked | None:
         most += len(unasked) if isinstance(unasked, list) else 0
     elif isinstance(found := details.get("verdicts"), list):
         side = "order"
-        said += [[_preferred(one)] for one in found]
+        said += [[_PREFERRED.get(str(one.get("preferred"))) if isinstance(one, dict) else None] for one in found]
         votes += [vote for (vote,) in said]
         made = most = len(votes)
     else:
@@ -150,13 +150,8 @@ def _asked(row: Row) -> _Asked | None:
     return _Asked(row.group, side, said, votes, is_mean, made, most, stopped, escalated)
 
 
-def _preferred(verdict: JsonValue) -> float | None:
-    said = verdict.get("preferred") if isinstance(verdict, dict) else None
-    return _PREFERRED.get(said) if isinstance(said, str) else None
-
-
 def _comparable(asked: Sequence[_Asked]) -> Sequence[_Asked]:
-    """Those of one side, and of a panel that escalates the members that are always asked."""
+    """Return the samples with the first one's source of repetition; of escalating panels, only members always asked."""
     alike = [one for one in asked if one.side == asked[0].side]
     if not any(one.escalated for one in alike):
         return alike
@@ -170,7 +165,7 @@ def _flips(values: Sequence[float | None]) -> float:
 
 
 def _table(asked: Sequence[_Asked]) -> "NDArray[np.float64]":
-    """The values by sample, member or order, and draw; NaN where there is none."""
+    """Return the values in an array of shape (samples, members or orders, draws), with NaN for missing ones."""
     import numpy as np  # noqa: PLC0415
 
     sides, draws = max(len(one.said) for one in asked), max(len(said) for one in asked for said in one.said)
@@ -182,18 +177,12 @@ def _table(asked: Sequence[_Asked]) -> "NDArray[np.float64]":
 
 
 def _named(components: "Components", side: Side) -> dict[str, float]:
-    values = {
-        "item": components.item,
-        "prompt": components.prompt,
-        "interaction": components.interaction,
-        "draw": components.draw,
-    }
-    names = _names(side)
-    return {names[name]: value for name, value in values.items() if value is not None}
+    values = (components.item, components.prompt, components.interaction, components.draw)
+    return {name: value for name, value in zip(_names(side).values(), values, strict=True) if value is not None}
 
 
 def _names(side: Side) -> Mapping[str, str]:
-    """What the components of variance are called."""
+    """Return the names of the components of variance."""
     return {"item": "item", "prompt": side, "interaction": f"item x {side}", "draw": "draw"}
 
 
@@ -224,7 +213,7 @@ def _advice(asked: Sequence[_Asked], rate: Figure, components: "Components | Non
 
 
 def _splits(components: "Components", side: Side, draws: int) -> Iterator[str]:
-    """What several members or orders are worth, against several draws of one."""
+    """Yield the value of several members or orders, compared with several draws of one."""
     from judgekit.stats.components import plan  # noqa: PLC0415
 
     several = components.prompts
@@ -237,13 +226,13 @@ def _splits(components: "Components", side: Side, draws: int) -> Iterator[str]:
     splits = [one for one in plan(components, requests, prompts=several) if one.prompts * one.draws == requests]
     if splits and (best := splits[0]).error < (worst := splits[-1]).error:
         yield (
-            f"{_times(best.prompts, side)} x {_times(best.draws, 'draw')} beat {worst.prompts} x {worst.draws} here: "
+            f"{number_of(best.prompts, side)} x {number_of(best.draws, 'draw')} beat {worst.prompts} x {worst.draws} here: "
             f"standard error of a verdict {best.error:.2g} instead of {worst.error:.2g}, as far as {several} {side}s can tell."
         )
 
 
 def _further_draws(components: "Components", draws: int) -> Iterator[str]:
-    """What one more draw of each sample buys, against as many requests for further samples."""
+    """Yield the value of one more draw of each sample, compared with as many requests for further samples."""
     items = components.items
     verdict, more = components.verdict_error(1, draws), components.verdict_error(1, draws + 1)
     mean, drawn = components.mean_error(items, 1, draws), components.mean_error(items, 1, draws + 1)
@@ -255,7 +244,3 @@ def _further_draws(components: "Components", draws: int) -> Iterator[str]:
         f"{verdict:.2g} to {more:.2g}, and that of the mean from {mean:.2g} to {drawn:.2g}; spent on further samples, "
         f"they would bring that of the mean to {widened:.2g}."
     )
-
-
-def _times(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number > 1 else ''}"

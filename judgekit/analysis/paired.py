@@ -18,23 +18,22 @@ from judgekit.runs.rows import DAMAGED
 from judgekit.score import STATUSES, Score, Status
 
 Outcome: TypeAlias = Status | Literal["missing"]
-"""The status of a sample's score; ``missing`` where a run has no score of it at all."""
+"""The status of a sample's score; ``missing`` if the run has no score for it."""
 Numbers: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
 
 _OUTCOMES: tuple[Outcome, ...] = ("missing", *STATUSES)
 _EXAMPLES = 3
-_UNKNOWN = 0
-"""In place of a hash that is not there."""
+_UNKNOWN = 0  # stands for a missing hash
 _Key: TypeAlias = tuple[str, int]
-"""An id, and which of the samples with this id it is."""
+"""An id, and the position of the sample among those with this id."""
 
 
 class Unpaired(NamedTuple):
     """Samples of one run that have no counterpart in the other.
 
-    ``alone`` have an id that the other run has not, or not so often; ``examples`` are ids of theirs. ``repeated`` share
-    their id with others and name no group, so that it cannot be said which is which.
+    ``alone`` counts those whose id the other run does not have, or has less often; ``examples`` are some of their ids.
+    ``repeated`` counts those that share their id and name no group, so that they cannot be told apart.
     """
 
     alone: int
@@ -43,7 +42,7 @@ class Unpaired(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """The pairs in which a thing is not what it was, by their numbers in A, as far as it is known of both sides."""
+    """The sample numbers in A of pairs whose content differs, as far as it is known on both sides."""
 
     references: Numbers
     material: Numbers
@@ -52,17 +51,17 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """Pairs of samples to which one scorer gave a value in both runs.
+    """Pairs of samples that one scorer gave a value in both runs.
 
     Attributes:
         numbers_a: Their numbers in A.
         numbers_b: Their numbers in B.
         a: Their values in A.
         b: Their values in B.
-        groups: The group of each pair; one that names none has its own.
-        scores_a: Their scores in A, as far as an aggregate looks at them; ``None`` for one that comes to a mean.
-        scores_b: The same for B.
-        left_out: How many pairs have no value in one run or both, by what became of them in A and in B.
+        groups: The group of each pair; a pair without a group is one of its own.
+        scores_a: The parts of their scores in A that an aggregate needs; ``None`` for a mean.
+        scores_b: The parts of their scores in B.
+        left_out: The number of pairs without a value in one or both runs, by their outcomes in A and B.
     """
 
     numbers_a: Numbers
@@ -79,19 +78,19 @@ class ScoredPairs:
 class Pairs:
     """The samples of two runs, paired by id.
 
-    Samples that share their id are paired in their order if each names its group, as trials of one task do.
+    Samples that share their id are paired in order if each names its group, as trials of one task do.
 
     Attributes:
-        unpaired_a: What is left of A.
-        unpaired_b: What is left of B.
-        regrouped: How many pairs name different groups in A and B; that of A holds.
-        displaced: How many pairs name different domains.
-        in_order: How many pairs share their id with others.
-        changed: Pairs that are not scored against the same, or not asked the same; see `judgekit.runs.hashes.Hashes`.
-        unknown: How many pairs it cannot be told of whether their references changed.
-        by_place: Whether all ids are the numbers of samples in their run.
-        answers_a: What answered in A when these scorers asked.
-        answers_b: The same in B.
+        unpaired_a: The remaining samples of A.
+        unpaired_b: The remaining samples of B.
+        regrouped: The number of pairs whose group differs in A and B; the group in A counts.
+        displaced: The number of pairs whose domain differs.
+        in_order: The number of pairs that share their id with others.
+        changed: The pairs whose references, material or first message differ; see `judgekit.runs.hashes.Hashes`.
+        unknown: The number of pairs whose references may or may not have changed.
+        by_place: Whether all ids are the samples' numbers in their run.
+        answers_a: The models that answered these scorers in A.
+        answers_b: The models that answered these scorers in B.
     """
 
     unpaired_a: Unpaired
@@ -112,12 +111,12 @@ class Pairs:
 
     @property
     def damaged(self) -> Mapping[str, int]:
-        """How many scores of each scorer are damaged in either run, so that they are not compared."""
+        """The number of scores of each scorer that are damaged in either run and therefore left out."""
         return self._before.damaged + self._after.damaged
 
     @classmethod
     def of(cls, a: Run, b: Run, scorers: Collection[str]) -> Self:
-        """Reads each run once. Of its samples it keeps their numbers, groups, and the values of these scorers."""
+        """Return the pairs of two runs. Each is read once for numbers, groups and the values of these scorers."""
         repeated = {*a.duplicate_ids, *b.duplicate_ids}
         codes: dict[str, int] = {}
         before, after = _Side(scorers, codes), _Side(scorers, codes)
@@ -164,21 +163,21 @@ class Pairs:
 
     @property
     def samples_a(self) -> int:
-        """How many samples A has, paired or not."""
+        """The number of samples in A, paired or not."""
         return len(self._before.numbers)
 
     @property
     def samples_b(self) -> int:
-        """How many samples B has."""
+        """The number of samples in B, paired or not."""
         return len(self._after.numbers)
 
     @property
     def numbers(self) -> tuple[Numbers, Numbers]:
-        """Of each pair the number of its sample in A, and in B."""
+        """The numbers of the paired samples in A, and in B."""
         return np.asarray(self._before.numbers)[self._at_a], np.asarray(self._after.numbers)[self._at_b]
 
     def scored(self, scorer: str) -> ScoredPairs:
-        """Those that a scorer gave a value in both runs."""
+        """Return the pairs that a scorer gave a value in both runs."""
         first, second = self._before.columns[scorer], self._after.columns[scorer]
         outcomes_a = np.frombuffer(first.outcomes, np.uint8)[self._at_a]
         outcomes_b = np.frombuffer(second.outcomes, np.uint8)[self._at_b]
@@ -199,12 +198,12 @@ class Pairs:
 
 
 def _different(a: Numbers, b: Numbers) -> int:
-    """How many differ of those that both sides name."""
+    """Return the number of pairs that differ where both sides name a code."""
     return int(((a != b) & (a >= 0) & (b >= 0)).sum())
 
 
 class _Column:
-    """The scores of one scorer: of each sample its outcome and value, and what an aggregate other than a mean looks at."""
+    """The scores of one scorer: the outcome and value of each sample, and what aggregates other than the mean need."""
 
     def __init__(self) -> None:
         self.outcomes = bytearray()
@@ -223,7 +222,7 @@ class _Column:
 
 
 class _Side:
-    """One of the two runs as columns: the number of each sample, codes of its group and domain (-1 for none), its scores."""
+    """A side of the comparison as columns: sample numbers, codes of groups and domains (-1 for none), and scores."""
 
     def __init__(self, scorers: Iterable[str], codes: dict[str, int]) -> None:
         self._codes = codes
@@ -237,7 +236,7 @@ class _Side:
         self.by_place = True
 
     def read(self, run: Run, repeated: Collection[str]) -> Iterator[_Key | None]:
-        """Gives what each sample is paired by; ``None`` where that cannot be told."""
+        """Yield the key by which each sample is paired; ``None`` if samples with its id cannot be told apart."""
         times = Counter[str]()
         for number, rows in groupby(run, key=lambda row: row.index):
             found = list(rows)
@@ -262,14 +261,14 @@ class _Side:
                 times[first.sample_id] += 1
 
     def hashes(self, run: Run) -> Numbers:
-        """Return the hashes of the samples that were read, one kind after another."""
+        """Return the hashes of the samples that were read, in an array of shape (kinds, samples)."""
         found = ((number, *(one or _UNKNOWN for one in hashes)) for number, hashes in run.store.hashes(run.number))
         numbers, *kinds = np.fromiter(found, np.dtype((np.int64, 1 + len(Hashes._fields)))).T
         if not len(numbers):
             return np.full((len(kinds), len(self.numbers)), _UNKNOWN)
         order = np.argsort(numbers)
         at = order[np.searchsorted(numbers, self.numbers, sorter=order).clip(max=len(numbers) - 1)]
-        is_known = numbers[at] == np.asarray(self.numbers)  # that of a damaged sample is not
+        is_known = numbers[at] == np.asarray(self.numbers)  # a damaged sample has none
         return np.where(is_known, np.asarray(kinds)[:, at], _UNKNOWN)
 
     def _coded(self, name: str | None) -> int:

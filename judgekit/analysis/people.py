@@ -1,4 +1,4 @@
-"""What people say among themselves: the most that a judge can be asked for."""
+"""The agreement of people with each other, which is the most that can be expected of a judge."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -8,7 +8,7 @@ from judgekit.analysis.matching import Labelled
 from judgekit.analysis.measures import NOT_APPLICABLE, Pairs
 
 EPSILONS: Mapping[str, float] = {"experts": 0.2, "skilled": 0.15, "crowd": 0.1}
-"""By how much a judge, being cheaper, may be worse than a person, by who labels (Calderon, Reichart and Dror 2025)."""
+"""By annotators, how much worse than a person the cheaper judge may be (Calderon, Reichart and Dror 2025)."""
 _LEAST_ANNOTATORS = 3
 _METRICS: Mapping[Kind, Literal["nominal", "ordinal", "interval"]] = {
     "binary": "nominal",
@@ -18,9 +18,10 @@ _METRICS: Mapping[Kind, Literal["nominal", "ordinal", "interval"]] = {
 
 
 def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool, epsilon: float) -> People | None:
-    """What people who labelled the same samples say among themselves; ``None`` where nobody did.
+    """Return how people who labelled the same samples agree with each other; ``None`` if no sample has several labels.
 
-    Samples that were drawn by verdict count for all of theirs; the alternative annotator test takes a random sample.
+    Samples that were drawn by verdict stand for all samples of their verdict; the alternative annotator test needs a
+    random sample.
     """
     import numpy as np  # noqa: PLC0415
 
@@ -36,7 +37,7 @@ def people(samples: Sequence[Labelled], kind: Kind, *, by_verdict: bool, epsilon
         for opinion in one.opinions:
             ratings[names.index(opinion.annotator), place] = NOT_APPLICABLE if opinion.value is None else opinion.value
     judged = np.asarray([NOT_APPLICABLE if one.judged is None else one.judged for one in several])
-    # Among values with an order, "does not apply" has no place: there it is left out.
+    # "Does not apply" has no place among ordered values, so it is left out there.
     ordered, said = (
         one if kind == "binary" else np.where(one == NOT_APPLICABLE, np.nan, one) for one in (ratings, judged)
     )

@@ -1,4 +1,4 @@
-"""The findings of an audit, in words and figures."""
+"""The findings of an audit as words and figures."""
 
 from collections.abc import Iterator, Mapping
 from decimal import ROUND_FLOOR, Decimal
@@ -21,14 +21,12 @@ _BIAS = {
     "length": "length: how the judge's error goes with the length of what it read, as a rank correlation; above 0, it favours what is long",
     "position": "position: the share of pairs whose verdict turns with the order in which the two are shown",
 }
-_STEP = Decimal("0.000001")
-"""Of a confidence."""
-_CLASSES = 12
-"""The most that a table of counts can show in a notebook."""
+_STEP = Decimal("0.000001")  # of a confidence
+_CLASSES = 12  # most classes in a confusion matrix in a notebook
 
 
 class Part(NamedTuple):
-    """A part of what is found of a scorer: figures by name, what there is to say of them, and why others are refused."""
+    """A part of the findings on a scorer: figures by name, notes on them, and why other figures are refused."""
 
     name: str
     figures: Mapping[str, Figure] = {}
@@ -37,7 +35,7 @@ class Part(NamedTuple):
 
 
 def headline(found: ScorerAudit) -> str:
-    """Return the mean as people would have it, and how far they agree with the judge, in a line.
+    """Return the corrected mean and the agreement of people with the judge in a line.
 
     For example ``corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people``.
     """
@@ -46,7 +44,7 @@ def headline(found: ScorerAudit) -> str:
 
 
 def agreed(found: ScorerAudit) -> str:
-    """Return how far people agree with the judge, such as ``kappa .71 [.58, .82], n=120 of 2 people``."""
+    """Return the agreement of people with the judge, such as ``kappa .71 [.58, .82], n=120 of 2 people``."""
     if not found.n:
         return "no sample has both a verdict of the judge and a label of people"
     name, figure = next(iter(found.agreement.items()), ("agreement", "undefined"))
@@ -55,7 +53,7 @@ def agreed(found: ScorerAudit) -> str:
 
 
 def parts(found: ScorerAudit) -> list[Part]:
-    """All that is found of a scorer but for the confusion and the disagreements; what there is not is left out."""
+    """Return all findings on a scorer except the confusion matrix and the disagreements; empty parts are left out."""
     made = [
         Part("labels", told=tuple(_labels(found))),
         _mean(found),
@@ -78,7 +76,7 @@ def _labels(found: ScorerAudit) -> Iterator[str]:
 
 
 def left_out(counts: Mapping[str, int]) -> Iterator[str]:
-    """Labels that could not be used, a line for each reason."""
+    """Yield a line for each reason why labels could not be used."""
     for why, times in counts.items():
         yield f"{number_of(times, 'label')} left out: {why}"
 
@@ -119,14 +117,13 @@ def _guarantee(guarantee: Guarantee) -> Part:
     shown = {name: one for name, one in figures.items() if one is not None}
     if guarantee.threshold is None:
         return Part("guarantee", shown, refused=f"not promised that {promise}: {guarantee.refused}")
-    least = Decimal(str(guarantee.threshold)).quantize(
-        _STEP, ROUND_FLOOR
-    )  # rounded up it would leave out its own verdicts
+    # Rounded up, it would leave out its own verdicts.
+    least = Decimal(str(guarantee.threshold)).quantize(_STEP, ROUND_FLOOR)
     return Part("guarantee", shown, (f"where the confidence is at least {float(least):g}, {promise}",))
 
 
 def audit_html(audit: Audit) -> str:
-    """Return what an audit finds as notebooks show it."""
+    """Return the findings of an audit as HTML for notebooks."""
     by = f", by {', '.join(audit.sources)}" if audit.sources else ""
     heads = [line(f"audit of run {audit.run}{by}"), *map(line, left_out(audit.unmatched))]
     return fragment(*heads, *map(_scorer_html, audit.scorers))
@@ -140,7 +137,7 @@ def _scorer_html(found: ScorerAudit) -> str:
 
 
 def _confusion_html(found: ScorerAudit) -> str:
-    """Return counts by what people say, down, and the judge, across."""
+    """Return the confusion matrix as HTML, with people's labels down and the judge's across."""
     names = list(dict.fromkeys([*found.confusion, *(name for row in found.confusion.values() for name in row)]))
     if not 0 < len(names) <= _CLASSES:
         return ""

@@ -8,13 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from judgekit.analysis.corrected import Demand, good_enough
-from judgekit.analysis.findings import Audit, Disagreement, Opinion, ScorerAudit
+from judgekit.analysis.findings import Audit, Disagreement, ScorerAudit
 from judgekit.analysis.words import Part, headline, left_out, parts
 from judgekit.runs.summary_table import between, rounded
 from judgekit.terminal import Unpadded, cut, harmless, printable, quoting
 
-_ROOMY = 90
-"""Columns of a terminal on which the figures of all parts can stand below each other."""
+_ROOMY = 90  # terminal columns that let the figures of all parts line up
 _CLASSES_SHOWN = 12
 _CLASS_SHOWN = 24
 _REASON_SHOWN = 300
@@ -43,11 +42,12 @@ def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, Deman
             of = len(found.disagreements)
             told = f"the worst {show:,} of {of:,}" if of > show else f"all {of:,}, the worst first"
             with quoting(on):
-                on.print(Unpadded(_grid([("disagreements", (told, _disagreements(disagreements)))])))
+                shown = by_sample(map(_disagreement, disagreements))
+                on.print(Unpadded(_grid([("disagreements", (told, shown))])))
 
 
 def _grid(rows: Iterable[tuple[str, Iterable[RenderableType]]]) -> RenderableType:
-    """Lines below each other, the names of their parts on the left."""
+    """Return lines below each other, with the names of their parts on the left."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, style="dim", min_width=len("disagreements"))
     grid.add_column()
@@ -66,7 +66,7 @@ def _parts(found: ScorerAudit, room: int) -> Iterator[tuple[str, Iterable[Render
 
 
 def _part(part: Part, width: int) -> Iterator[RenderableType]:
-    """Figures in columns that stand below those of other parts, and what there is to say of them."""
+    """Yield figures, aligned with those of other parts, and notes on them."""
     if part.figures:
         figures = Table.grid(padding=(0, 2, 0, 0))
         figures.add_column(min_width=width, no_wrap=True)
@@ -82,19 +82,15 @@ def _part(part: Part, width: int) -> Iterator[RenderableType]:
 
 
 def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
-    """Counts by what people say, down, and the judge, across."""
+    """Return a table of counts, with people's labels down and the judge's across."""
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
     shown = names[:_CLASSES_SHOWN]
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column()
-    grid.add_row(
-        Text("people down, the judge across", "dim"),
-        *(Text(cut(printable(name), _CLASS_SHOWN), "dim") for name in shown),
-    )
-    for name in shown:
-        grid.add_row(
-            cut(printable(name), _CLASS_SHOWN), *(_count(counts.get(name, {}).get(other, 0)) for other in shown)
-        )
+    heads = [cut(printable(name), _CLASS_SHOWN) for name in shown]
+    grid.add_row(*(Text(head, "dim") for head in ("people down, the judge across", *heads)))
+    for name, head in zip(shown, heads, strict=True):
+        grid.add_row(head, *(_count(counts.get(name, {}).get(other, 0)) for other in shown))
     for column in grid.columns[1:]:
         column.justify = "right"
     more = len(names) - len(shown)
@@ -102,22 +98,12 @@ def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
 
 
 def _count(times: float) -> str:
-    """A count, with a decimal or two where samples on which people differ are shared among several."""
+    """Return a count, with up to two decimals if samples on which people differ are split."""
     return f"{round(times, 2):,g}" if times < _MANY else f"{times:,.0f}"
 
 
-def _disagreements(disagreements: Iterable[Disagreement]) -> RenderableType:
-    return by_sample(
-        (
-            f"#{one.index} {one.sample_id}",
-            [said("the judge", one.label, one.judged, one.reason), *map(_opinion, one.opinions)],
-        )
-        for one in disagreements
-    )
-
-
 def by_sample(told: Iterable[tuple[str, Iterable[str]]]) -> RenderableType:
-    """Samples below each other, with lines on the right of each."""
+    """Return samples below each other, with lines on the right of each."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(ratio=1)
     grid.add_column(ratio=3)
@@ -126,8 +112,10 @@ def by_sample(told: Iterable[tuple[str, Iterable[str]]]) -> RenderableType:
     return grid
 
 
-def _opinion(one: Opinion) -> str:
-    return said(one.annotator or "a person", one.label, one.value, one.reason)
+def _disagreement(found: Disagreement) -> tuple[str, Iterable[str]]:
+    lines = [said("the judge", found.label, found.judged, found.reason)]
+    lines += (said(one.annotator or "a person", one.label, one.value, one.reason) for one in found.opinions)
+    return f"#{found.index} {found.sample_id}", lines
 
 
 def said(who: str, label: str | None, value: float | None, reason: str = "") -> str:

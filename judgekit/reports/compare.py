@@ -1,4 +1,4 @@
-"""A comparison of two runs on a terminal: the samples that changed most, with the reasons of both runs."""
+"""The samples that changed most between two runs, for a terminal, with the reasons of both runs."""
 
 from rich.console import Console
 from rich.padding import Padding
@@ -10,7 +10,7 @@ from judgekit.terminal import Unpadded, printable, quoting
 
 
 def show_changes(comparison: Comparison, most: int, on: Console) -> None:
-    """The samples that got worse and better most by each scorer, with the reasons of both runs."""
+    """Print the samples that got worse and better most by each scorer, with the reasons of both runs."""
     for one in comparison:
         for kind, count, find in (("worse", one.worse, comparison.worse), ("better", one.better, comparison.better)):
             if changes := find(one.scorer, most):
@@ -19,9 +19,8 @@ def show_changes(comparison: Comparison, most: int, on: Console) -> None:
                 grid = Table.grid(padding=(0, 2))
                 for change in changes:
                     for side, row in zip("AB", change, strict=True):
-                        cells = (row.sample_id if side == "A" else "", row.score.reason or "no reason given")
-                        grid.add_row(
-                            Text(printable(cells[0])), f"{side} {row.score.value:.2f}", Text(printable(cells[1]))
-                        )
+                        name = printable(row.sample_id) if side == "A" else ""
+                        reason = printable(row.score.reason or "no reason given")
+                        grid.add_row(Text(name), f"{side} {row.score.value:.2f}", Text(reason))
                 with quoting(on):
                     on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))

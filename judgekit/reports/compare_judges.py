@@ -1,4 +1,4 @@
-"""Judges held against each other, as a terminal shows it."""
+"""Comparisons of judges, for a terminal and for the HTML page."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,8 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.padding import Padding
 
-from judgekit.analysis.compare_judges import Closer, Flip, JudgeComparison, LeftOut, Pair
+from judgekit.analysis.compare_judges import Closer, Flip, JudgeComparison, Pair
+from judgekit.analysis.difference import outcome_of
 from judgekit.analysis.words import left_out
 from judgekit.reports.audit import by_sample, said
 from judgekit.runs.answers import UNREPORTED, named, quoted, shares
@@ -15,12 +16,11 @@ from judgekit.runs.receipts import Figure
 from judgekit.terminal import Unpadded, harmless, quoting, table
 
 _ALPHA = 0.05
-_NAMES_SHOWN = 2
-"""Figures of agreement in a table; all are in the JSON."""
+_NAMES_SHOWN = 2  # figures of agreement in a table; the JSON has all
 
 
 def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
-    """Print how fast each judge is, how far it agrees with the others and with people, and ``show`` flips of each pair."""
+    """Print each judge's speed, its agreement with other judges and with people, and ``show`` flips of each pair."""
     for columns, rows in (sides(comparison), pairs(comparison)):
         on.print(table(columns, rows))
     for line in told(comparison):
@@ -35,7 +35,7 @@ def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
 
 
 def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Return the heads of a table and a row for each judge: seconds a request, and how far people agree with it."""
+    """Return the heads of a table and a row for each judge: seconds per request, and agreement with people."""
     names = _figures([one.people for one in comparison.sides])
     rows = [
         (
@@ -50,7 +50,7 @@ def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence
 
 
 def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Return the heads of a table and a row for each pair of judges: how often they differ, and how far they agree."""
+    """Return the heads of a table and a row for each pair of judges: number of flips, and agreement."""
     names = _figures([one.agreement for one in comparison.pairs])
     rows = [
         (_names(one), f"{one.n:,}", f"{len(one.flips):,}", *_cells(names, one.agreement)) for one in comparison.pairs
@@ -70,7 +70,8 @@ def told(comparison: JudgeComparison) -> Iterator[str]:
             yield f"{side.judge}: of {side.fell_back:,} samples, it is its fallback that is compared; answers by {answers}"
     for pair in comparison.pairs:
         if pair.left_out:
-            outcomes = ", ".join(_outcome(pair, one) for one in pair.left_out)
+            found = (((one.a or "missing", one.b or "missing"), one.samples) for one in pair.left_out)
+            outcomes = ", ".join(outcome_of(outcome, (pair.a, pair.b), "by", times) for outcome, times in found)
             yield f"{_names(pair)}: not compared: {sum(one.samples for one in pair.left_out):,} ({outcomes})"
         if pair.closer is not None:
             yield f"{_names(pair)}, held against people: {_closer(pair, pair.closer)}"
@@ -83,7 +84,7 @@ def told(comparison: JudgeComparison) -> Iterator[str]:
 
 
 def shown(comparison: JudgeComparison) -> JsonValue:
-    """Return the tables, lines and flips of a comparison as the HTML page reads them."""
+    """Return the tables, lines and flips of a comparison in the form that the HTML page reads."""
     scorers = {one.judge: one.scorer for one in comparison.sides}
     made = {"Each judge": sides(comparison), "Each two judges": pairs(comparison)}
     tables: list[JsonValue] = [
@@ -106,14 +107,6 @@ def _figures(found: Sequence[Mapping[str, Figure]]) -> Sequence[str]:
 
 def _cells(names: Sequence[str], figures: Mapping[str, Figure]) -> Iterator[str]:
     return (str(figures[name]) if name in figures else "-" for name in names)
-
-
-def _outcome(pair: Pair, one: LeftOut) -> str:
-    outcomes = [status or "missing" for status in (one.a, one.b)]
-    if outcomes[0] == outcomes[1]:
-        return f"{one.samples:,} {outcomes[0]} by both"
-    sides = zip(outcomes, (pair.a, pair.b), strict=True)
-    return f"{one.samples:,} {' and '.join(f'{status} by {judge}' for status, judge in sides if status != 'scored')}"
 
 
 def _closer(pair: Pair, found: Closer) -> str:

@@ -1,4 +1,4 @@
-"""CSV that spreadsheets may open."""
+"""CSV that is safe to open in spreadsheets."""
 
 import csv
 import io
@@ -15,17 +15,17 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """A line for each row below the names of the columns; see `csv_table`."""
+    """Return the names of the columns and a line for each row as CSV; see `csv_table`."""
     columns = columns_of(rows)
     cells = ([column.of(row) for column in columns] for row in rows)
     return csv_table(chain([[column.name for column in columns]], cells))
 
 
 def csv_table(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
-    """A line for each row of cells; text stands in quotes (RFC 4180).
+    """Yield a line of CSV for each row of cells; text is quoted (RFC 4180).
 
-    Text that a spreadsheet would run as a formula has an apostrophe before it: that which begins with one of
-    ``= + - @``, their full-width twins, a tab or a line break, and is no number. Source: OWASP, CSV Injection,
+    Text that a spreadsheet would run as a formula gets a leading apostrophe: text that begins with one of ``= + - @``,
+    their full-width twins, a tab or a line break, and is not a number. Source: OWASP, CSV Injection,
     https://owasp.org/www-community/attacks/CSV_Injection. Control characters are replaced.
     """
     out = io.StringIO()

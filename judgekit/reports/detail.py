@@ -1,4 +1,4 @@
-"""A sample with its scores, as the page of a report shows it."""
+"""A sample with its scores, in the form that the page of a report shows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
@@ -14,34 +14,11 @@ from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
-_EXACT = 2**53
-"""Whole numbers up to here are the same in JavaScript."""
-_OF_THE_SAMPLE = {
-    "reference",
-    "references",
-    "reference_tool_calls",
-    "reference_topics",
-    "label",
-    "prediction",
-    "prediction_score",
-    "documents",
-    "ranking",
-    "fields",
-    "group",
-    "metadata",
-}
-_OF_THE_TRACE = {
-    "id",
-    "source",
-    "started_at",
-    "ended_at",
-    "usage",
-    "cost_usd",
-    "termination",
-    "labels",
-    "metadata",
-    "warnings",
-}
+_EXACT = 2**53  # integers up to here are exact in JavaScript
+_NOT_OF_THE_SAMPLE = {"schema_version", "id", "trace", "rival", "domain"}  # these are shown elsewhere
+_OF_THE_SCORE = {"status", "value", "label", "reason", "error", "warnings"}
+_OF_THE_CALL = {"judge", "prompt", "model", "cached", "seconds", "error"}
+_NOT_OF_THE_TRACE = {"schema_version", "messages", "tools", "children", "extra"}
 
 
 def detail(
@@ -52,15 +29,14 @@ def detail(
     *,
     is_damaged: bool = False,
 ) -> dict[str, JsonValue]:
-    """All that is shown of one sample; ``messages`` is ``None`` where the conversation was not kept or is damaged.
+    """Return everything to show of a sample; ``messages`` is ``None`` if the conversation is missing or damaged.
 
     Args:
-        scorers: Their names, in the order of the scores.
+        scorers: The names of the scorers, in the order of the scores.
         rows: The scores of the sample.
-        sample: The sample, where it was kept.
-        exchanges: What judges were sent and replied, by the scorer and the place of the call among its calls; ``None``
-            what is damaged.
-        is_damaged: Whether the conversation was kept and is damaged.
+        sample: The sample, if it was stored.
+        exchanges: Requests to judges with their replies, by scorer and position of the call; ``None`` if damaged.
+        is_damaged: Whether the conversation was stored and is damaged.
     """
     scores = {row.scorer: row.score for row in rows}
     said: list[JsonValue] = [None] * len(scorers)
@@ -88,19 +64,14 @@ def _descendants(trace: Trace) -> list[Trace]:
 
 
 def _about(sample: Sample) -> JsonValue:
-    known = sample.model_dump(mode="json", include=_OF_THE_SAMPLE, exclude_defaults=True)
-    recorded = sample.trace.model_dump(mode="json", include=_OF_THE_TRACE, exclude_defaults=True)
+    known = sample.model_dump(mode="json", exclude=_NOT_OF_THE_SAMPLE, exclude_defaults=True)
+    recorded = sample.trace.model_dump(mode="json", exclude=_NOT_OF_THE_TRACE, exclude_defaults=True)
     return _showable({**known, **({"trace": recorded} if recorded else {})})
 
 
 def _score(score: Score) -> JsonValue:
     return {
-        "status": score.status,
-        "value": score.value,
-        "label": score.label,
-        "reason": score.reason,
-        "error": score.error,
-        "warnings": list(score.warnings),
+        **score.model_dump(include=_OF_THE_SCORE),
         "details": _showable(score.details),
         "diff": [list(line) for line in score.diff()],
         "calls": [_call(call) for call in score.calls],
@@ -111,16 +82,11 @@ def _call(call: JudgeCall) -> JsonValue:
     usage = call.usage
     counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
     return {
-        "judge": call.judge,
-        "prompt": call.prompt,
-        "model": call.model,
+        **call.model_dump(include=_OF_THE_CALL),
         "fingerprint": call.system_fingerprint,
-        "cached": call.cached,
         "request": call.is_request,
         "cost": call.usd_paid,
         "tokens": [usage.input_tokens, usage.output_tokens] if usage and counted else None,
-        "seconds": call.seconds,
-        "error": call.error,
     }
 
 
@@ -136,20 +102,20 @@ def _messages(messages: Sequence[Message]) -> list[JsonValue]:
 
 
 def _message(message: Message, answered: Caller | None) -> JsonValue:
-    """A message; what does not hold of it is left out."""
+    """Return a message, without the fields that do not apply to it."""
     told: dict[str, JsonValue] = {"role": message.role, "parts": _parts(message.content)}
     if message.role == "tool":
         told |= {"who": answered.call.name if answered else message.name, "error": message.is_error}
         told |= {"called": answered.message + 1 if answered else None}
         told |= {"requestor": message.requestor} if message.requestor == "user" else {}
-    elif message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - it tells the types apart
+    elif message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - type checkers narrow by it
         told |= {"who": message.agent if message.role == "assistant" else message.name}
         told |= {"calls": [_tool_call(call) for call in message.tool_calls]}
     return {name: value for name, value in told.items() if value or name == "parts"}
 
 
 def _parts(content: str | Sequence[Part]) -> list[JsonValue]:
-    """Kind and text of each part, and of media what else there is to say; their data stay where they are."""
+    """Return the kind and text of each part, and a description of media instead of their data."""
     if isinstance(content, str):
         return [["text", content]] if content else []
     return [_part(part) for part in content]
@@ -158,11 +124,8 @@ def _parts(content: str | Sequence[Part]) -> list[JsonValue]:
 def _part(part: Part) -> JsonValue:
     if isinstance(part, MediaPart):
         size = f"{len(part.data):,} characters of data" if part.data is not None else None
-        url = (
-            part.url
-            if part.url is None or len(part.url) <= 2_000
-            else f"{part.url[:100]}... ({len(part.url):,} characters)"
-        )
+        url = part.url or ""
+        url = url if len(url) <= 2_000 else f"{url[:100]}... ({len(url):,} characters)"
         return ["media", part.kind, *(told for told in (part.name, part.mime_type, url, size) if told)]
     if isinstance(part, OtherPart):
         return ["other", _json(part.data)]
@@ -176,7 +139,7 @@ def _tool_call(call: ToolCall) -> JsonValue:
 
 
 def _json(value: JsonValue) -> str:
-    """The value as text, in which numbers are what they were."""
+    """Return the value as JSON text, which keeps numbers exact."""
     try:
         return compact_json(value)
     except ValueError as error:
@@ -184,7 +147,7 @@ def _json(value: JsonValue) -> str:
 
 
 def _showable(value: object) -> JsonValue:
-    """The value with texts in the place of numbers that JavaScript has not."""
+    """Return the value with text in place of numbers that JavaScript cannot represent."""
     if isinstance(value, Mapping):
         return {name: _showable(inner) for name, inner in cast("Mapping[str, object]", value).items()}
     if isinstance(value, list | tuple):

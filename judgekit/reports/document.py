@@ -1,4 +1,4 @@
-"""Pages of HTML that need no server and no network."""
+"""HTML pages that need no server and no network."""
 
 import base64
 import hashlib
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     import jinja2
 
 PAGE = Path(__file__).parent / "page"
-"""Where templates, styles and scripts are."""
+"""The folder of templates, styles and scripts."""
 
 
 def document(template: str, styles: Sequence[str], scripts: Sequence[str], **shown: object) -> Iterator[str]:
-    """A page, piece by piece, with its styles and scripts in it, and their hashes for its policy.
+    """Yield a page piece by piece, with its styles and scripts inline and their hashes in its policy.
 
     Args:
-        template: The name of its file in `PAGE`.
-        styles: The names of its styles, without their endings.
-        scripts: Those of its scripts.
-        shown: What else the template names.
+        template: The name of the template's file in `PAGE`.
+        styles: The names of the styles, without their endings.
+        scripts: The names of the scripts, without their endings.
+        shown: Other values for the template.
     """
     style, script = "\n".join(_read(f"{name}.css") for name in styles), script_of(scripts)
     yield from _template(template).generate(
@@ -33,18 +33,18 @@ def document(template: str, styles: Sequence[str], scripts: Sequence[str], **sho
 
 
 def script_of(names: Sequence[str]) -> str:
-    """The scripts of these names as one."""
+    """Return scripts, given by their names, as one."""
     return "\n".join(('"use strict";', *(_read(f"{name}.js") for name in names)))
 
 
 def embedded(value: JsonValue) -> str:
-    """JSON that can end no script element and begin no comment."""
+    """Return JSON that cannot end a script element or begin a comment."""
     return json.dumps(value, separators=(",", ":")).translate({ord(char): f"\\u{ord(char):04x}" for char in "<>&"})
 
 
 @cache
 def _read(name: str) -> str:
-    """The text of a file in `PAGE`."""
+    """Return the text of a file in `PAGE`."""
     return (PAGE / name).read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""A run as a file that other tools read, of the kind that its name says."""
+"""Runs as files for other tools, in the format that the file name selects."""
 
 import io
 import os
@@ -22,18 +22,19 @@ _Write: TypeAlias = Callable[[Run, GateResults, IO[bytes]], None]
 
 
 def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None:
-    """Writes a run to a file, which is replaced when all of the new one is there.
+    """Write a run to a file, which is replaced once the new one is complete.
 
-    The name says what is written: ``.jsonl`` every score with all that is known of it, ``.csv`` and ``.parquet`` a line a
-    score (see `columns_of`), ``.xml`` JUnit's test cases, ``.md`` a summary, ``.html`` a report to look around in.
+    The ending of the name selects the format: ``.jsonl`` has every score with all its fields, ``.csv`` and ``.parquet``
+    a row for each score (see `columns_of`), ``.xml`` JUnit test cases, ``.md`` a summary, and ``.html`` an interactive
+    report.
 
     Args:
-        run: What is written.
+        run: The run.
         path: The file.
-        gates: What came of its gates, for the page, the summary and the test cases.
+        gates: The results of the gates, for the page, the summary and the test cases.
 
     Raises:
-        ConfigError: The name says nothing, or the file cannot be written.
+        ConfigError: The name has no known ending, or the file cannot be written.
     """
     path = Path(path)
     must_be_writable(path, KINDS)
@@ -42,10 +43,10 @@ def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None
 
 
 def write_text(pieces: Iterable[str], path: Path) -> None:
-    """Writes text piece by piece to a file, which is replaced when all of the new one is there.
+    """Write text piece by piece to a file, which is replaced once the new one is complete.
 
     Raises:
-        ConfigError: It cannot be written.
+        ConfigError: The file cannot be written.
     """
     with _written(path) as file:
         file.writelines(map(str.encode, pieces))
@@ -61,10 +62,10 @@ def _written(path: Path) -> Generator[IO[bytes]]:
 
 
 def must_be_writable(path: Path, kinds: Collection[str]) -> None:
-    """Checks, before there is anything to write, that a file can be written whose name ends in one of these.
+    """Check, before there is anything to write, that a file can be written and that its name has one of these endings.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: The file cannot be written, or its name has another ending.
     """
     if path.suffix.lower() not in kinds:
         raise ConfigError(f"{path}: its name must end in one of {', '.join(kinds)}, which says what is written")
@@ -93,13 +94,9 @@ def _html(run: Run, gates: GateResults) -> Iterator[str]:
     return html_report(run, gates=gates)
 
 
-def _json_lines(run: Run, _: GateResults) -> Iterator[str]:
-    return (f"{row.model_dump_json()}\n" for row in run)
-
-
 KINDS: Mapping[str, _Write] = {
     ".html": _as_text(_html),
-    ".jsonl": _as_text(_json_lines),
+    ".jsonl": _as_text(lambda run, _: (f"{row.model_dump_json()}\n" for row in run)),
     ".csv": _as_text(lambda run, _: csv_lines(run)),
     ".parquet": lambda run, _, file: write_parquet(run, file),
     ".xml": _as_text(junit_report),

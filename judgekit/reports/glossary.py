@@ -14,7 +14,7 @@ HEADING = "What the words mean"
 
 
 class Term(NamedTuple):
-    """A term and what it means. ``pattern`` finds it in a text; it is read by Python and by JavaScript alike."""
+    """A term and its meaning. ``pattern`` finds the term in a text; Python and JavaScript both read it."""
 
     name: str
     meaning: str
@@ -74,11 +74,11 @@ TERMS = (
     Term("cluster-robust", "samples of one group, such as trials of one task, are not taken for independent", r"\bcluster-robust\b"),
     Term("bootstrap", "samples are drawn again and again at random, to see by how much the number varies", r"\bbootstrap\b"),
 )  # fmt: skip
-"""All terms that are shown somewhere, with those of a subject beside each other. No meaning holds another term."""
+"""All terms that reports show, with related terms beside each other. No meaning contains another term."""
 
 
 def terms_in(text: str) -> Sequence[Term]:
-    """Return the terms that stand in a text, wherever its lines break."""
+    """Return the terms that occur in a text, even across line breaks."""
     line = " ".join(text.split())
     return [term for term in TERMS if re.search(term.pattern, line)]
 
@@ -92,9 +92,9 @@ class Screen(NamedTuple):
 
 @contextmanager
 def explained() -> Generator[Screen]:
-    """Give the consoles of a command, and explain at its end the terms that were shown on them.
+    """Yield the consoles of a command, and at its end explain the terms that were shown on them.
 
-    Words of recordings and of judges are printed inside `judgekit.terminal.quoting`, and explain nothing.
+    Text of recordings and judges is printed inside `judgekit.terminal.quoting` and not explained.
     """
     screen = Screen(console(), console(stderr=True))
     for one in screen:

@@ -1,4 +1,4 @@
-"""A run, or two beside each other, as one HTML file that needs no server and no network."""
+"""A run, or two runs side by side, as one HTML file that needs no server and no network."""
 
 import base64
 import json
@@ -45,16 +45,14 @@ _SCRIPTS = (
     "sample",
     "report",
 )
-_SLICES = 12
-"""Ways to cut the samples into slices."""
+_SLICES = 12  # ways to slice the samples
 _DRAWN = {"scorer", "mean", "score", "95 % interval", "n", *OTHERS, "audit", "requests", "cached", "tokens", "cost"}
 """Columns that the page shows in its own way, with links and plots."""
-_AT_ONCE = 16
-"""Samples that are packed together; the page knows this number too."""
+_AT_ONCE = 16  # samples in a pack; the page relies on this number
 
 
 class _Side(NamedTuple):
-    """A run with the samples of it that are listed; ``b`` is the one that is reported, ``a`` its baseline."""
+    """A run with its listed samples; ``b`` is the reported run, ``a`` its baseline."""
 
     name: str
     run: Run
@@ -72,15 +70,14 @@ def html_report(
     judges: JudgeComparison | None = None,
     gates: GateResults | None = None,
 ) -> Iterator[str]:
-    """The report of a run, or of two that are compared, piece by piece: one static page with all that it shows.
+    """Yield the report of a run, or of two that are compared, piece by piece, as one self-contained static page.
 
-    With an ``audit`` of the run that is reported, what it found is a view of the page, and what people say stands beside
-    the scores. With its ``judges`` held against each other, so do their numbers and flips. The ``gates`` of a run,
-    or of a comparison, stand at the top, those that are not met first.
+    An ``audit`` of the reported run adds a view of its findings, and shows people's labels beside the scores. A
+    comparison of its ``judges`` adds their numbers and flips. The ``gates`` of a run or a comparison are at the top,
+    those that are not met first.
 
-    Numbers are those of all samples; of more than 10,000 samples those are in the page that have most to look at. What
-    was recorded comes into the page as text alone, and a policy in the page forbids all requests, and all scripts but
-    its own.
+    Numbers cover all samples; of more than 10,000 samples, the page contains those that most deserve a look. Recorded
+    content enters the page only as text, and a policy in the page forbids all requests, and all scripts but its own.
     """
     gates = reported.gates if isinstance(reported, Comparison) else gates or GateResults()
     head: dict[str, JsonValue] = {
@@ -122,7 +119,7 @@ def html_report(
 
 
 def _gates(results: Sequence[GateResult]) -> JsonValue:
-    """Return the gates of a run under a headline, those that are not met first."""
+    """Return the results of gates under a headline, those that are not met first."""
     unmet = sum(not gate.met for gate in results)
     many = f"{unmet} of {len(results)} gates not met" if unmet else f"All {len(results)} gates are met"
     return {
@@ -135,7 +132,7 @@ def _gates(results: Sequence[GateResult]) -> JsonValue:
 
 
 def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
-    """Both runs, and for each sample that is listed of B the place of its counterpart in the list of A."""
+    """Return both runs, and for each listed sample of B the place of its counterpart in the list of A."""
     after = Listing.of(comparison.b, wanted=comparison.changed(MOST))
     listed = {entry.number for entry in after.entries}
     pairs = dict(zip(comparison.paired.b.tolist(), comparison.paired.a.tolist(), strict=True))
@@ -150,7 +147,7 @@ def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
 
 
 def _corrections(run: Run, audit: Audit | None) -> Mapping[str, Correction]:
-    """The corrected means by the receipts of a run, or where these have none, by an audit of it."""
+    """Return the corrected means by the receipts of a run or, where these have none, by an audit of it."""
     found = dict(corrections(run))
     for one in audit.scorers if audit else ():
         if one.scorer not in corrected_means(found) and one.correction.corrected is not None:
@@ -233,7 +230,7 @@ def _number(line: Line) -> dict[str, JsonValue]:
 
 
 def _slices(summary: Summary) -> list[JsonValue]:
-    """The numbers by domain, and by the labels that most samples have."""
+    """Return the numbers by domain, and by the labels that most samples have."""
     sizes = {name: sum(line.total for one in parts.values() for line in one) for name, parts in summary.slices.items()}
     names = sorted(sizes, key=lambda name: (name != "domain", -sizes[name]))[:_SLICES]
     return [
@@ -256,7 +253,7 @@ def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
         yield f"{called} was stopped early ({run.stopped}): only what was scored until then is counted."
     elif run.ended_at is None:
         yield f"{called} has not ended: it is under way, or broke off. Only what was scored until then is counted."
-    if listing.is_cut:
+    if len(listing.entries) < listing.samples:
         yield (
             f"{called} has {listing.samples:,} samples, of which {len(listing.entries):,} are in this file: those that "
             "changed or were labelled, failed or abstained, and then those with the lowest values. The numbers of scorers are of all."
@@ -274,24 +271,8 @@ def _comparison(comparison: Comparison) -> JsonValue:
 
 def _difference(one: Difference) -> JsonValue:
     low, high, method = one.interval or (None, None, None)
-    return {
-        "name": one.scorer,
-        "verdict": one.verdict,
-        "a": one.a,
-        "b": one.b,
-        "difference": one.difference,
-        "low": low,
-        "high": high,
-        "method": method,
-        "test": one.test,
-        "p": one.p,
-        "holm": one.p_holm,
-        "pairs": one.pairs,
-        "worse": one.worse,
-        "better": one.better,
-        "detectable": one.detectable,
-        "left_out": sum(one.left_out.values()),
-    }
+    shown = {"low": low, "high": high, "method": method, "left_out": sum(one.left_out.values())}
+    return {**one.as_json(), **shown, "interval": None, "overall": None}  # the page has no use for the last two
 
 
 def _audit(audit: Audit, asked: Mapping[str, Demand]) -> JsonValue:
@@ -322,7 +303,7 @@ def _audited(found: ScorerAudit, demand: Demand) -> JsonValue:
 
 
 def _samples(side: _Side) -> Iterator[tuple[str, str]]:
-    """The samples that are listed, packed some at once, each pack with its name."""
+    """Yield the listed samples in packs, each with its name."""
     run, names = side.run, side.scorers
     numbers = [entry.number for entry in side.listing.entries]
     found = zip(
@@ -347,7 +328,7 @@ def _samples(side: _Side) -> Iterator[tuple[str, str]]:
 
 
 def _under(numbers: Sequence[int], found: Iterator[tuple[int, Found]]) -> Iterator[list[Found]]:
-    """What was found under each of these numbers; both come in rising order."""
+    """Yield the items found for each of these numbers; both come in ascending order."""
     waiting = next(found, None)
     for number in numbers:
         here: list[Found] = []
@@ -359,5 +340,5 @@ def _under(numbers: Sequence[int], found: Iterator[tuple[int, Found]]) -> Iterat
 
 
 def _packed(value: JsonValue) -> str:
-    """JSON, compressed, in letters that no parser of HTML takes for more. Equal things close together take little."""
+    """Return compressed JSON in letters that have no meaning in HTML; similar values compress well if adjacent."""
     return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode())).decode()

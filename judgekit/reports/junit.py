@@ -10,12 +10,12 @@ from judgekit.runs.summary import Line
 
 
 def junit_report(run: Run, gates: GateResults) -> Iterator[str]:
-    """A suite a scorer, in which each sample is a test case, and a suite of the gates.
+    """Yield a suite for each scorer, with a test case for each sample, and a suite for the gates.
 
-    A score passes, whatever its value: what is enough is for gates to say, and a gate that is not met is a failure. A
-    failed score is an error. Skipped and abstained ones are skipped cases, and say which of the two. Where a run was
-    stopped early, has not ended, or could not read something, that is an error too. Source: the schema of Jenkins' xUnit
-    plugin, junit-10.xsd.
+    A score passes whatever its value: gates decide what is good enough, and a gate that is not met is a failure. A
+    failed score is an error. Skipped and abstained scores are skipped cases that say which of the two they are. A run
+    that was stopped early, has not ended, or could not read something is an error as well. Source: the schema of
+    Jenkins' xUnit plugin, junit-10.xsd.
     """
     began = run.started_at.strftime("%Y-%m-%dT%H:%M:%S")
     repeated = set(run.duplicate_ids)

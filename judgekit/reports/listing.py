@@ -13,12 +13,12 @@ from judgekit.runs.rows import LabelValue, Row
 from judgekit.score import STATUSES, Status
 
 MOST = 10_000
-"""Samples in one file."""
+"""The most samples in one file."""
 _BINS = 10
 
 
 class Cell(NamedTuple):
-    """What the list says of a score."""
+    """A score as the list shows it."""
 
     status: Status
     value: float | None
@@ -26,7 +26,7 @@ class Cell(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A sample of the list, with its scores by scorer. The lower its ``concern``, the more there is to look at."""
+    """A sample of the list, with its scores by scorer. The lower its ``concern``, the more it deserves a look."""
 
     concern: float
     number: int
@@ -41,10 +41,10 @@ class Listing:
     """The samples of a run that are listed, by number.
 
     Attributes:
-        entries: Those with most to look at, if there are more than `MOST`: wanted ones first, then those that failed or
-            abstained, then those with the lowest values.
-        samples: How many there are in all.
-        histograms: For each scorer, of all samples, how many values lie in each tenth.
+        entries: The listed samples. If there are more than `MOST`, these are wanted ones first, then those that failed
+            or abstained, then those with the lowest values.
+        samples: The number of all samples.
+        histograms: For each scorer, the number of values in each tenth, over all samples.
     """
 
     entries: tuple[Entry, ...]
@@ -53,12 +53,12 @@ class Listing:
 
     @classmethod
     def of(cls, run: Run, *, wanted: Collection[int] = (), left_out: Collection[int] = ()) -> "Listing":
-        """Looks at all rows once.
+        """Return the listing of a run, whose rows are read once.
 
         Args:
-            run: Whose samples.
-            wanted: Numbers of samples to list before others.
-            left_out: Numbers of samples not to list.
+            run: The run.
+            wanted: The numbers of samples to list before others.
+            left_out: The numbers of samples not to list.
         """
         histograms = {one.name: [0] * _BINS for one in run.scorers}
         samples = 0
@@ -77,13 +77,8 @@ class Listing:
         listed = heapq.nsmallest(MOST, entries(), key=lambda entry: (entry.concern, entry.number))
         return cls(tuple(sorted(listed, key=lambda entry: entry.number)), samples, histograms)
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether there are samples that are not listed."""
-        return len(self.entries) < self.samples
-
     def columns(self, scorers: Iterable[str]) -> JsonValue:
-        """The list as the page reads it."""
+        """Return the list in the form that the page reads."""
         return {
             "numbers": [entry.number for entry in self.entries],
             "ids": [entry.id for entry in self.entries],

@@ -1,4 +1,4 @@
-"""A run in Markdown, for a page that CI shows: no text of a recording is more than text there."""
+"""A run in Markdown, for the pages of CI. Text of recordings is escaped and cannot act as markup."""
 
 import os
 import re
@@ -19,19 +19,18 @@ from judgekit.terminal import cut, printable
 
 _LOWEST = 5
 _LONGEST = 300
-_ROOM = 1 << 20
-"""Bytes that GitHub shows of a step."""
+_ROOM = 1 << 20  # bytes that GitHub shows for a step
 _CUT = "\nThe rest does not fit on this page.\n"
 
 
 class _Quoted(str):
-    """Words of recordings and of judges, which are not explained."""
+    """Text of recordings and judges, whose terms the glossary does not explain."""
 
     __slots__ = ()
 
 
 def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
-    """Gates, a line a scorer, notes, the samples with the lowest values, with their reasons, and what the words mean."""
+    """Yield gates, a line for each scorer, notes, the lowest scores with their reasons, and a glossary."""
     shown: list[str] = []
     for piece in _report(run, gates):
         if not isinstance(piece, _Quoted):
@@ -77,7 +76,7 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
 
 
 def append_summary(run: Run, gates: GateResults, path: Path) -> None:
-    """Adds the Markdown of a run to the summary of a step of GitHub Actions, as far as there is room on it.
+    """Append the Markdown of a run to the step summary of GitHub Actions, as far as it fits.
 
     Source: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#adding-a-job-summary.
 
@@ -101,12 +100,8 @@ def _table(run: Run, corrected: Mapping[str, Figure]) -> Iterator[str]:
     columns = summary_columns(run.summary, corrected)
     yield _row([column.name for column in columns])
     yield _row(["---" if column.is_text else "--:" for column in columns])
-    yield from map(
-        _row,
-        rows_of(
-            [column._replace(cells=tuple(map(_cell, column.cells))) if column.is_text else column for column in columns]
-        ),
-    )
+    escaped = [one._replace(cells=tuple(map(_cell, one.cells))) if one.is_text else one for one in columns]
+    yield from map(_row, rows_of(escaped))
 
 
 def _cell(text: str) -> str:
@@ -114,7 +109,7 @@ def _cell(text: str) -> str:
 
 
 def _told(line: Line, gates: GateResults) -> Iterator[str]:
-    """What is to be said of a scorer beside its line."""
+    """Yield notes on a scorer, besides its line."""
     if said := gates.thin.get(line.scorer):
         yield f"too few samples: {said}"
     yield from line.told()
@@ -125,7 +120,10 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _code(text: str) -> str:
-    """Text in which nothing is markup, a link or a mention, on one line: between more backticks than it has in a row."""
+    """Return text as code on one line, in which nothing is markup, a link or a mention.
+
+    It is enclosed in more backticks than it contains in a row.
+    """
     text = cut(printable(text).strip() or " ", _LONGEST)
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     space = " " if text.startswith("`") or text.endswith("`") else ""
@@ -133,5 +131,5 @@ def _code(text: str) -> str:
 
 
 def _in_html(text: str) -> str:
-    """Text as it stands among tags, where Markdown would still look for its marks."""
+    """Return text for use among HTML tags, where Markdown would still interpret its marks."""
     return "".join(char if char.isalnum() else f"&#{ord(char)};" for char in printable(text))

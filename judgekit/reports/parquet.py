@@ -10,8 +10,7 @@ from judgekit.errors import ConfigError
 from judgekit.runs.columns import Cell, Kind, cells_of, columns_of
 from judgekit.runs.rows import Row
 
-_AT_ONCE = 10_000
-"""Rows in a group."""
+_AT_ONCE = 10_000  # rows in a row group
 _TYPES: Mapping[Kind, str] = {
     "text": "string",
     "status": "string",
@@ -40,7 +39,7 @@ class _Parquet(Protocol):
 
 
 def write_parquet(rows: Iterable[Row], file: IO[bytes]) -> None:
-    """Writes a line for each row, some thousands at a time.
+    """Write a line for each row, some thousands at a time.
 
     Raises:
         ConfigError: pyarrow is not installed.

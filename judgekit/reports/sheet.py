@@ -1,6 +1,6 @@
-"""A sheet on which people label samples: a page that needs no network, or a table for a spreadsheet.
+"""A sheet on which people label samples: an offline page, or a table for a spreadsheet.
 
-What the judge said of a sample stands on neither, nor does what others said, nor anything that tells it.
+Neither shows the judge's verdicts, other people's labels, or anything that reveals them.
 """
 
 import hashlib
@@ -26,28 +26,26 @@ from judgekit.traces.trace import Trace
 SCRIPTS = ("dom", "conversation", "label")
 _STYLES = ("report", "label")
 _CONVERSATION = ("damaged", "messages", "rival", "children")
-_LONGEST_CELL = 32_000
-"""Characters; spreadsheets cut off what is longer than 32,767."""
+_LONGEST_CELL = 32_000  # characters; spreadsheets cut cells off at 32,767
 _YES_OR_NO = {0.0, 1.0}
 _OF_PAIRS = {0.0, 0.5, 1.0}
 _PAIR = {"better": "the first is better", "tie": "a tie", "worse": "the second is better"}
-"""The labels of `Pairwise`, in words for whoever sees the two."""
-_MARK = "\ufeff"
-"""By it spreadsheets know UTF-8."""
+"""The labels of `Pairwise`, in words for people who see both answers."""
+_MARK = "\ufeff"  # byte order mark, by which spreadsheets recognize UTF-8
 
 Choice = tuple[str, str]
-"""What a person chooses, and what is written down then."""
+"""A choice as people see it, and the label that is written for it."""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """Samples of a run that are to be labelled for one of its scorers.
+    """Samples of a run to be labelled for one of its scorers.
 
-    With ``includes_skipped`` some of them may be samples to which the question does not apply, as the judge says: people
-    can say so too.
+    With ``includes_skipped``, some of them may be samples to which the question does not apply according to the judge,
+    and people can say so too.
 
     Raises:
-        ConfigError: The run keeps no conversations.
+        ConfigError: The run stores no conversations.
     """
 
     run: Run
@@ -64,13 +62,13 @@ class Sheet:
 
     @cached_property
     def samples(self) -> Mapping[int, Sample]:
-        """The samples that were kept, by their numbers."""
+        """The samples that were stored, by number."""
         wanted = {one.number for one in self.drawn}
         return dict(self.run.conversations(wanted.__contains__))
 
     @cached_property
     def choices(self) -> Sequence[Choice]:
-        """The labels to choose from; none where any number in [0, 1] may be given."""
+        """The labels to choose from; empty if any number in [0, 1] may be given."""
         choices = self._graded
         if choices and self.includes_skipped and "skipped" not in self.scorer.scale.values():
             return [*choices, ("does not apply", "n/a")]
@@ -88,11 +86,11 @@ class Sheet:
 
     @property
     def question(self) -> str:
-        """What is asked, in a sentence."""
+        """The question in a sentence."""
         return self.scorer.question or f"What is {self.scorer.name} here?"
 
     def page(self) -> Iterator[str]:
-        """The sheet as one static page that works offline and gives the labels as CSV, piece by piece."""
+        """Yield the sheet piece by piece as one static page, which works offline and exports the labels as CSV."""
         contents = [embedded(self._content(one.number)) for one in self.drawn]
         about: dict[str, JsonValue] = {
             "run": self.run.number,
@@ -104,7 +102,7 @@ class Sheet:
             "choices": [list(one) for one in self.choices],
             "drawn": [list(one) for one in self.drawn],
         }
-        # By it labels that a browser keeps are told from those of another sheet.
+        # The key tells the labels that a browser stores from those of another sheet.
         about["key"] = hashlib.sha256("".join((embedded(about), *contents)).encode()).hexdigest()
         return document(
             "label.html.j2",
@@ -123,21 +121,17 @@ class Sheet:
         return {**{name: told[name] for name in _CONVERSATION}, "known": known}
 
     def _known(self, sample: Sample) -> Iterator[tuple[str, str]]:
-        """What the sample says beside its conversation: the reference, and what else the judge was given."""
+        """Yield what the judge was given besides the conversation, such as the reference, by name."""
         for name in dict.fromkeys(("reference", *self.scorer.inputs)):
-            if text := _KNOWN.get(name, _nothing)(sample):
+            if name in _KNOWN and (text := _KNOWN[name](sample)):
                 yield name.replace("_", " "), text
 
     def table(self) -> Iterator[str]:
-        """The sheet as CSV with a column for the labels, for those who prefer a spreadsheet."""
+        """Return the sheet as lines of CSV with a column for the labels, for people who prefer a spreadsheet."""
         question = self.question
         if self.scorer.instructions:
             question = f"{question}\n\n{self.scorer.instructions}"
         choices = "; ".join(choice if choice == text else f"{choice}: {text}" for text, choice in self.choices)
-        shown: dict[str, str] = {
-            "question": question,
-            "choices": choices or "a number from 0 to 1, 1 is best; n/a: does not apply",
-        }
 
         def rows() -> Iterator[Sequence[Cell]]:
             names = (*COLUMNS[:2], *SHOWN, *COLUMNS[2:])
@@ -154,7 +148,8 @@ class Sheet:
                     "recordings": self.run.recordings,
                     "drawn": one.drawn,
                     "probability": one.probability,
-                    **shown,
+                    "question": question,
+                    "choices": choices or "a number from 0 to 1, 1 is best; n/a: does not apply",
                     "conversation": _rendered(sample.trace) if sample else missing,
                     "rival": _rendered(sample.rival) if sample and sample.rival else None,
                     "reference": "\n\n".join(f"{name}: {text}" for name, text in self._known(sample)) if sample else "",
@@ -167,19 +162,15 @@ class Sheet:
 def _rendered(trace: Trace) -> str:
     try:
         return trace.render(budget_tokens=_LONGEST_CELL // 4)
-    except ValueError:  # so many messages that not even their headers fit
+    except ValueError:  # too many messages for even their headers to fit
         return trace.render()
 
 
 def _cut(cell: Cell) -> Cell:
-    """The cell, of which as much as a spreadsheet holds, and how much that leaves out."""
+    """Return the cell, shortened to what a spreadsheet holds, with a note of how much was cut."""
     if not isinstance(cell, str) or len(cell) <= _LONGEST_CELL:
         return cell
     return f"{cell[:_LONGEST_CELL]} [... {len(cell) - _LONGEST_CELL:,} characters omitted ...]"
-
-
-def _nothing(_: Sample) -> str:
-    return ""
 
 
 def _lines(texts: Sequence[str] | None) -> str:

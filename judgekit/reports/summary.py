@@ -1,4 +1,4 @@
-"""A run on a terminal: a line a scorer, and reasons. Text of recordings is escaped, so that it steers no terminal."""
+"""A run on a terminal: a line for each scorer, and reasons. Text of recordings is escaped and cannot control it."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -46,24 +46,21 @@ def show_summary(
     corrections: Mapping[str, Correction] = {},
     seed: int | None = None,
 ) -> None:
-    """A table with a line a scorer, and what judges took; below, what there is to say of each, slices, the lowest ones.
+    """Print a table with a line for each scorer, another one of judge costs, notes, slices, and the lowest scores.
 
-    Where a scorer has a corrected mean, that is its number, and the judge's own stands beside it as ``raw``.
+    A scorer's corrected mean, if there is one, takes the place of the judge's own, which moves to ``raw``.
 
     Args:
         summary: The lines.
         on: The console.
         lowest: By scorer, the rows to show with their reasons.
-        thin: By scorer, why its number is of too few samples.
-        corrections: By scorer, its corrected mean, or why there is none.
-        seed: Of the bootstrap, by which intervals of raw numbers are then made.
+        thin: By scorer, the reason why its number covers too few samples.
+        corrections: By scorer, its corrected mean, or the reason why there is none.
+        seed: The seed of a bootstrap, if raw numbers are to have bootstrap intervals.
     """
     corrected = corrected_means(corrections)
-    intervals = {
-        line.scorer: line.interval if seed is None else line.bootstrap(seed)
-        for line in summary
-        if line.scorer not in corrected
-    }
+    uncorrected = (line for line in summary if line.scorer not in corrected)
+    intervals = {line.scorer: line.interval if seed is None else line.bootstrap(seed) for line in uncorrected}
     raw = {line.scorer: Figure.of(line.value, intervals.get(line.scorer)) for line in summary}
     columns = summary_columns(summary, corrected, raw)
     on.print(_numbers(columns, thin))
@@ -107,7 +104,7 @@ def show_summary(
 
 
 def show_plan(summary: Summary, on: Console) -> None:
-    """A table of what a run would ask for, as far as it is known before the first answer."""
+    """Print a table of what a run would ask for, as far as it is known before the first answer."""
     name, *columns = summary_columns(summary)
     samples = Column("samples", tuple(f"{line.total:,}" for line in summary))
     skipped = [column for column in columns if column.name == "skipped"]
@@ -125,9 +122,8 @@ def show_plan(summary: Summary, on: Console) -> None:
 
 def _numbers(columns: Sequence[Column], thin: Collection[str]) -> RenderableType:
     name, number, *others = [column for column in columns if column.about == "scores"]
-    marked = tuple(
-        f"{'! ' if scorer in thin else ''}{cell}" for scorer, cell in zip(name.cells, number.cells, strict=True)
-    )
+    cells = zip(name.cells, number.cells, strict=True)
+    marked = tuple(f"{'! ' if scorer in thin else ''}{cell}" for scorer, cell in cells)
     return _table_of([name, number._replace(cells=marked), *others])
 
 
@@ -142,7 +138,7 @@ def _table_of(columns: Sequence[Column]) -> RenderableType:
 
 
 def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
-    """How intervals were found where it is not as it mostly is: by Wilson's method, over single samples."""
+    """Yield the methods of intervals if they are not the usual ones: Wilson's, over single samples."""
     scorers: dict[str, list[str]] = {}
     for scorer, interval in intervals.items():
         if interval is not None:
@@ -154,7 +150,7 @@ def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
 
 
 def _trials(line: Line, raw: str) -> Iterator[str]:
-    """Yield the results of repeated trials, if there are any; ``raw`` stands before numbers that are not corrected."""
+    """Yield the results of repeated trials, if there are any; ``raw`` is put before numbers that are not corrected."""
     if trials := line.trials:
         both = (("pass^k", [one.all.value for one in trials]), ("pass@k", [one.any.value for one in trials]))
         figures = "; ".join(f"{name} {', '.join(map(rounded, values))}" for name, values in both)
@@ -165,7 +161,7 @@ def _trials(line: Line, raw: str) -> Iterator[str]:
 
 
 def _show_slices(summary: Summary, corrected: Collection[str], on: Console) -> None:
-    """For each name by which samples differ, such as their domain, a table of the raw number, and of how many it is."""
+    """Print a table of raw numbers and sample counts for each way to slice the samples, such as by domain."""
     samples = max((line.total for line in summary), default=0)
     slicings = {name: values for name, values in summary.slices.items() if 2 * len(values) <= samples}
     for name, values in list(slicings.items())[:_SLICINGS_SHOWN]:
@@ -200,7 +196,7 @@ def _slice(line: Line | None) -> str:
 
 
 def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
-    """Counts by row and column: true labels down, predicted ones across by their number; of many, the frequent errors."""
+    """Return a table of counts: true labels down, predicted ones across by number; of many labels, frequent errors."""
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
     if len(names) > _CLASSES_SHOWN:
         errors = Counter(
@@ -208,11 +204,8 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
         )
         shown = errors.most_common(_CLASSES_SHOWN)
         rows = ((*_cut([true, other]), str(times)) for (true, other), times in shown)
-        return (
-            table(("true", "predicted", f"errors, the most frequent of {len(names)} classes"), rows, words=2)
-            if shown
-            else Group()
-        )
+        heads = ("true", "predicted", f"errors, the most frequent of {len(names)} classes")
+        return table(heads, rows, words=2) if shown else Group()
     numbers = {name: str(number) for number, name in enumerate(names, 1)}
     lines = (
         [*_cut([f"{numbers[name]}  {name}"]), *(str(counts.get(name, {}).get(other, 0)) for other in names)]
@@ -226,14 +219,14 @@ def _cut(texts: Sequence[str]) -> list[str]:
 
 
 def _side_by_side(diff: Diff) -> RenderableType | None:
-    """The calls as they were expected and as they were made, unless all agree."""
+    """Return the expected calls beside the calls made, or ``None`` if all agree."""
     different = [line for line in diff if line.mark != "="]
     if not different:
         return None
     lines = diff if len(diff) <= _CALLS_SHOWN else different
     grid = Table.grid(padding=(0, 2, 0, 0))
     for _ in DiffLine._fields:
-        grid.add_column(min_width=1)  # an empty column would be measured as less than it takes
+        grid.add_column(min_width=1)  # rich measures an empty column as narrower than it is drawn
     for line in lines[:_CALLS_SHOWN]:
         grid.add_row(*map(harmless, line), style=_STYLES[line.mark])
     more = len(lines) - _CALLS_SHOWN

@@ -1,4 +1,4 @@
-"""Text as XML 1.0 can hold it."""
+"""Text in XML 1.0."""
 
 import re
 from html import escape
@@ -7,7 +7,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000
 
 
 def without_controls(text: str) -> str:
-    """The text with a replacement character for each control character, and for all else that XML forbids or advises against.
+    """Return the text with control characters, and others that XML forbids or discourages, replaced.
 
     Source: XML 1.0, https://www.w3.org/TR/xml/#charsets.
     """
@@ -15,5 +15,5 @@ def without_controls(text: str) -> str:
 
 
 def xml_text(text: str) -> str:
-    """The text as it stands in an element, or in the quotes of an attribute."""
+    """Return the text escaped for an element, or for a quoted attribute."""
     return escape(without_controls(text))

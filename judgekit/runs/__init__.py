@@ -1,1 +1,1 @@
-"""Many samples: how they are run, and what comes out."""
+"""Runs: scoring of many samples, and the storage and summary of their scores."""

@@ -1,4 +1,4 @@
-"""Which models answered for each judge, as far as their providers report it."""
+"""The models that answered for each judge, as far as their providers report them."""
 
 import re
 from collections import Counter
@@ -16,25 +16,25 @@ _NAMES_SHOWN = 8
 _NAME_SHOWN = 100
 
 Reported: TypeAlias = Counter[str | None]
-"""How many answers came with each name that a provider reported; ``None`` counts those that came with none."""
+"""The number of answers by the name that a provider reported; ``None`` counts answers without one."""
 
 
 class Answers(Counter[tuple[str, str | None, str | None]]):
-    """How many answers there were by judge, by the model that its provider reported, and by the system fingerprint."""
+    """The number of answers by judge, reported model and reported system fingerprint."""
 
     def add(self, call: JudgeCall) -> None:
-        """Counts a call, unless it failed."""
+        """Count a call, unless it failed."""
         if call.error is None:
             self[call.judge, call.model, call.system_fingerprint] += 1
 
     @property
     def models(self) -> Mapping[str, Reported]:
-        """The models that were reported, by judge."""
+        """The reported models by judge."""
         return self._by_judge(1)
 
     @property
     def fingerprints(self) -> Mapping[str, Reported]:
-        """The system fingerprints that were reported, by judge."""
+        """The reported system fingerprints by judge."""
         return self._by_judge(2)
 
     def _by_judge(self, place: Literal[1, 2]) -> Mapping[str, Reported]:
@@ -44,7 +44,7 @@ class Answers(Counter[tuple[str, str | None, str | None]]):
         return found
 
     def told(self) -> Iterator[str]:
-        """A line for each judge that answered as several models, or as one model with several system fingerprints."""
+        """Yield a line for each judge that answered as several models, or as one with several system fingerprints."""
         fingerprints = self.fingerprints
         for judge, models in self.models.items():
             if len(models) > 1:
@@ -55,16 +55,16 @@ class Answers(Counter[tuple[str, str | None, str | None]]):
 
 
 def named(reported: Mapping[str | None, int]) -> set[str]:
-    """The names that were reported."""
+    """Return the names that were reported."""
     return {name for name in reported if name is not None}
 
 
 def shares(reported: Reported) -> str:
-    """The names and how often each was reported, the most frequent first."""
+    """Return each name with how often it was reported, most frequent first."""
     names = (("not reported" if name is None else quoted(name), times) for name, times in reported.most_common())
     return listed((f"{name} ({times:,})" for name, times in names), _NAMES_SHOWN, ", ")
 
 
 def quoted(name: str) -> str:
-    """The name, in quotes and escaped where it holds more than letters, digits and what joins them, cut to fit a line."""
+    """Return the name cut to fit a line, and quoted and escaped if it holds unusual characters."""
     return cut_middle(name if _PLAIN.fullmatch(name) else ascii(name), _NAME_SHOWN, " ")

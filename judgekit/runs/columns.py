@@ -1,4 +1,4 @@
-"""The rows of a run as a table: what its columns are called, and what they hold."""
+"""The rows of a run as a table: the names and the cells of its columns."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -12,14 +12,13 @@ from judgekit.score import JudgeCall
 Kind: TypeAlias = Literal["text", "status", "boolean", "integer", "number"]
 Cell: TypeAlias = LabelValue | None
 
-_MOST_LABELS = 100
-"""With more names than these, one column holds all labels."""
+_MOST_LABELS = 100  # with more label names, one column holds all labels
 _GREATEST = 2**63
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, what kind of cells it has, and how a row's is found; ``None`` is a cell without a value."""
+    """A column: its name, the kind of its cells, and the function that returns a row's cell, or ``None`` if empty."""
 
     name: str
     kind: Kind
@@ -27,23 +26,29 @@ class Column:
 
 
 def columns_of(rows: Iterable[Row]) -> Sequence[Column]:
-    """The columns of a table with a line for each of these rows, which are looked through once for the labels they have.
+    """Return the columns of a table of these rows, which are iterated once to collect their labels.
 
-    Each label has a column, ``labels.NAME``, of the kind of its values: text where these are of several. Where there are
-    more than 100 names, one column ``labels`` holds them as JSON. ``judge_models`` and ``system_fingerprints`` are those
-    that the judges' providers reported. ``tokens`` and ``cost_usd`` are those that were paid
-    for, and have no value where they are unknown.
+    Each label has a column ``labels.NAME`` of the kind of its values, or of text if their kinds differ. With more than
+    100 names, a single column ``labels`` holds all of them as JSON. ``judge_models`` and ``system_fingerprints`` are
+    those that the judges' providers reported. ``tokens`` and ``cost_usd`` are those that were paid for, and have no
+    value if they are unknown.
     """
     return (*_OF_SAMPLES, *_labels(rows), *_OF_SCORES)
 
 
 def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> Sequence[Sequence[Cell]]:
-    """The cells of each column; the rows are not kept."""
+    """Return the cells of each column, without keeping the rows."""
     found: list[list[Cell]] = [[] for _ in columns]
     for row in rows:
         for cells, column in zip(found, columns, strict=True):
             cells.append(column.of(row))
     return found
+
+
+def table_of(rows: Iterable[Row]) -> Sequence[tuple[Column, Sequence[Cell]]]:
+    """Return the columns of a table of these rows, each with its cells."""
+    columns = columns_of(rows)
+    return list(zip(columns, cells_of(columns, rows), strict=True))
 
 
 def _labels(rows: Iterable[Row]) -> Sequence[Column]:

@@ -1,13 +1,13 @@
-"""What the conversations of a run took, whatever is scored."""
+"""The effort of the conversations of a run, whatever is scored."""
 
 from array import array
-from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from judgekit.aggregates.conduct import quantile
+from judgekit.errors import number_of
 from judgekit.traces.conduct import Effort, repeated_calls
 from judgekit.traces.sample import Sample
 
@@ -15,7 +15,7 @@ _NAME_KEPT = 200
 
 
 class Figure(NamedTuple):
-    """A number of many conversations: ``n`` are those of which it is known."""
+    """A number taken over many conversations; ``n`` is how many of them it is known for."""
 
     name: str
     mean: float
@@ -24,10 +24,10 @@ class Figure(NamedTuple):
 
 
 class Conduct(NamedTuple):
-    """What one conversation took; ``None`` where the recording does not say.
+    """The effort of one conversation; a number is ``None`` if the recording does not give it.
 
-    ``repeating`` says whether a call is made again with equal arguments, ``warned`` whether it was read with warnings,
-    ``agent`` which agent made the recording, see `agent_of`.
+    ``repeating`` says whether a call is repeated with equal arguments, ``warned`` whether reading the conversation gave
+    warnings, and ``agent`` which agent made the recording, see `agent_of`.
     """
 
     messages: int
@@ -43,33 +43,24 @@ class Conduct(NamedTuple):
 
     @classmethod
     def of(cls, sample: Sample) -> "Conduct | None":
-        """Count what a conversation took; a trace without messages is none."""
+        """Return the effort of a conversation; ``None`` for a trace without messages."""
         trace = sample.trace
         if not trace.messages:
             return None
         effort = Effort.of(trace)
         repeating = False
-        with suppress(ValueError):  # what no JSON can hold, such as a number of thousands of digits, repeats nothing
+        with suppress(ValueError):  # JSON cannot hold all arguments, such as numbers with thousands of digits
             repeating = repeated_calls(trace) > 0
-        return cls(
-            effort.messages,
-            effort.tool_calls,
-            effort.tool_results,
-            effort.tool_errors,
-            effort.tokens,
-            effort.cost_usd,
-            effort.seconds,
-            repeating,
-            bool(trace.warnings),
-            agent_of(sample),
-        )
+        counts = effort.messages, effort.tool_calls, effort.tool_results, effort.tool_errors
+        took = effort.tokens, effort.cost_usd, effort.seconds
+        return cls(*counts, *took, repeating, bool(trace.warnings), agent_of(sample))
 
 
 def agent_of(sample: Sample) -> str | None:
-    """Return the name of the agent that made a recording; ``None`` where it does not say.
+    """Return the name of the agent that made a recording; ``None`` if the recording does not give it.
 
-    That is ``agent`` in the metadata of the sample or its trace, or else the agents and models that the agent's messages
-    name.
+    This is ``agent`` in the metadata of the sample or of its trace, or else the agents and models that the agent's
+    messages name.
     """
     for metadata in (sample.metadata, sample.trace.metadata):
         match metadata.get("agent"):
@@ -88,14 +79,16 @@ def agent_of(sample: Sample) -> str | None:
 
 @dataclass
 class Efforts:
-    """What conversations took, added one by one; only plain numbers are kept. ``print`` shows a line, if there were any.
+    """The effort of many conversations, added one by one; only numbers are kept.
+
+    ``print`` shows a line, if there are any conversations.
 
     Attributes:
-        conversations: How many.
-        tool_results: Results of tool calls of which it is known whether they are errors.
-        tool_errors: Those that are.
-        repeating: Conversations in which a call is made again with equal arguments.
-        warned: Conversations that were read with warnings.
+        conversations: The number of conversations.
+        tool_results: The number of tool results that are known to be errors or not.
+        tool_errors: The number of these that are errors.
+        repeating: The number of conversations that repeat a call with equal arguments.
+        warned: The number of conversations that gave warnings when they were read.
     """
 
     conversations: int = 0
@@ -103,12 +96,10 @@ class Efforts:
     tool_errors: int = 0
     repeating: int = 0
     warned: int = 0
-    _numbers: "defaultdict[str, array[float]]" = field(
-        default_factory=lambda: defaultdict(lambda: array("d")), repr=False
-    )
+    _numbers: "dict[str, array[float]]" = field(default_factory=dict[str, "array[float]"], repr=False)
 
     def add(self, conduct: Conduct) -> None:
-        """Counts a conversation; children belong to their parents."""
+        """Count a conversation together with its children."""
         self.conversations += 1
         self.repeating += conduct.repeating
         self.warned += conduct.warned
@@ -122,11 +113,11 @@ class Efforts:
             ("seconds", conduct.seconds),
         ):
             if number is not None:
-                self._numbers[name].append(number)
+                self._numbers.setdefault(name, array("d")).append(number)
 
     @property
     def figures(self) -> Sequence[Figure]:
-        """Each number that is known of any conversation."""
+        """Each number that is known for at least one conversation."""
         return [
             Figure(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
             for name, numbers in self._numbers.items()
@@ -141,8 +132,7 @@ class Efforts:
         told.append(f"calls repeated in {self.repeating:,}")
         if self.warned:
             told.append(f"read with warnings {self.warned:,} (judgekit inspect says which)")
-        conversations = f"{self.conversations:,} conversation{'' if self.conversations == 1 else 's'}"
-        return f"{conversations}, mean (median): {', '.join(told)}"
+        return f"{number_of(self.conversations, 'conversation')}, mean (median): {', '.join(told)}"
 
     def _told(self, figure: Figure) -> str:
         known = "" if figure.n == self.conversations else f"; of {figure.n:,}"

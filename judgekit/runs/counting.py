@@ -1,62 +1,44 @@
-"""Counts all samples of a run that was stopped, so that the share that was scored does not depend on how many were read."""
+"""The count of all samples of a stopped run, so that the scored share does not depend on how many were read."""
 
 import asyncio
 import sys
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from math import inf
 from threading import Timer
-from typing import Generic, Protocol, TypeVar
 
 from judgekit.runs.rows import SampleCount
+from judgekit.runs.runner import Task
 from judgekit.runs.store import Store
 
-_SILENT = 1.0
-"""Seconds."""
+_SILENT = 1.0  # seconds
 _NOTICE = "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
 
 
-class Numbered(Protocol):
-    """What is to be done about the sample of this number."""
-
-    @property
-    def number(self) -> int:
-        """Its number among the samples."""
-        ...
-
-
-Item = TypeVar("Item", bound=Numbered)
-
-
-class Source(Generic[Item]):
-    """Items that are taken one by one; those that are left when a run stops can be counted.
+class Source(Iterator[Task]):
+    """Tasks that are taken one by one. When a run stops, the remaining ones can be counted.
 
     Attributes:
-        broken: Whether an error came instead of an item. A generator that has raised one ends there.
+        broken: Whether an error was raised in place of a task; a generator ends there.
     """
 
-    def __init__(self, items: Iterable[Item]) -> None:
-        self._items = iter(items)
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._tasks = iter(tasks)
         self.broken = False
 
-    def __iter__(self) -> Iterator[Item]:
-        return self
-
-    def __next__(self) -> Item:
+    def __next__(self) -> Task:
         try:
-            return next(self._items)
-        except StopIteration:
-            raise
-        except BaseException:
-            self.broken = True
+            return next(self._tasks)
+        except BaseException as error:
+            self.broken = self.broken or not isinstance(error, StopIteration)
             raise
 
 
-def count_samples(store: Store, run: int, left: Source[Item], *, seconds: float = inf) -> SampleCount:
-    """Return how many samples a run has: those that it holds, and those that are left, which are not kept.
+def count_samples(store: Store, run: int, left: Source, *, seconds: float = inf) -> SampleCount:
+    """Return the number of samples in a run: those in its file, and the remaining ones, which are not kept.
 
-    Ctrl-C, an error and the end of the given seconds end the counting: then there are at least as many as were counted.
+    Ctrl-C, an error or the end of ``seconds`` ends the counting. The count is a lower bound then.
     """
     count = SampleCount()
     with suppress(KeyboardInterrupt):
@@ -65,37 +47,30 @@ def count_samples(store: Store, run: int, left: Source[Item], *, seconds: float 
     return count
 
 
-async def acount_samples(store: Store, run: int, left: Source[Item], *, seconds: float = inf) -> SampleCount:
-    """The async twin of `count_samples`."""
+async def acount_samples(store: Store, run: int, left: Source, *, seconds: float = inf) -> SampleCount:
+    """Count samples like `count_samples`, without blocking the event loop."""
     count = SampleCount()
     for count in _counts(store, run, left, seconds):  # noqa: B007 - the last one is returned
         await asyncio.sleep(0)
     return count
 
 
-def _counts(store: Store, run: int, left: Source[Item], seconds: float) -> Generator[SampleCount]:
-    """Count one sample after another; the last count is exact if nothing came between."""
+def _counts(store: Store, run: int, left: Source, seconds: float) -> Generator[SampleCount]:
+    """Yield the count after each sample; the last count is exact if all samples were reached."""
     samples, end = store.counts(run).samples, time.monotonic() + seconds
     yield SampleCount(samples)
-    with _said_if_slow():
-        try:
-            for item in left:
-                samples += not store.has_sample(run, item.number)
-                yield SampleCount(samples)
-                if time.monotonic() > end:
-                    return
-        except Exception:  # noqa: BLE001 - what cannot be read cannot be counted, and the run is stopped already
-            return
+    notice = Timer(_SILENT, sys.stderr.write, [_NOTICE])  # reading may block
+    notice.daemon = True
+    notice.start()
+    try:
+        for task in left:
+            samples += not store.has_sample(run, task.number)
+            yield SampleCount(samples)
+            if time.monotonic() > end:
+                return
+    except Exception:  # noqa: BLE001 - unreadable samples cannot be counted, and the run has stopped anyway
+        return
+    finally:
+        notice.cancel()
     if not left.broken:
         yield SampleCount(samples, "exactly")
-
-
-@contextmanager
-def _said_if_slow() -> Generator[None]:
-    timer = Timer(_SILENT, sys.stderr.write, [_NOTICE])  # reading may wait for another program
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()

@@ -1,4 +1,4 @@
-"""How often a judge was asked for one verdict, as the details of a score tell it."""
+"""The draws of a verdict: how often a judge was asked for it, read from the details of a score."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ _SIDES = ("trace", "rival", "tie")
 
 
 class Draws(NamedTuple):
-    """The draws of a sample: what each one's value is, if it has one, and how many there are at the least and the most."""
+    """The draws of a sample: the value of each draw, if it has one, and the least and greatest number of draws."""
 
     values: Sequence[float | None]
     least: int
@@ -21,7 +21,7 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, details: Mapping[str, JsonValue]) -> "Draws | None":
-        """The draws that details tell of; ``None`` where they tell of none."""
+        """Return the draws that details hold, or ``None`` if they hold none."""
         draws = details.get("draws")
         if not isinstance(draws, list) or not draws:
             return None
@@ -35,20 +35,20 @@ class Draws(NamedTuple):
 
 
 def value_of(said: JsonValue) -> float | None:
-    """The value of a draw or a vote; ``None`` where it has none. Values that a rounding alone keeps apart are one."""
+    """Return the value of a draw or a vote, or ``None``; rounding keeps rounding errors from telling values apart."""
     value = said.get("value") if isinstance(said, dict) else said
     return round(float(value), 9) if isinstance(value, int | float) and 0 <= value <= 1 else None
 
 
 def details_of(score: Score) -> Mapping[str, JsonValue]:
-    """The details of what the judge said first, also where it was not sure enough for that to be the verdict."""
+    """Return the details of the judge's first verdict, even if the judge was too unsure for it to count."""
     doubted = score.details.get("doubted")
     details = doubted.get("details") if isinstance(doubted, dict) else None
     return details if isinstance(details, dict) else score.details
 
 
 def without_words(details: Mapping[str, JsonValue]) -> JsonObject:
-    """Return what details tell of draws, votes and both orders of a pair: values and statuses, by number and not by name."""
+    """Return the draws, votes and orders of a pair in details as values and statuses, numbered instead of named."""
     kept: JsonObject = {}
     draws, votes, unasked = details.get("draws"), details.get("votes"), details.get("unasked")
     if isinstance(draws, list):

@@ -1,11 +1,11 @@
-"""The rows of a run as tables of pandas and polars."""
+"""The rows of a run as pandas and polars data frames."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from judgekit.errors import ConfigError
-from judgekit.runs.columns import Cell, cells_of, columns_of
+from judgekit.runs.columns import Cell, table_of
 from judgekit.runs.rows import Row
 from judgekit.score import STATUSES
 
@@ -21,7 +21,7 @@ class _Pandas(Protocol):
 
 
 def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
-    """A line for each row. What has no value is missing: ``NaN`` among the numbers, else ``NA``.
+    """Return a pandas data frame of rows. Missing values are ``NaN`` in number columns and ``NA`` elsewhere.
 
     Raises:
         ConfigError: pandas is not installed.
@@ -37,17 +37,11 @@ def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
         "integer": "Int64",
         "number": "float64",
     }
-    columns = columns_of(rows)
-    return pd.DataFrame(
-        {
-            column.name: pd.Series(cells, None, types[column.kind])
-            for column, cells in zip(columns, cells_of(columns, rows), strict=True)
-        }
-    )
+    return pd.DataFrame({column.name: pd.Series(cells, None, types[column.kind]) for column, cells in table_of(rows)})
 
 
 def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
-    """A line for each row. What has no value is null.
+    """Return a polars data frame of rows. Missing values are null.
 
     Raises:
         ConfigError: polars is not installed.
@@ -63,10 +57,4 @@ def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
         "integer": pl.Int64(),
         "number": pl.Float64(),
     }
-    columns = columns_of(rows)
-    return pl.DataFrame(
-        [
-            pl.Series(column.name, cells, dtype=types[column.kind])
-            for column, cells in zip(columns, cells_of(columns, rows), strict=True)
-        ]
-    )
+    return pl.DataFrame([pl.Series(one.name, cells, dtype=types[one.kind]) for one, cells in table_of(rows)])

@@ -1,4 +1,4 @@
-"""Hashes of what a sample is scored against, by which two runs find out whether that changed."""
+"""Hashes of what a sample is scored against, by which two runs can tell whether it changed."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,20 +17,20 @@ _PRODUCED = frozenset((*MEASURED, "results", "expected_output"))
 
 
 class Hashes(NamedTuple):
-    """Hashes of one sample, each of all of its kind together; ``None`` where nothing is known of it.
+    """Hashes of one sample, one for each kind of content; ``None`` if the content is unknown.
 
-    What is equal as JSON has equal hashes, whatever the order of its keys and however its defaults are spelled.
+    Equal JSON has equal hashes, whatever the order of its keys and however its defaults are spelled.
 
     Attributes:
-        references: What is known to be right, or what the sample is compared with, hashed with the sample's id, so that
-            equal references of different samples do not show: ``reference``, ``references``,
-            ``reference_tool_calls`` (without ids and notes of calls), ``reference_topics``, ``label``, the ``relevance``
-            of a ranking, ``fields["expected_output"]``, what was said and called in ``rival``, and ``task`` and
-            ``criteria`` of the metadata, where benchmarks keep the task. Not the agent's own work: the trace with the
-            labels that it was given, ``prediction``, ``prediction_score``, what a ranking ``retrieved``, and measured
-            fields. Nor ``group`` and ``domain``, which are compared by themselves, and all other ``metadata``.
-        material: ``documents`` and all other ``fields``. They may be given with the task, or be what the agent retrieved
-            and came to, which nobody can tell from their names.
+        references: The expected results, or whatever the sample is compared with, hashed with the sample's id so that
+            samples with equal references cannot be recognized: ``reference``, ``references``, ``reference_tool_calls``
+            (without the calls' ids and notes), ``reference_topics``, ``label``, the ``relevance`` of a ranking,
+            ``fields["expected_output"]``, the messages and calls of ``rival``, and ``task`` and ``criteria`` of the
+            metadata, where benchmarks keep the task. The agent's own work is left out: the trace with its labels,
+            ``prediction``, ``prediction_score``, the ``retrieved`` items of a ranking, and measured fields. So are
+            ``group`` and ``domain``, which are compared separately, and all other ``metadata``.
+        material: ``documents`` and all other ``fields``. They may come with the task, or be what the agent retrieved
+            and produced; their names do not tell.
         first_message: The text of the user's first message.
     """
 
@@ -40,14 +40,15 @@ class Hashes(NamedTuple):
 
     @classmethod
     def of(cls, sample: Sample, *, keeps_text: bool) -> "Hashes":
-        """Return the hashes of a sample; without text only that of all references, since one of a short text can be guessed."""
+        """Return the hashes of a sample; without text only that of all references, as short texts can be guessed."""
         try:
             references = _hash(canonical_json([sample.id, _references(sample)]))
             if not keeps_text:
                 return cls(references)
             said = next((message.text for message in sample.trace.messages if message.role == "user"), "")
-            return cls(references, _hash(canonical_json(_material(sample))), _hash(said))
-        except (TypeError, ValueError):  # an object of Python, or a number too long to be written
+            fields = {name: value for name, value in sample.fields.items() if name not in _PRODUCED}
+            return cls(references, _hash(canonical_json([_texts(sample.documents), fields])), _hash(said))
+        except (TypeError, ValueError):  # a Python object, or a number too long to be written
             return cls()
 
 
@@ -73,7 +74,7 @@ def _call(one: ExpectedCall) -> JsonValue:
 
 
 def _known(**values: JsonValue) -> JsonValue:
-    """Return the values that are there, so that no hash changes when samples can hold more one day."""
+    """Return the values that are not ``None``, so that new fields of samples change no hash."""
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -88,10 +89,6 @@ def _conversation(trace: Trace) -> JsonValue:
         else [message.role, message.text]
         for message in trace.messages
     ]
-
-
-def _material(sample: Sample) -> JsonValue:
-    return [_texts(sample.documents), {name: value for name, value in sample.fields.items() if name not in _PRODUCED}]
 
 
 def _hash(text: str) -> int:

@@ -1,4 +1,4 @@
-"""A summary as notebooks show it."""
+"""A run's summary as HTML for notebooks."""
 
 from collections.abc import Iterable
 
@@ -6,12 +6,11 @@ from judgekit.notebook import fragment, line, numbers
 from judgekit.runs.summary import Summary
 from judgekit.runs.summary_table import rows_of, summary_columns
 
-_SCORERS = 50
-"""Lines in a table."""
+_SCORERS = 50  # rows in a table
 
 
 def summary_html(summary: Summary, notes: Iterable[str] = ()) -> str:
-    """A table with a line a scorer, and notes below it; names and notes are text, whatever they hold."""
+    """Return a table with one line for each scorer, and notes below it. Names and notes are escaped."""
     lines = list(summary)
     columns = summary_columns(summary)
     rows = rows_of(columns)[:_SCORERS]

@@ -1,4 +1,4 @@
-"""What was judged, and whether other samples are like it, as far as that shows without labels."""
+"""Descriptions of sets of samples, and tests of whether two sets differ, both without labels."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,24 +13,23 @@ from judgekit.runs.rows import Row
 from judgekit.traces.message import Many, Record
 
 _KEPT = 200
-_DOMAINS = 50
-"""Names of more domains than these tell samples apart, and not kinds of them."""
+_DOMAINS = 50  # more domain names than this tell samples apart, not kinds of samples
 _NO_DOMAIN = "no domain"
 _NO_AGENT = "not recorded"
 _NAMED = 3
-_ALPHA = 0.01
-"""One in a hundred sets of samples that are alike is taken for another kind."""
+_ALPHA = 0.01  # one in a hundred pairs of equal populations is reported as different
 
 
 class Population(Record):
-    """What was judged, as far as it can be told without a label, to tell whether other samples are like it.
+    """A description of the judged samples, without labels, that shows whether other samples are like them.
 
     Attributes:
-        samples: How many.
-        mean: Of the judge's values.
-        domains: How many samples each domain has, of those that were looked at.
-        agents: How many of these each agent made, see `judgekit.runs.conduct.agent_of`; empty where they are very many.
-        traits: By name, such as ``messages`` or ``confidence``, the sorted values of the samples, at most 200 of them,
+        samples: The number of samples.
+        mean: The mean of the judge's values.
+        domains: The number of described samples in each domain.
+        agents: The number of described samples by agent, see `judgekit.runs.conduct.agent_of`; empty if there are too
+            many.
+        traits: The sorted values of the samples by name, such as ``messages`` or ``confidence``: at most 200 of them,
             evenly spaced.
     """
 
@@ -42,7 +41,7 @@ class Population(Record):
 
 
 def independent(rows: Sequence[Row]) -> Sequence[Row]:
-    """The first row of each group, such as of the trials of one task, which are like each other."""
+    """Return the first row of each group. The samples of a group, such as trials of one task, resemble each other."""
     found: dict[str | int, Row] = {}
     for row in rows:
         found.setdefault(row.index if row.group is None else row.group, row)
@@ -50,10 +49,10 @@ def independent(rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def population_of(rows: Sequence[Row], conducts: Mapping[int, Conduct]) -> Population:
-    """What rows with a value are of; ``conducts`` says what their conversations took, by their numbers.
+    """Return a description of the rows that have a value; ``conducts`` holds the effort of conversations by number.
 
-    Of each group one sample counts for what samples are like, and one of each agent for who made them, so that populations
-    can be tested against each other.
+    To make populations testable against each other, one sample of each group is described, and each agent is counted
+    once in each group.
     """
     values = [row.score.value for row in rows if row.score.value is not None]
     made_by = ((row, conducts[row.index].agent if row.index in conducts else None) for row in rows)
@@ -80,20 +79,21 @@ def population_of(rows: Sequence[Row], conducts: Mapping[int, Conduct]) -> Popul
 def differences(
     one: Population, other: Population, verdicts: tuple[Mapping[str, int], Mapping[str, int]] | None = None
 ) -> Sequence[str] | None:
-    """Return in what two populations differ by more than chance would have it, in words.
+    """Return descriptions of how two populations differ by more than chance would explain.
 
-    Each trait that is known of both is tested: numbers by Kolmogorov and Smirnov's test, domains, agents (and, where they
-    are given, the judge's verdicts) by an exact test of homogeneity; p is adjusted by Holm, and below 0.01 they differ.
+    Each trait known for both is tested: numbers by the Kolmogorov-Smirnov test; domains, agents and, if given, the
+    judge's verdicts by an exact test of homogeneity. p is adjusted by Holm's method, and populations differ where it is
+    below 0.01.
 
     Returns:
-        ``None`` where nothing is known of both.
+        ``None`` if no trait is known for both.
     """
     from judgekit.stats.comparison import holm  # noqa: PLC0415 - numpy takes a while
     from judgekit.stats.homogeneity import homogeneity, kolmogorov_smirnov  # noqa: PLC0415
 
     found: list[tuple[str, float | None]] = [
         (
-            f"{name} ({_middle(one.traits[name])} and {_middle(other.traits[name])} in the middle)",
+            f"{name} ({median(one.traits[name]):.3g} and {median(other.traits[name]):.3g} in the middle)",
             kolmogorov_smirnov(one.traits[name], other.traits[name]),
         )
         for name in one.traits
@@ -105,18 +105,17 @@ def differences(
         **({"verdicts of the judge": verdicts} if verdicts else {}),
     }
     found += [(_apart(name, *pair), homogeneity(*pair)) for name, pair in kinds.items() if all(pair)]
-    tested = [said for said, p in found if p is not None]
-    if not tested:
+    if all(p is None for _, p in found):
         return None
     adjusted = holm([p for _, p in found])
     return [said for (said, _), p in zip(found, adjusted, strict=True) if p is not None and p < _ALPHA]
 
 
 def unlike(here: Population, audited: Population) -> Sequence[str]:
-    """Return why errors of a judge on audited samples say nothing of its errors here, in words; nothing if they may.
+    """Return why a judge's errors on audited samples say nothing about its errors here; empty if they may.
 
-    Judges err at other rates on other agents: the agents here must be recorded, and be among those that were audited. Nor
-    may the samples differ by more than chance would have it.
+    Judges err at different rates on different agents, so the agents must be recorded, and those here must be among the
+    audited ones. In addition, the samples must not differ by more than chance would explain.
     """
     unknown: dict[str, list[str]] = {}
     for where, one in (("here", here), ("there", audited)):
@@ -132,29 +131,23 @@ def unlike(here: Population, audited: Population) -> Sequence[str]:
 
 
 def _unknown_agents(population: Population) -> str:
-    """Return why it is not known which agents made the samples; empty if it is."""
+    """Return why the agents that made the samples are unknown; empty if they are known."""
     if not population.agents:
         return f"the agents are not kept, being {_DOMAINS} or more,"
     if _NO_AGENT in population.agents:
-        return (
-            "the agent is not recorded" if len(population.agents) == 1 else "the agent of some samples is not recorded"
-        )
+        return f"the agent {'' if len(population.agents) == 1 else 'of some samples '}is not recorded"
     return ""
 
 
-def _middle(values: Sequence[float]) -> str:
-    return f"{median(values):.3g}"
-
-
 def _apart(name: str, a: Mapping[str, int], b: Mapping[str, int]) -> str:
-    """The kind whose shares lie furthest apart."""
+    """Return a description of the kind whose shares differ most."""
     shares = {kind: (a.get(kind, 0) / sum(a.values()), b.get(kind, 0) / sum(b.values())) for kind in {*a, *b}}
     kind, (here, there) = max(sorted(shares.items()), key=lambda one: abs(one[1][0] - one[1][1]))
     return f"{name} ({shortened(kind)} {here * 100:.3g}% and {there * 100:.3g}%)"
 
 
 def _spaced(values: Sequence[float]) -> Sequence[float]:
-    """At most 200 of sorted values, evenly spaced, the first and the last among them."""
+    """Return at most 200 of the sorted values, evenly spaced, including the first and the last."""
     if len(values) <= _KEPT:
         return values
     return [values[place * (len(values) - 1) // (_KEPT - 1)] for place in range(_KEPT)]

@@ -1,4 +1,4 @@
-"""What could not be read of the files of a run."""
+"""Problems with reading the files of a run."""
 
 from collections.abc import Iterable
 
@@ -9,17 +9,17 @@ _SHOWN = 5
 
 
 class Problems(list[TraceError]):
-    """What could not be read. ``failed`` says whether whole files could not."""
+    """Problems with reading files. ``failed`` says whether whole files could not be read."""
 
     failed = False
 
     @property
     def unread(self) -> list[TraceError]:
-        """The records among them."""
+        """The problems that concern single records."""
         return [problem for problem in self if problem.index is not None]
 
     def join(self, others: "Problems") -> None:
-        """Adds what others met that read the same, and puts all in order: whole files, then records."""
+        """Add the problems of others that read the same files, and sort all: whole files first, then records."""
         found = {str(problem): problem for problem in (*self, *others)}
         self[:] = sorted(found.values(), key=lambda one: (one.index is not None, str(one.path), one.index or 0))
         self.failed = self.failed or others.failed
@@ -28,16 +28,16 @@ class Problems(list[TraceError]):
         return listed(map(str, self), _SHOWN)
 
     def notes(self, inputs: Iterable[Input]) -> list[str]:
-        """Return what the reader of a run must know of these problems and of the files, the records first."""
+        """Return notes on these problems and on changed files for readers of the run, starting with the records."""
         notes = [f"{number_of(len(self.unread), 'record')} could not be read"] if self.unread else []
         notes += ["files, or columns of them, could not be read"] if self.failed else []
         return notes + [f"{one.path} was written while it was read" for one in inputs if one.is_changed]
 
     def must_have_read_some(self, scores: int) -> None:
-        """Checks that something was read if anything was there.
+        """Check that something was read, if there was anything to read.
 
         Raises:
-            TraceError: There are no scores, and records that could not be read.
+            TraceError: There are no scores, but there are records that could not be read.
         """
         if self.unread and not scores:
             raise TraceError(f"none of the {len(self.unread)} records could be read; the first: {self.unread[0]}")

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal and in a notebook, now and then a line elsewhere."""
+"""The progress of a run: a bar in terminals and notebooks, an occasional line elsewhere."""
 
 import threading
 import time
@@ -18,24 +18,23 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.25
-_PACE = 60.0
-"""Seconds: the pace of the last minute says when all will be done, since replies from a cache come much faster than others."""
+_PACE = 60.0  # seconds; an estimate uses the latest pace, since cached replies come much faster than others
 _WIDEST = 100
 
 
 @dataclass
 class Tally:
-    """What a run has done so far.
+    """The progress of a run so far.
 
     Attributes:
-        total: How many scores there will be, where that is known.
-        done: Those that are there, also from before.
-        failed: Those of them that failed.
-        requests: Requests that were sent to judges.
-        cached: Replies that came from a cache.
-        cost_usd: What the requests cost; ``None`` where that is unknown.
-        elsewhere: Says how many scores other processes have made, and how many of these failed.
-        under_way: Says how many requests are under way, where somebody knows.
+        total: The number of scores to come to, if known.
+        done: The number of scores so far, including those from before a resume.
+        failed: The number of these that failed.
+        requests: The number of requests sent to judges.
+        cached: The number of replies from a cache.
+        cost_usd: The cost of the requests; ``None`` if unknown.
+        elsewhere: A function that returns how many scores other processes have made, and how many of these failed.
+        under_way: A function that returns the number of requests in flight; ``None`` if this is unknown.
     """
 
     total: int | None = None
@@ -49,7 +48,7 @@ class Tally:
     _seen: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]], repr=False)
 
     def add(self, row: Row) -> None:
-        """Counts a score."""
+        """Count a score."""
         score = row.score
         self.done += 1
         if score.status == "failed":
@@ -60,7 +59,7 @@ class Tally:
         self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
 
     def told(self, now: float) -> tuple[float | None, str, str]:
-        """The share that is done, how far it is at this time on a monotonic clock, and what else there is to say."""
+        """Return the share that is done, the progress at a time of a monotonic clock, and other numbers as text."""
         scored, failed = self.elsewhere()
         done, failed = self.done + scored, self.failed + failed
         under_way = None if self.under_way is None else self.under_way()
@@ -69,12 +68,9 @@ class Tally:
         left = self._left(done, total, now)
         others = [f"{failed:,} failed"] if failed else []
         if self.requests or self.cached or under_way:
-            cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
-            others += [
-                f"{self.cached:,} from cache",
-                *([] if under_way is None else [f"{under_way:,} under way"]),
-                cost,
-            ]
+            others.append(f"{self.cached:,} from cache")
+            others += [] if under_way is None else [f"{under_way:,} under way"]
+            others.append("cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}")
         return done / total if total else None, scores if left is None else f"{scores}, {left} left", ", ".join(others)
 
     def _left(self, done: int, total: int | None, now: float) -> timedelta | None:
@@ -89,9 +85,9 @@ class Tally:
 
 @contextmanager
 def progress(tally: Tally, on: "Console") -> Generator[None]:
-    """Shows a tally again and again while it changes, from a thread of its own, so that counting costs next to nothing."""
+    """Show a tally while it changes. A thread of its own does this, so that counting costs next to nothing."""
     if on.is_interactive:
-        from rich.live import Live  # noqa: PLC0415 - takes longer than a short run
+        from rich.live import Live  # noqa: PLC0415 - importing it takes longer than a short run
 
         with Live(get_renderable=lambda: _bar(tally), console=on, transient=True):
             yield
@@ -141,7 +137,7 @@ def _print_lines(tally: Tally, on: "Console", ended: threading.Event) -> None:
 
 
 def _show_in_notebook(tally: Tally, _: "Console", ended: threading.Event) -> None:
-    """Rich can draw again in a notebook with ipywidgets alone; this takes no more than a notebook has."""
+    """Show a tally with what every notebook has, since rich can redraw in notebooks only with ipywidgets."""
     shown = import_module("IPython.display").display(_in_notebook(tally), raw=True, display_id=True)
     while not ended.wait(_SECONDS_BETWEEN_LOOKS):
         shown.update(_in_notebook(tally), raw=True)

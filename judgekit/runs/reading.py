@@ -1,4 +1,4 @@
-"""A file of runs, as it is opened and read. Rows that are damaged are named, and never taken for what was scored."""
+"""Files of runs, opened for reading. Damaged rows are reported, and never taken for scores."""
 
 import os
 import sqlite3
@@ -6,8 +6,9 @@ import weakref
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
@@ -19,11 +20,10 @@ from judgekit.runs.hashes import Hashes
 from judgekit.runs.rows import DAMAGED, Damaged, Row, RunRecord
 from judgekit.runs.schema import APPLICATION_ID, SCHEMA, VERSION, is_intact
 from judgekit.score import Exchange, JudgeCall, Score, Status
-from judgekit.traces.message import JsonObject
+from judgekit.traces.message import JsonObject, Record
 from judgekit.traces.sample import Sample
 
-_READ_AT_ONCE = 64
-"""Conversations."""
+_READ_AT_ONCE = 64  # conversations
 _ADVICE = {
     sqlite3.SQLITE_FULL: "make room on the disk; what was scored until then is kept",
     sqlite3.SQLITE_BUSY: "another program is writing in it; try again when it is done",
@@ -32,6 +32,7 @@ _ADVICE = {
     **dict.fromkeys(BARRED, "it and its folder must be writable; or name another file"),
 }
 CALLS = TypeAdapter(tuple[JudgeCall, ...])
+Packed = TypeVar("Packed", bound=Record)
 _SCORES = """
     SELECT scores.*, samples.* FROM scores
         LEFT JOIN samples ON samples.run = scores.run AND samples.number = scores.sample
@@ -41,7 +42,7 @@ _SCORE_COLUMNS = 13
 
 
 class Counts(NamedTuple):
-    """How much there is of a run."""
+    """The numbers of samples, scores and failed scores in a run."""
 
     samples: int = 0
     scores: int = 0
@@ -49,15 +50,7 @@ class Counts(NamedTuple):
 
 
 class StoredRuns:
-    """A file of runs, opened.
-
-    Args:
-        path: The file, made where there is none; ``None`` keeps them in memory.
-        read_only: Changes nothing; the file must be there.
-
-    Raises:
-        StoreError: It cannot be used, is from a newer judgekit, or not judgekit's.
-    """
+    """A file of runs, opened for reading; see `judgekit.runs.store.Store`."""
 
     def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
         self.path = None if path is None else Path(path)
@@ -76,9 +69,10 @@ class StoredRuns:
                 raise StoreError(f"{path}: there are no runs yet; judgekit run makes them")
             if not read_only:
                 make_folder(path)
-            # What cannot be written is read as if nobody ever wrote it. Elsewhere others may, while rows are read.
-            db = connect(path, read_only=read_only and not _is_writable(path.parent))
-        db.text_factory = _decoded
+            # A file that cannot be written is opened as immutable. Otherwise, others may write while rows are read.
+            may_write = os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+            db = connect(path, read_only=read_only and not may_write)
+        db.text_factory = partial(str, errors="replace")  # invalid bytes then do not match their checksum
         try:
             self._inode = None if path is None else path.stat().st_ino
             self._prepare(db, read_only=read_only)
@@ -93,14 +87,14 @@ class StoredRuns:
         db.execute("COMMIT")
         if read_only:
             db.execute("PRAGMA query_only = ON")
-            if not version:  # somebody is making it just now
+            if not version:  # another process is creating it
                 raise StoreError(f"{self.path}: there are no runs yet; judgekit run makes them")
             return
-        share(db)  # where it cannot, one process at a time writes and reads
+        share(db)  # without it, only one process at a time can write or read
         db.execute("PRAGMA synchronous = FULL")
         if not version:
             db.execute("BEGIN IMMEDIATE")
-            # Others may have been here meanwhile.
+            # Another process may have created the tables meanwhile.
             for sql in () if schema_version(db, self.path, APPLICATION_ID, VERSION) else SCHEMA:
                 db.execute(sql)
             db.execute("COMMIT")
@@ -125,7 +119,7 @@ class StoredRuns:
 
     @property
     def is_there(self) -> bool:
-        """Whether the file is still the one that was opened."""
+        """Whether the path still leads to the file that was opened."""
         if self.path is None:
             return True
         try:
@@ -135,18 +129,18 @@ class StoredRuns:
 
     def _select(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         with self._explained():
-            for line in self._db.execute(sql, values):  # noqa: UP028 - that would close it, perhaps after the database
+            for line in self._db.execute(sql, values):  # noqa: UP028 - it might close the cursor too late
                 yield line
 
     def numbers(self) -> Sequence[int]:
-        """Return the numbers of all runs, the oldest first."""
+        """Return the numbers of all runs, oldest first."""
         return [number for (number,) in self._select("SELECT number FROM runs ORDER BY number")]
 
     def record(self, number: int | None = None) -> RunRecord:
         """Return the record of a run, or of the last one.
 
         Raises:
-            StoreError: There is none, or what is known of it is damaged.
+            StoreError: There is no such run, or its record is damaged.
         """
         sql = "SELECT * FROM runs WHERE ?1 IS NULL OR number = ?1 ORDER BY number DESC LIMIT 1"
         found = next(self._select(sql, number), None)
@@ -159,13 +153,13 @@ class StoredRuns:
             return RunRecord.model_validate({**from_json(found[1]), "number": found[0]})
 
     def _names(self, run: int) -> dict[int, str]:
-        """The names of a run's scorers, by their places."""
+        """Return the names of a run's scorers by their places."""
         return {place: one.name for place, one in enumerate(self.record(run).scorers)}
 
     def done(self, run: int, first: int, last: int, *, but: Collection[Status] = ()) -> dict[int, set[int]]:
-        """Which scorers, by place, have scored each of the samples ``first`` to ``last``.
+        """Return the scorers, by place, that have scored each of the samples ``first`` to ``last``.
 
-        Scores of a status in ``but`` are left out, and those that are damaged, or whose sample is.
+        Scores with a status in ``but`` are left out, and so are damaged scores and scores of damaged samples.
         """
         found: dict[int, set[int]] = {}
         for line in self._select(f"{_SCORES} AND sample BETWEEN ? AND ?", run, first, last):
@@ -175,7 +169,7 @@ class StoredRuns:
         return found
 
     def lowest(self, run: int, scorer: str, most: int) -> Iterator[Row]:
-        """The rows with the lowest values of a scorer, the lowest first."""
+        """Return the rows with the lowest values of a scorer, lowest first."""
         place = next((place for place, name in self._names(run).items() if name == scorer), None)
         sql = f"{_SCORES} AND scorer = ? AND value IS NOT NULL ORDER BY value, sample LIMIT ?"
         asked, found = most, list[Row]()
@@ -188,7 +182,7 @@ class StoredRuns:
         return iter(found[:most])
 
     def count(self, run: int) -> int:
-        """How many scores a run has."""
+        """Return the number of scores in a run."""
         return int(next(self._select("SELECT count(*) FROM scores WHERE run = ?", run))[0])
 
     def rows(
@@ -199,16 +193,17 @@ class StoredRuns:
         statuses: Collection[Status] | None = None,
         numbers: Collection[int] | None = None,
     ) -> Iterator[Row]:
-        """The rows of a run, read one by one: by sample, and within a sample in the order of the scorers.
+        """Yield the rows of a run one by one, ordered by sample and, within a sample, by scorer.
 
-        A row that is damaged, or whose sample is, is a failed score whose error is `judgekit.runs.rows.DAMAGED`.
+        A row that is damaged, or whose sample is damaged, is a failed score with the error
+        `judgekit.runs.rows.DAMAGED`.
 
         Raises:
-            StoreError: The file is damaged, so that rows cannot be read, or stand in it twice.
+            StoreError: The file is damaged in such a way that rows cannot be read or occur twice.
         """
         sql = _SCORES
         values: list[object] = []
-        if numbers is not None:  # as one value: there may be more of them than a statement may have
+        if numbers is not None:  # as one value, since the number of values in a statement is limited
             sql += " AND sample IN (SELECT value FROM json_each(?))"
             values.append(to_json(sorted(numbers)).decode())
         if scorer is not None:
@@ -224,7 +219,7 @@ class StoredRuns:
                 yield row
 
     def _rows(self, sql: str, run: int, *values: object) -> Iterator[tuple[tuple[int, int], Row]]:
-        """The rows that a statement finds, each with the number of its sample and the place of its scorer."""
+        """Yield the rows that a statement selects, each with its sample's number and its scorer's place."""
         names = self._names(run)
         sample: tuple[Any, ...] = ()
         has_sample = False
@@ -236,41 +231,23 @@ class StoredRuns:
                     has_sample = is_intact(sample)
                 name = names.get(score[2])
                 if name is None or not isinstance(score[1], int):
-                    continue  # nobody's: the score that it was is missing
+                    continue  # no scorer has this place, so the score counts as missing
                 if has_sample and is_intact(score):
-                    yield (score[1], score[2]), self._row(name, *score[1:-1], *sample[2:8])
+                    made = self._score(name, score)
                 else:
-                    yield (score[1], score[2]), self._damaged_row(name, score[1], sample if has_sample else ())
+                    what = "its row" if has_sample else "the row of its sample"
+                    reason = f"{what} in {self.path} is damaged; judgekit resume makes the score again"
+                    made = Score.failed(name, reason, error=DAMAGED)
+                yield (score[1], score[2]), _row_of(score[1], made, sample if has_sample else ())
 
-    def _damaged_row(self, scorer: str, index: int, sample: Sequence[Any]) -> Row:
-        what = "its row" if sample else "the row of its sample"
-        reason = f"{what} in {self.path} is damaged; judgekit resume makes the score again"
-        score = Score.failed(scorer, reason, error=DAMAGED)
-        if not sample:
-            return Row(index=index, sample_id=f"#{index}", score=score)
-        return self._of_sample(index, score, *sample[2:8])
+    def _score(self, scorer: str, line: tuple[Any, ...]) -> Score:
+        _, index, _, status, value, confidence, label, error, aggregate, warnings, calls, explanation, _ = line
 
-    def _row(
-        self,
-        scorer: str,
-        index: int,
-        _place: int,
-        status: Status,
-        value: float | None,
-        confidence: float | None,
-        label: str | None,
-        error: str | None,
-        aggregate: str | None,
-        warnings: str | None,
-        calls: str | None,
-        explanation: str,
-        *sample: str,
-    ) -> Row:
         def explain() -> tuple[str, JsonObject]:
             with self._undamaged(f"the score of sample {index}"):
                 return cast("tuple[str, JsonObject]", from_json(explanation))
 
-        score = Score.kept(
+        return Score.kept(
             explain,
             scorer=scorer,
             status=status,
@@ -282,32 +259,9 @@ class StoredRuns:
             calls=CALLS.validate_json(calls) if calls else (),
             confidence=confidence,
         )
-        return self._of_sample(index, score, *sample)
-
-    @staticmethod
-    def _of_sample(
-        index: int,
-        score: Score,
-        sample_id: str,
-        trace_id: str | None,
-        group: str | None,
-        domain: str | None,
-        labels: str | None,
-        label_sources: str | None,
-    ) -> Row:
-        return Row.model_construct(
-            index=index,
-            sample_id=sample_id,
-            score=score,
-            trace_id=trace_id,
-            group=group,
-            domain=domain,
-            labels=from_json(labels) if labels else {},
-            label_sources=from_json(label_sources) if label_sources else {},
-        )
 
     def counts(self, run: int) -> Counts:
-        """How much there is of a run."""
+        """Return the numbers of samples, scores and failed scores in a run."""
         sql = """
             SELECT (SELECT count(*) FROM samples WHERE run = ?1), count(*), total(status = 'failed')
             FROM scores WHERE run = ?1
@@ -315,9 +269,9 @@ class StoredRuns:
         return Counts(*map(int, next(self._select(sql, run))))
 
     def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall] | None]]:
-        """The judge calls of attempts that gave no score, or one that was made again, each with its scorer.
+        """Yield the judge calls of attempts that gave no score or were repeated, each with its scorer.
 
-        They are those of the scorers from the place ``first`` on. ``None`` are calls that are damaged.
+        Only scorers from the place ``first`` on are included. ``None`` stands for damaged calls.
         """
         names = self._names(run)
         sql = "SELECT * FROM unscored_calls WHERE run = ? AND scorer >= ? ORDER BY sample, scorer, id"
@@ -329,11 +283,11 @@ class StoredRuns:
                 yield names[place], CALLS.validate_json(calls) if is_intact(line) and calls else None
 
     def has_sample(self, run: int, number: int) -> bool:
-        """Return whether a run holds the sample of this number."""
+        """Return whether a run contains the sample of this number."""
         return any(self._select("SELECT 1 FROM samples WHERE run = ? AND number = ?", run, number))
 
     def is_empty(self, run: int, first: int = 0) -> bool:
-        """Return whether nothing came of a run's scorers from the place ``first`` on: no scores, and nothing was paid."""
+        """Return whether a run's scorers from the place ``first`` on have made no scores and paid for nothing."""
         if any(self._select("SELECT 1 FROM scores WHERE run = ? AND scorer >= ? LIMIT 1", run, first)):
             return False
         return not any(
@@ -341,18 +295,18 @@ class StoredRuns:
         )
 
     def duplicate_ids(self, run: int) -> Iterator[str]:
-        """Ids that more than one sample has."""
+        """Yield the ids that several samples share."""
         for (found,) in self._select("SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1", run):
             yield found
 
     def hashes(self, run: int) -> Iterator[tuple[int, Hashes]]:
-        """The hashes of all samples whose rows are intact, with their numbers, in order."""
+        """Yield the number and the hashes of each sample whose row is intact, in order."""
         for line in self._select("SELECT * FROM samples WHERE run = ? ORDER BY number", run):
             if is_intact(line):
                 yield line[1], Hashes(*line[-4:-1])
 
     def conducts(self, run: int) -> Iterator[tuple[int, Conduct]]:
-        """Yield the effort of each conversation that has a score, with the sample's number. Damaged samples are left out."""
+        """Yield the number and the effort of each conversation that has a score. Damaged samples are left out."""
         sql = """
             SELECT * FROM samples WHERE run = ? AND conduct IS NOT NULL
                 AND EXISTS (SELECT 1 FROM scores WHERE scores.run = samples.run AND sample = number)
@@ -371,12 +325,12 @@ class StoredRuns:
         return found
 
     def keeps_all(self, run: int) -> bool:
-        """Whether all samples of a run are kept, and not only what is known of them."""
+        """Return whether the conversations of all samples of a run are stored."""
         kept = sum(map(is_intact, self._select("SELECT * FROM conversations WHERE run = ?", run)))
         return kept == self.counts(run).samples
 
     def damaged(self, run: int) -> Damaged:
-        """The conversations and replies of judges that are damaged."""
+        """Return the conversations and judge replies of a run that are damaged."""
         names = self._names(run)
         conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
         exchanges = self._select("SELECT * FROM exchanges WHERE run = ?", run)
@@ -386,54 +340,59 @@ class StoredRuns:
         )
 
     def conversations(self, run: int, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
-        """The samples that are kept and wanted, with their numbers.
+        """Yield the stored samples that are wanted, with their numbers.
 
         Raises:
             StoreError: One of them is damaged.
         """
         sql = "SELECT * FROM conversations WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
         last = -1
-        # A statement that is left open would keep this connection from writing as soon as another one has written.
+        # An open statement would keep this connection from writing once another connection has written.
         while block := list(self._select(sql, run, last, _READ_AT_ONCE)):
             for line in block:
-                _, number, body, _ = line
+                number = line[1]
                 if not isinstance(number, int) or number <= last:
                     raise self._damaged(f"the order of the conversations of run {run}")
                 last = number
-                if not wanted(number):
-                    continue
-                if not is_intact(line):
-                    raise self._damaged(f"sample {number} of run {run}")
-                with self._undamaged(f"sample {number} of run {run}"):
-                    sample = Sample.model_validate_json(zlib.decompress(body))
-                yield number, sample
+                if wanted(number):
+                    yield number, self._unpacked(Sample, line, f"sample {number} of run {run}")
 
     def exchanges(
         self, run: int, but: Collection[tuple[int, str, int]] = ()
     ) -> Iterator[tuple[int, str, int, Exchange]]:
-        """Yield what judges were sent and replied: the sample's number, the scorer, which of the score's calls it was.
+        """Yield requests to judges with their replies.
+
+        Each comes with its sample's number, its scorer, and its position among the score's calls.
 
         Raises:
-            StoreError: One of them is damaged, and not left out as one of ``but``.
+            StoreError: One of them is damaged, and not listed in ``but``.
         """
         names = self._names(run)
         for line in self._select("SELECT * FROM exchanges WHERE run = ? ORDER BY sample, scorer, call", run):
-            _, number, place, call, body, _ = line
-            scorer = names.get(place, "")
-            if (number, scorer, call) in but:
-                continue
-            what = f"a judge's reply about sample {number} of run {run}"
-            if not is_intact(line):
-                raise self._damaged(what)
-            with self._undamaged(what):
-                exchange = Exchange.model_validate_json(zlib.decompress(body))
-            yield number, scorer, call, exchange
+            number, scorer, call = line[1], names.get(line[2], ""), line[3]
+            if (number, scorer, call) not in but:
+                what = f"a judge's reply about sample {number} of run {run}"
+                yield number, scorer, call, self._unpacked(Exchange, line, what)
+
+    def _unpacked(self, kind: type[Packed], line: Sequence[Any], what: str) -> Packed:
+        if not is_intact(line):
+            raise self._damaged(what)
+        with self._undamaged(what):
+            return kind.model_validate_json(zlib.decompress(line[-2]))
 
 
-def _decoded(text: bytes) -> str:
-    """Text as it stands in the file; bytes that are none are marked, and so do not match their checksum."""
-    return text.decode(errors="replace")
-
-
-def _is_writable(folder: Path) -> bool:
-    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+def _row_of(index: int, score: Score, sample: tuple[Any, ...]) -> Row:
+    """Return the row of a score. ``sample`` is the table row of its sample, empty if that is damaged."""
+    if not sample:
+        return Row(index=index, sample_id=f"#{index}", score=score)
+    _, _, sample_id, trace_id, group, domain, labels, label_sources, *_ = sample
+    return Row.model_construct(
+        index=index,
+        sample_id=sample_id,
+        score=score,
+        trace_id=trace_id,
+        group=group,
+        domain=domain,
+        labels=from_json(labels) if labels else {},
+        label_sources=from_json(label_sources) if label_sources else {},
+    )

@@ -1,4 +1,4 @@
-"""Receipts: what an audit found of a judge on some recordings, valid for as long as the judge stays what it was."""
+"""Receipts: the results of auditing a judge on some recordings, valid as long as the judge stays the same."""
 
 import hashlib
 import re
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval
 
 Drawn: TypeAlias = Literal["all", "random", "stratified", "convenience", "unknown", "elsewhere"]
-"""How samples came to be labelled: all of the run were; they were drawn at random, or so within each verdict of the
-judge, with known probabilities; they were picked by hand; nobody says how; or they are those of another run."""
+"""The selection of the labelled samples: ``all`` of the run; drawn at ``random``; ``stratified``, that is, drawn at
+random within each verdict of the judge, with known probabilities; picked by hand (``convenience``); ``unknown``; or of
+another run (``elsewhere``).
+"""
 
 _SCHEMA = 2
 _NAME_KEPT = 100
@@ -36,7 +38,10 @@ _NOT_DRAWN: Mapping[Drawn, str] = {
 
 
 class Figure(Record):
-    """A number and its 95 % interval; ``value`` is ``None`` where it is undefined, ``low`` and ``high`` where nothing can be said."""
+    """A number with its 95 % interval.
+
+    ``value`` is ``None`` if the number is undefined; ``low`` and ``high`` are ``None`` if there is no interval.
+    """
 
     value: float | None
     low: float | None = None
@@ -45,14 +50,14 @@ class Figure(Record):
 
     @classmethod
     def of(cls, value: float | None, interval: "Interval | None" = None) -> "Figure":
-        """A number with an interval, if there is one."""
+        """Return a figure from a number and its interval, if it has one."""
         if value is None or interval is None:
             return cls(value=value)
         return cls(value=value, low=interval.low, high=interval.high, method=interval.method)
 
     @classmethod
     def mean(cls, values: Sequence[float], groups: Sequence[str | None] | None = None) -> "Figure":
-        """The mean of values in [0, 1], with its interval; undefined where there are none."""
+        """Return the mean of values in [0, 1] with its interval; undefined if there are no values."""
         from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
 
         return cls.of(fsum(values) / len(values), mean_interval(values, groups)) if values else cls(value=None)
@@ -65,21 +70,21 @@ class Figure(Record):
 
 
 def _short(number: float) -> str:
-    """Two decimals, or as many more as tell it from 1, without the zero before them: ``.71``, ``.997``."""
+    """Return a number with two decimals, or up to four to tell it from 1, and no leading zero: ``.71``, ``.997``."""
     texts = (f"{number:.{digits}f}" for digits in (2, 3, 4))
     text = next((text for text in texts if abs(float(text)) != 1), f"{number:.2f}")
     return text.replace("0.", ".", 1) if abs(number) < 1 else text
 
 
 class Correction(Record):
-    """What a judge's mean is, corrected by labels of people, or why it is not.
+    """A judge's mean corrected by human labels, or the reason why it is not corrected.
 
     Attributes:
-        method: How: ``PPI++``, ``Rogan-Gladen``, or ``labels alone``.
-        corrected: The mean that people would give, with its interval; ``None`` where it is refused.
-        refused: Why the evidence does not carry one; empty if it does.
-        assumes: What must hold for it to be right.
-        worth: As many labels without the judge would tell as much; ``None`` where that cannot be said.
+        method: The method: ``PPI++``, ``stratified PPI++``, ``Rogan-Gladen`` or ``labels alone``.
+        corrected: The mean that people would give, with its interval; ``None`` if the correction is refused.
+        refused: Why the evidence does not support a correction; empty if it does.
+        assumes: The assumptions under which the correction is right.
+        worth: The number of labels that would tell as much without the judge; ``None`` if unknown.
     """
 
     method: str = ""
@@ -90,9 +95,9 @@ class Correction(Record):
 
 
 class Counts(Record):
-    """Labelled samples by what people say and what the judge says, both 0 or 1: true and false positives and negatives.
+    """Labelled samples by the verdicts of people and judge, both 0 or 1: true and false positives and negatives.
 
-    A sample on which people differ counts for both, by the share of them who say so.
+    A sample on which people disagree is split by the share of people who give each verdict.
     """
 
     tp: float
@@ -102,32 +107,33 @@ class Counts(Record):
 
 
 class Receipt(Record):
-    """What an audit found of one scorer on the recordings of one run.
+    """The result of auditing one scorer on the recordings of one run.
 
     Attributes:
-        scorer: Its name.
-        fingerprint: Its signature: the hash of ``identity``, its class and all fields, its judge with its parameters,
-            and the words of its prompts.
-        identity: What the fingerprint is the hash of.
+        scorer: The scorer's name.
+        fingerprint: The scorer's signature, which is the hash of ``identity``.
+        identity: The scorer's class and fields, its judge with its parameters, and the text of its prompts.
         judges: The models that answered.
-        models: By judge, the models that its provider reported; none where it reported none.
-        system_fingerprints: By judge, the system fingerprints that its provider reported.
-        prompts: The prompts, with their versions.
-        run: The number of the run that was audited, and ``began``, when it began.
-        recordings: A hash of the files that it read; ``None`` of samples in Python.
-        n: Samples that both people and the judge decided.
-        annotators: How many people labelled.
-        sources: Where the labels are from.
-        drawn: How the labelled samples were chosen.
-        agreement: By name, such as ``kappa``.
-        counts: Where both say 0 or 1, and the labels may be carried over to other runs: as many as independent samples
-            that were drawn at random would tell as much.
-        no_counts: Why the labels may not be carried over.
+        models: The models that each judge's provider reported, by judge; empty if it reported none.
+        system_fingerprints: The system fingerprints that each judge's provider reported, by judge.
+        prompts: The prompts with their versions.
+        run: The number of the audited run.
+        began: When the audited run began.
+        recordings: A hash of the files that the run read; ``None`` for samples from Python.
+        n: The number of samples that both people and the judge decided.
+        annotators: The number of people who labelled.
+        sources: The origins of the labels, such as files.
+        drawn: The selection of the labelled samples.
+        agreement: Measures of agreement by name, such as ``kappa``.
+        counts: The labelled samples by verdict, if all are 0 or 1 and may be carried over to other runs: scaled to the
+            number of independent random samples that would tell as much.
+        no_counts: Why the labels may not be carried over to other runs.
         raw: The judge's mean over the run.
-        correction: The same, corrected.
-        labelled: The labelled samples; where these were drawn by verdict, the samples that they stand for.
-        population: All samples of the run that the judge scored.
-        at: When the audit was made, with judgekit ``version``.
+        correction: The corrected mean.
+        labelled: A description of the labelled samples; if they were drawn by verdict, of those that they stand for.
+        population: A description of all samples of the run that the judge scored.
+        at: When the audit was made.
+        version: The version of judgekit that made it.
     """
 
     schema_version: Literal[2] = 2
@@ -157,27 +163,28 @@ class Receipt(Record):
 
     @property
     def key(self) -> str:
-        """The hash that tells receipts of one judge apart: of the recordings, or of the run where these are unknown."""
+        """A hash that tells receipts of one judge apart, from the recordings, or from the run if these are unknown."""
         return hashlib.sha256((self.recordings or f"{self.run} {self.began.isoformat()}").encode()).hexdigest()[:8]
 
     @property
     def told(self) -> str:
-        """What it found in a few words, such as ``kappa .71 [.58, .82], n=120``."""
+        """The result in brief, such as ``kappa .71 [.58, .82], n=120``."""
         agreement = next((f"{name} {figure}, " for name, figure in self.agreement.items()), "")
         return f"{agreement}n={self.n}{_NOT_DRAWN.get(self.drawn, '')}"
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What a run says of one of its judged scorers, for receipts to be held against.
+    """A judged scorer of a run, to be compared with receipts.
 
     Attributes:
         scorer: The scorer.
-        run: The number of the run, and ``began``, when it began.
-        recordings: A hash of the files that it read; ``None`` of samples in Python.
-        models: By judge, how many answers each model gave that its provider reported; ``None`` counts those without one.
-        system_fingerprints: The same by system fingerprint.
-        population: What was judged.
+        run: The number of the run.
+        began: When the run began.
+        recordings: A hash of the files that the run read; ``None`` for samples from Python.
+        models: The number of answers by judge and reported model; ``None`` counts answers without a reported model.
+        system_fingerprints: The number of answers by judge and reported system fingerprint.
+        population: A function that describes the judged samples.
     """
 
     scorer: ScorerRecord
@@ -189,19 +196,19 @@ class Judged:
     population: Callable[[], Population]
 
     def is_audited_by(self, receipt: Receipt) -> bool:
-        """Whether a receipt is of this run, or of the very recordings that it read."""
+        """Return whether a receipt is for this run or for the same recordings."""
         is_same = (receipt.run, receipt.began) == (self.run, self.began)
         return is_same or (self.recordings is not None and receipt.recordings == self.recordings)
 
 
 class Audited(NamedTuple):
-    """Whether a judge was audited.
+    """The audit status of a judge.
 
     Attributes:
-        receipt: Its receipt; ``None`` where it was not audited.
-        void: Why a receipt that is there says nothing of it; empty where there is none.
-        where: On which other samples it was audited, and in what they differ from these; empty where on these.
-        notes: What may have changed since.
+        receipt: The judge's receipt; ``None`` if the judge was not audited.
+        void: Why an existing receipt does not apply; empty if there is no receipt.
+        where: The other samples that the audit used and how they differ from these; empty if it used these.
+        notes: Changes that may have happened since the audit.
     """
 
     receipt: Receipt | None = None
@@ -216,10 +223,10 @@ class Audited(NamedTuple):
 
 
 def keep(receipt: Receipt, folder: Path) -> Path:
-    """Write a receipt, in the place of an older one of this very judge on the same recordings.
+    """Write a receipt, replacing an older one of the same judge on the same recordings.
 
     Raises:
-        StoreError: It cannot be written.
+        StoreError: The receipt cannot be written.
     """
     path = path_of(receipt, folder)
     try:
@@ -232,11 +239,11 @@ def keep(receipt: Receipt, folder: Path) -> Path:
 
 
 def load(judged: Judged, folder: Path) -> Audited:
-    """Return what is known of a run's judge: its receipt, or what has changed since its last audit.
+    """Return the audit status of a run's judge: its receipt, or what has changed since its last audit.
 
-    Of several receipts of the very judge, that of the same recordings is taken, then one of samples that are like these,
-    and then the one of most labels. A receipt that cannot be read, or is of another judge than its name says, is none, and
-    the error names it.
+    Of several receipts of the same judge, one for the same recordings is preferred, then one for similar samples, then
+    the one with the most labels. A receipt that cannot be read, or that does not match its file name, leaves the judge
+    unaudited, and the status says why.
     """
     scorer = judged.scorer
     if scorer.signature is None:
@@ -259,21 +266,17 @@ def load(judged: Judged, folder: Path) -> Audited:
         (one, () if judged.is_audited_by(one) else unlike(judged.population(), one.population)) for one in unchanged
     ]
     best, apart = max(found, key=lambda one: (judged.is_audited_by(one[0]), not one[1], one[0].n, one[0].at))
-    return Audited(best, where=_where(best, apart, judged), notes=tuple(_notes(best, judged)))
+    doubt = f", which may not be like this one ({listed(apart)})" if apart else ""
+    where = "" if judged.is_audited_by(best) else f" on run {best.run}{doubt}"
+    return Audited(best, where=where, notes=tuple(_notes(best, judged)))
 
 
 def _void(receipt: Receipt, why: str) -> Audited:
     return Audited(void=f"the receipt of run {receipt.run} is void: {why}")
 
 
-def _where(receipt: Receipt, apart: Sequence[str], judged: Judged) -> str:
-    if judged.is_audited_by(receipt):
-        return ""
-    return f" on run {receipt.run}{f', which may not be like this one ({listed(apart)})' if apart else ''}"
-
-
 def changed_models(audited: Mapping[str, Collection[str]], now: Mapping[str, Mapping[str | None, int]]) -> str:
-    """Return which models answered in a run and did not in the audit, which voids its receipt; empty if none."""
+    """Return which models answered in a run but not in the audit, which voids the receipt; empty if none."""
     found: list[str] = []
     for judge, models in now.items():
         before = audited.get(judge)
@@ -303,7 +306,7 @@ def _names(models: Iterable[str]) -> str:
 
 
 def all_of(scorer: str, folder: Path) -> tuple[Sequence[Receipt], Sequence[str]]:
-    """Return all receipts of scorers of a name, also those of other judges and prompts, and why others cannot be read."""
+    """Return all receipts for a scorer's name, also of other judges and prompts, and errors for unreadable ones."""
     named = re.compile(re.escape(_letters(scorer)) + r"-[0-9a-f]{16}-[0-9a-f]{8}\.json")
     found: list[Receipt] = []
     unreadable: list[str] = []
@@ -313,17 +316,17 @@ def all_of(scorer: str, folder: Path) -> tuple[Sequence[Receipt], Sequence[str]]
                 found.append(_read(path))
             except StoreError as error:
                 unreadable.append(str(error))
-    # Names of files leave out what some names differ in.
+    # Different scorer names may share a file name.
     return [one for one in found if one.scorer == scorer], unreadable
 
 
 def path_of(receipt: Receipt, folder: Path) -> Path:
-    """Return where a receipt is kept."""
+    """Return the path of a receipt."""
     return folder / file_name(receipt)
 
 
 def file_name(receipt: Receipt) -> str:
-    """Return what the file of a receipt is called."""
+    """Return the file name of a receipt."""
     return f"{_letters(receipt.scorer)}-{receipt.fingerprint}-{receipt.key}.json"
 
 
@@ -333,11 +336,8 @@ def _read(path: Path) -> Receipt:
     except ValidationError as error:
         for one in error.errors():
             if one["loc"] == ("schema_version",) and str(one["input"]).isdecimal():
-                age = (
-                    "a newer judgekit: update judgekit, or"
-                    if int(str(one["input"])) > _SCHEMA
-                    else "an older judgekit;"
-                )
+                is_newer = int(str(one["input"])) > _SCHEMA
+                age = "a newer judgekit: update judgekit, or" if is_newer else "an older judgekit;"
                 raise StoreError(f"{path}: a receipt of {age} {_ADVICE}") from error
         raise StoreError(f"{path}: no receipt that can be read: {explain(error)}; {_ADVICE}") from error
     except OSError as error:

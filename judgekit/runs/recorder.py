@@ -1,4 +1,4 @@
-"""Writes a run into the file where it is kept, as its scores are made."""
+"""The recorder of a run, which writes scores into its file as they are made."""
 
 import asyncio
 import random
@@ -23,13 +23,10 @@ from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Record
 from judgekit.traces.sample import Sample
 
-_AT_ONCE = 0.1
-"""Seconds in which scores are written together."""
-_MOST_WAITING = 500
-"""Rows that may wait for a write under way before scoring waits for it, too."""
+_AT_ONCE = 0.1  # seconds; scores made within them are written together
+_MOST_WAITING = 500  # rows that may wait for a running write before scoring waits for it too
 _COMPRESSION = 1
-_LONG = 2**16
-"""Bytes of a record that are compressed while nothing else has to wait."""
+_LONG = 2**16  # bytes; the writing thread compresses longer records
 _SAMPLE = upsert(
     "samples",
     (
@@ -50,7 +47,7 @@ _Line: TypeAlias = tuple[object, ...]
 
 @dataclass
 class _Attempt:
-    """A score that is being made, and the judge calls that were paid for it so far."""
+    """A score in progress, with the judge calls that were paid for it so far."""
 
     calls: list[JudgeCall]
     id: int
@@ -58,10 +55,10 @@ class _Attempt:
 
 
 class Recorder:
-    """Writes samples, scores and what was paid for them into a run; those of a tenth of a second together.
+    """A writer of samples, scores and judge calls into a run, in batches of a tenth of a second.
 
-    What is killed loses no more than that, and what was under way. Within `writing` a thread writes, on a connection of
-    its own: neither the disk nor another program that locks the file stops the event loop.
+    A process that is killed loses no more than one batch and the work in progress. Within `writing`, a thread writes on
+    its own connection, so that neither the disk nor a lock held by another program blocks the event loop.
     """
 
     def __init__(self, store: Store, record: RunRecord, textless: Textless | None = None) -> None:
@@ -77,17 +74,17 @@ class Recorder:
         self._writing: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
         self._beside: Store | None = None
-        self._random = random.Random()  # noqa: S311 - not the one that programs seed: processes that write one run must differ
+        self._random = random.Random()  # noqa: S311 - not seeded by programs, so that processes differ
 
     def _new_id(self) -> int:
         return self._random.getrandbits(62)
 
     def sample(self, index: int, sample: Sample) -> None:
-        """Takes what is to be known of a sample; its scores come after it."""
+        """Record a sample; its scores follow."""
         trace = sample.trace
         conduct = Conduct.of(sample)
         if conduct is not None and self._textless is not None:
-            conduct = conduct._replace(agent=None)  # a name that the recording gives
+            conduct = conduct._replace(agent=None)  # the name is text of the recording
         known = {_text(name): label for name, label in labels_of(sample).items()}
         labels = {name: _text(value) if isinstance(value := one.value, str) else value for name, one in known.items()}
         self._add(
@@ -106,11 +103,11 @@ class Recorder:
             self._add(_CONVERSATION, index, sample)
 
     def begin(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:
-        """Take the ledger of a score that is being made: what is in it was paid, whether or not the score is kept."""
+        """Register the ledger of a score in progress. Its calls were paid for, whether or not the score is kept."""
         self._attempts[index, self._places[scorer]] = _Attempt(calls, self._new_id())
 
     def row(self, row: Row) -> None:
-        """Takes a score, which has the calls that were paid for it. Those of a score in its place stay with the run."""
+        """Record a score with the calls that were paid for it. The calls of a score that it replaces are kept."""
         score = row.score if self._textless is None else self._textless.score(row.score)
         try:
             line = self._line(score)
@@ -123,7 +120,7 @@ class Recorder:
         attempt = self._attempts.pop((row.index, place), None)
         if attempt is not None and attempt.written:
             self._add(_KEPT_CALLS, attempt.id)
-        if not self._is_new:  # else there are none of a score that this one takes the place of
+        if not self._is_new:  # a new run has none to replace
             self._add(_NO_EXCHANGES, row.index, place)
         for number, call in enumerate(row.score.calls if self._textless is None else ()):
             if call.exchange is not None:
@@ -152,7 +149,7 @@ class Recorder:
             self._waiting.setdefault(sql, []).append(row)
 
     def _taken(self) -> dict[str, list[_Line]]:
-        """Take the waiting rows, with the calls that were paid since for scores that are still being made."""
+        """Return the waiting rows, including calls that were paid since for scores in progress."""
         for (index, place), attempt in self._attempts.items():
             if attempt.written < len(attempt.calls):
                 attempt.written = len(attempt.calls)
@@ -163,14 +160,14 @@ class Recorder:
     def _write(self, store: Store, waiting: dict[str, list[_Line]]) -> None:
         rows = {sql: list(map(_compressed, lines)) for sql, lines in waiting.items()}
         with store.transaction() as db:
-            if not self._is_new:  # else there is no score that another could take the place of
+            if not self._is_new:  # a new run has no scores to replace
                 old = list(self._old_calls(db, waiting.get(_SCORE, ())))
                 db.executemany(_CALLS, [(*line, checksum(line)) for line in old])
             for sql, lines in rows.items():
                 db.executemany(sql, lines)
 
     def _old_calls(self, db: sqlite3.Connection, scores: Sequence[_Line]) -> Iterator[_Line]:
-        """Yield the paid calls of scores that others replace; an empty text where they are damaged."""
+        """Yield the paid calls of scores that are replaced; an empty text if they are damaged."""
         for run, sample, place, *_ in scores:
             old: _Line | None = db.execute(_OLD_SCORE, (run, sample, place)).fetchone()
             if (
@@ -180,12 +177,12 @@ class Recorder:
                 yield run, self._new_id(), sample, place, calls
 
     def flush(self) -> None:
-        """Writes what waits."""
+        """Write all waiting rows."""
         if waiting := self._taken():
             self._write(self._store, waiting)
 
     async def rest(self) -> None:
-        """Lets others have their turn; where much waits for a write that is under way, until that is done."""
+        """Let other coroutines run; if many rows wait for a running write, wait until it is done."""
         if self._writing is not None and self._rows >= _MOST_WAITING:
             await asyncio.wait((self._writing,))
         else:
@@ -193,7 +190,7 @@ class Recorder:
 
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[None]:
-        """Writes every tenth of a second, beside what is scored, and all of it in the end."""
+        """Write every tenth of a second while samples are scored, and write the rest at the end."""
         with ThreadPoolExecutor(1, "judgekit-runs") as thread:
             regularly = asyncio.create_task(self._regularly(thread))
             try:
@@ -222,12 +219,12 @@ class Recorder:
         await asyncio.wait((self._writing,))
 
     def _write_beside(self, waiting: dict[str, list[_Line]]) -> None:
-        """Writes from the thread. Whoever adds something next is told of an error."""
+        """Write from the thread. An error is raised to whoever adds something next."""
         try:
             if self._store.path is not None and self._beside is None:
                 self._beside = self._store.second()
             self._write(self._beside or self._store, waiting)
-        except Exception as error:  # noqa: BLE001 - it is raised where the run is
+        except Exception as error:  # noqa: BLE001 - it is raised in the thread of the run
             self._failure = error
 
 
@@ -235,17 +232,17 @@ _DELETES = {_NO_EXCHANGES, _KEPT_CALLS}
 
 
 def _row(line: _Line, sql: str) -> _Line | None:
-    """Return a line as a table holds it: a record as compressed JSON, and its checksum behind it.
+    """Return a line as tables hold it, with a record as compressed JSON and a checksum at the end.
 
-    A long record is left as it is, so that the thread that writes compresses it. For short ones, two threads that take
-    turns cost more than that.
+    A long record stays uncompressed until the writing thread gets it. For short ones, two threads that take turns would
+    cost more than they save.
     """
     if sql in _DELETES:
         return line
     if isinstance(record := line[-1], Record):
         try:
             body = record.model_dump_json().encode()
-        except ValueError:  # lone surrogates stand in no file
+        except ValueError:  # UTF-8 cannot hold lone surrogates
             return None
         line = (*line[:-1], body)
         return line if len(body) > _LONG else _compressed(line)
@@ -261,7 +258,7 @@ def _compressed(line: _Line) -> _Line:
 
 
 async def _uncancelled(work: Coroutine[object, object, None]) -> None:
-    """Finishes the work, however often that is cancelled, before it ends as cancelled."""
+    """Finish the work, however often it is cancelled, and then pass on the cancellation."""
     task, cancelled = asyncio.create_task(work), None
     while not task.done():
         try:
@@ -274,7 +271,7 @@ async def _uncancelled(work: Coroutine[object, object, None]) -> None:
 
 
 def _written(calls: Iterable[JudgeCall]) -> str:
-    """Calls as a file can hold them: what was paid is kept, whatever a judge is called."""
+    """Return calls as JSON. Names that UTF-8 cannot hold are escaped, so that no paid call is lost."""
     calls = tuple(calls)
     try:
         return CALLS.dump_json(calls).decode()
@@ -289,15 +286,15 @@ def _json(value: object) -> str:
 
 
 def _number(value: float | None) -> float | None:
-    """The number as a file gives it back, where -0.0 is 0.0."""
+    """Return the number as SQLite returns it, with 0.0 for -0.0."""
     return None if value is None else float(value) + 0.0
 
 
 def _encoded(text: str | None) -> str | None:
-    """The text, if a file can hold it."""
+    """Return the text, or raise an error if UTF-8 cannot hold it."""
     return None if text is None else text.encode().decode()
 
 
 def _text(text: str | None) -> str | None:
-    """A name as a file can hold it."""
+    """Return a name with escapes for what UTF-8 cannot hold."""
     return None if text is None else text.encode(errors="backslashreplace").decode()

@@ -1,10 +1,10 @@
-"""The results of a run: a row for each score, read from where the run is kept."""
+"""The results of a run: one row for each score, read from the run's file."""
 
 import hashlib
 import logging
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
@@ -29,53 +29,53 @@ if TYPE_CHECKING:
 _log = logging.getLogger("judgekit")
 
 _IDS_SHOWN = 5
-_DESCRIBED = 10_000
-"""Samples that say what all are like."""
+_DESCRIBED = 10_000  # samples that are drawn to describe all of them
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Run:
-    """The scores of a run: in the order of the samples, and within a sample in the order of the scorers.
+    """The scores of a run, in the order of the samples and, within a sample, of the scorers.
 
-    They are read as they are asked for. ``print`` shows what the conversations took, and a line a scorer.
+    Scores are read on demand. ``print`` shows the effort of the conversations and one line for each scorer.
     """
 
     store: Store
     record: RunRecord
+    _populations: dict[str, Population] = field(default_factory=dict[str, Population], init=False)
 
     @classmethod
     def stored(cls, number: int | None = None, path: Path | str = RUNS) -> "Run":
-        """A run that was kept in a file, by its number, or the last one.
+        """Return a stored run by its number, or the last one.
 
         Raises:
-            StoreError: There is none, or the file cannot be read.
+            StoreError: There is no such run, or the file cannot be read.
         """
         store = Store(path, read_only=True)
         return cls(store, store.record(number))
 
     @property
     def number(self) -> int:
-        """Its number in the file, from 1."""
+        """The run's number in its file, from 1."""
         return self.record.number
 
     @property
     def stopped(self) -> str:
-        """Why it ended before all samples were scored; empty if it did not."""
+        """Why the run ended before all samples were scored; empty if it did not."""
         return self.record.stopped
 
     @property
     def started_at(self) -> datetime:
-        """When it began."""
+        """When the run began."""
         return self.record.started_at
 
     @property
     def ended_at(self) -> datetime | None:
-        """When it ended; ``None`` while it is under way, and where it broke off."""
+        """When the run ended; ``None`` while it is running or if it was interrupted."""
         return self.record.ended_at
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The files it read."""
+        """The files that the run read."""
         return tuple(self.record.inputs)
 
     @property
@@ -85,13 +85,13 @@ class Run:
 
     @cached_property
     def samples(self) -> SampleCount:
-        """How many samples there are to score, as far as that is known; see `judgekit.runs.rows.RunRecord`."""
+        """The number of samples to score, as far as it is known; see `judgekit.runs.rows.RunRecord`."""
         held = self.store.counts(self.number).samples
         return SampleCount(max(self.record.samples, held), self.record.samples_known)
 
     @property
     def summary(self) -> Summary:
-        """A line a scorer."""
+        """The summary of the scores, one line for each scorer."""
         audited = self.audited
         for line in self._counted:
             line.audited = audited.get(line.scorer, "")
@@ -120,32 +120,29 @@ class Run:
 
     @cached_property
     def duplicate_ids(self) -> tuple[str, ...]:
-        """Ids that more than one sample has, so that their rows cannot be told apart by id."""
+        """The ids that several samples share, so that their rows cannot be told apart by id."""
         return tuple(self.store.duplicate_ids(self.number))
 
     @property
     def receipts_folder(self) -> Path | None:
-        """Where receipts of audits are kept, beside the file of the run; nowhere for a run in memory."""
+        """The folder of audit receipts, beside the run's file; ``None`` for a run in memory."""
         return None if self.store.path is None else self.store.path.parent / "receipts"
 
     @property
     def recordings(self) -> str | None:
-        """A hash of the files it read; ``None`` of samples in Python, which cannot be told from others."""
+        """A hash of the files that the run read; ``None`` for samples from Python, which cannot be identified."""
         hashes = sorted({one.sha256 for one in self.inputs})
         return f"sha256:{hashlib.sha256(' '.join(hashes).encode()).hexdigest()[:16]}" if hashes else None
 
     @property
     def receipts(self) -> Mapping[str, Audited]:
-        """Of each scorer that asks a judge, whether this very judge was audited."""
+        """The audit status of each scorer that asks a judge."""
         folder = self.receipts_folder
-        return {
-            one.name: Audited() if folder is None else load(self.judged(one), folder)
-            for one in self.scorers
-            if one.judged
-        }
+        judged = (one for one in self.scorers if one.judged)
+        return {one.name: Audited() if folder is None else load(self.judged(one), folder) for one in judged}
 
     def judged(self, scorer: ScorerRecord) -> Judged:
-        """Return what this run says of one of its judged scorers."""
+        """Return one of the run's judged scorers, to be compared with receipts."""
         line = self._counted[scorer.name]
         return Judged(
             scorer,
@@ -158,7 +155,7 @@ class Run:
         )
 
     def population(self, scorer: str) -> Population:
-        """Return what the samples are like that a scorer scored: of very many, by 10,000 of them that are drawn at random."""
+        """Return a description of the samples that a scorer scored, or of 10,000 of them drawn at random."""
         if scorer not in self._populations:
             line, dice = self._counted[scorer], random.Random(0)  # noqa: S311 - a draw, not a secret
             there = line.counts.total()
@@ -171,13 +168,9 @@ class Run:
             self._populations[scorer] = population_of(rows, conducts).model_copy(update=exact)
         return self._populations[scorer]
 
-    @cached_property
-    def _populations(self) -> dict[str, Population]:
-        return {}
-
     @property
     def audited(self) -> Mapping[str, str]:
-        """The audits of the judges in words, such as ``audited: kappa .71 [.58, .82], n=120``, or ``not audited``."""
+        """The audit status of each judge in words, such as ``audited: kappa .71 [.58, .82], n=120``."""
         return {scorer: str(found) for scorer, found in self.receipts.items()}
 
     def rows(
@@ -187,45 +180,45 @@ class Run:
         statuses: Collection[Status] | None = None,
         numbers: Collection[int] | None = None,
     ) -> Iterator[Row]:
-        """The rows, or those of one scorer, with one of these statuses, of the samples with these numbers."""
+        """Return all rows, or only those of a scorer, with certain statuses, or of the samples with certain numbers."""
         return self.store.rows(self.number, scorer=scorer, statuses=statuses, numbers=numbers)
 
     def lowest(self, scorer: str, most: int) -> Iterator[Row]:
-        """The rows with the lowest values of a scorer, the lowest first."""
+        """Return the rows with the lowest values of a scorer, lowest first."""
         return self.store.lowest(self.number, scorer, most)
 
     @cached_property
     def damaged(self) -> Damaged:
-        """Conversations and replies of judges that are left out, for they are damaged in the file; the log names them."""
+        """The conversations and judge replies that are left out because the file is damaged; the log names them."""
         found = self.store.damaged(self.number)
         if any(found):
             _log.warning("%s: run %d: %s", self.store.path, self.number, found)
         return found
 
     def conversations(self, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
-        """The samples that are wanted with their numbers, in order, none of them with ``store_text = false``.
+        """Return the wanted samples with their numbers, in order. A run with ``store_text = false`` has none.
 
-        Those that are damaged are left out; see `damaged`.
+        Damaged samples are left out; see `damaged`.
         """
         damaged = self.damaged.conversations
         return self.store.conversations(self.number, lambda number: number not in damaged and wanted(number))
 
     def exchanges(self) -> Iterator[tuple[int, str, int, Exchange]]:
-        """Return what judges were sent and replied, kept as the conversations are.
+        """Return the requests to judges with their replies, which are kept if the conversations are.
 
-        Each with the number of its sample, its scorer, and the place of the call among ``score.calls``. What is damaged
-        is left out; see `damaged`.
+        Each comes with its sample's number, its scorer, and its position in ``score.calls``. Damaged ones are left out;
+        see `damaged`.
         """
         return self.store.exchanges(self.number, but=self.damaged.exchanges)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """The rows as a table of pandas; see `judgekit.runs.frames`."""
+        """Return the rows as a pandas data frame; see `judgekit.runs.frames`."""
         from judgekit.runs.frames import to_pandas  # noqa: PLC0415 - seldom needed
 
         return to_pandas(self)
 
     def to_polars(self) -> "pl.DataFrame":
-        """The rows as a table of polars; see `judgekit.runs.frames`."""
+        """Return the rows as a polars data frame; see `judgekit.runs.frames`."""
         from judgekit.runs.frames import to_polars  # noqa: PLC0415 - seldom needed
 
         return to_polars(self)

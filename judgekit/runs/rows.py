@@ -1,4 +1,4 @@
-"""The parts of a run: its rows, its inputs, and its scorers."""
+"""The parts of a run: its record, its rows, its input files and its scorers."""
 
 import hashlib
 import os
@@ -17,32 +17,31 @@ from judgekit.traces.message import JsonObject, Many, Record
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource
 
-_ALIKE_SHOWN = 20
-"""Characters of texts that are alike, before their first difference."""
+_ALIKE_SHOWN = 20  # characters shown before the first difference of two texts
 _LONG = 80
 _DAMAGED_SHOWN = 5
 
 DAMAGED = "DamagedRow"
-"""The error of a score whose row, or whose sample's, is not what was written. The file is at fault, and not the scorer."""
+"""The error of a score whose row, or whose sample's row, is not what was written. The file is at fault."""
 
 LabelValue: TypeAlias = bool | int | float | str
 Known: TypeAlias = Literal["exactly", "about", "at least"]
 
 
 class SampleCount(NamedTuple):
-    """How many samples a run is to score, and how well that is known."""
+    """The number of samples that a run is to score, and how precisely it is known."""
 
     samples: int = 0
     samples_known: Known = "at least"
 
     @classmethod
     def expected(cls, number: int | None) -> "SampleCount":
-        """Return what is known before anything is read, by the number that is expected, if there is one."""
+        """Return the count before anything is read, given the expected number of samples, if there is one."""
         return cls() if number is None else cls(number, "about")
 
     @property
     def about(self) -> str:
-        """The words before a number that is not known exactly: ``about ``, or ``at least ``."""
+        """The words before a number that is not exact: ``about `` or ``at least ``."""
         return "" if self.samples_known == "exactly" else f"{self.samples_known} "
 
     def __str__(self) -> str:
@@ -50,18 +49,18 @@ class SampleCount(NamedTuple):
 
 
 class Row(Record):
-    """One score in a run.
+    """The score of one sample by one scorer in a run.
 
     Attributes:
-        index: The sample's number among the samples, from 0. Of records that cannot be read the numbers are left out.
-        sample_id: The sample's own name.
-        score: What the scorer says.
+        index: The sample's number in the run, from 0. Records that cannot be read take up numbers too.
+        sample_id: The sample's own id.
+        score: The score.
         trace_id: The id of the sample's trace.
-        group: Trials of one task are a group; they are not independent.
+        group: The sample's group, such as the task of its trial; samples of a group are not independent.
         domain: The sample's domain.
-        labels: What is known of the sample by name: its ``label``, and verdicts that came with its trace. One on which
-            annotators disagree is left out; what a judge said stands there only if nobody else said anything.
-        label_sources: Who gave each of these labels.
+        labels: The sample's labels by name: its ``label``, and those that came with its trace. A label on which
+            annotators disagree is left out; a judge's label counts only if nobody else gave one.
+        label_sources: The source of each of these labels.
     """
 
     index: int
@@ -75,7 +74,7 @@ class Row(Record):
 
     @classmethod
     def of(cls, index: int, sample: Sample, score: Score) -> "Row":
-        """The row of a sample's score."""
+        """Return the row of a sample's score."""
         known = labels_of(sample)
         return cls(
             index=index,
@@ -95,28 +94,24 @@ class Row(Record):
 
 
 def labels_of(sample: Sample) -> dict[str, Label]:
-    """Return the labels of a sample by name; see `Row`. Its own ``label`` is that of a benchmark."""
+    """Return the labels of a sample by name; see `Row`. The source of its own ``label`` is a benchmark."""
     found = {} if sample.label is None else {"label": Label("label", sample.label, source="benchmark")}
     disputed: set[str] = set()
-    for label in sorted(sample.trace.labels, key=_is_judged):
+    for label in sorted(sample.trace.labels, key=lambda one: one.source == "judge"):
         first = found.setdefault(label.name, label)
-        if first.value != label.value and _is_judged(first) == _is_judged(label):
+        if first.value != label.value and (first.source == "judge") == (label.source == "judge"):
             disputed.add(label.name)
     return {name: label for name, label in found.items() if name not in disputed}
 
 
-def _is_judged(label: Label) -> bool:
-    return label.source == "judge"
-
-
 class Input(Record):
-    """A file that was read, by its content.
+    """A file that was read, identified by its content.
 
     Attributes:
-        path: Where it was.
-        sha256: The hash of its content, in hexadecimal digits.
-        size: Its length in bytes.
-        modified: When it was written last, in seconds since 1970.
+        path: Its path at that time.
+        sha256: The SHA-256 of its content, in hexadecimal.
+        size: Its size in bytes.
+        modified: When it was last written, in seconds since 1970.
     """
 
     path: str
@@ -126,7 +121,7 @@ class Input(Record):
 
     @classmethod
     def of(cls, path: Path) -> "Input":
-        """Reads a file for its hash."""
+        """Return the record of a file, which is read for its hash."""
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
@@ -134,7 +129,7 @@ class Input(Record):
 
     @property
     def is_changed(self) -> bool:
-        """Whether it has another content since, or is gone."""
+        """Whether the file has other content by now, or is gone."""
         path = text_path(self.path)
         try:
             found = path.stat()
@@ -146,17 +141,17 @@ class Input(Record):
 
 
 class ScorerRecord(Record):
-    """A scorer of a run, by all that its scores depend on.
+    """A scorer of a run, with everything that its scores depend on.
 
     Attributes:
-        name: What its rows are called.
-        signature: The hash of ``identity``; ``None`` where another scorer of that name could not be told from it.
-        identity: Its class and all fields, with its judge and the words of its prompts as hashes.
+        name: The scorer's name in the rows.
+        signature: The hash of ``identity``; ``None`` if scorers of this name cannot be told apart.
+        identity: The scorer's class and fields, with its judge and the text of its prompts as hashes.
         judged: Whether it asks a judge.
-        question: What the judge is asked, in a sentence; empty where it is not.
-        scale: What the labels are worth that the judge chooses from; empty where it chooses from none.
-        instructions: All that the judge is asked, in whole, with the name of each input where it stands.
-        inputs: What stands there.
+        question: The question to the judge in a sentence; empty without a judge.
+        scale: The values of the labels that the judge chooses from; empty if there are none.
+        instructions: The complete instructions to the judge, with a name in place of each input.
+        inputs: The names of these inputs.
     """
 
     name: str
@@ -183,20 +178,14 @@ class ScorerRecord(Record):
             identity=known,
             judged=bool(asked),
             question=asked[0].description if asked else "",
-            scale=_scale(scorer),
+            scale=dict(label_values_of(scorer) or asked[0].scale) if asked else {},
             instructions="\n\n".join(dict.fromkeys(one.instructions for one in asked)),
             inputs=tuple(dict.fromkeys(name for one in asked for name in (*one.inputs, *one.optional))),
         )
 
 
-def _scale(scorer: Scorer) -> dict[str, Grade]:
-    """Return the values of a judged scorer's labels: as it says itself, or else as its question does."""
-    asked = questions_of(scorer)
-    return dict(label_values_of(scorer) or asked[0].scale) if asked else {}
-
-
 def differences(before: JsonValue, after: JsonValue) -> Iterator[str]:
-    """Return in what two identities differ: each place, with what stands there in both; a text that stands twice, once."""
+    """Yield how two identities differ: each place with both values, and each pair of long texts only once."""
     texts: set[tuple[str, str]] = set()
     for where, one, other in _differences(before, after, ""):
         if isinstance(one, str) and isinstance(other, str) and len(one) > _LONG:
@@ -213,39 +202,37 @@ def _differences(before: JsonValue, after: JsonValue, where: str) -> Iterator[tu
             yield from _differences(before.get(name), after.get(name), f"{where}.{name}".removeprefix("."))
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for place, pair in enumerate(zip(before, after, strict=True)):
-            # A dataclass stands there as its class, its fields and its prompts: what is in it has a name of its own.
+            # A dataclass is a list of its class, its fields and its prompts, whose values have names of their own.
             yield from _differences(*pair, where if isinstance(pair[0], dict) else f"{where}[{place}]")
     elif before != after:
         yield where, before, after
 
 
 def _from_difference(before: JsonValue, after: JsonValue) -> tuple[JsonValue, JsonValue]:
-    """Return both values; of long texts that begin alike, what follows from shortly before their first difference."""
+    """Return both values; long texts that begin alike start shortly before their first difference."""
     if not isinstance(before, str) or not isinstance(after, str):
         return before, after
-    alike = zip(before, after, strict=False)
-    begin = (
-        next((at for at, (one, other) in enumerate(alike) if one != other), min(len(before), len(after))) - _ALIKE_SHOWN
-    )
+    differs = (at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
+    begin = next(differs, min(len(before), len(after))) - _ALIKE_SHOWN
     if begin <= _ALIKE_SHOWN:
         return before, after
     return f"...{before[begin:]}", f"...{after[begin:]}"
 
 
 class Damaged(NamedTuple):
-    """Rows of a run that are not what was written, so that a `Run` leaves them out.
+    """Damaged rows of a run, which a `Run` leaves out.
 
     Attributes:
-        conversations: Conversations, by the numbers of their samples.
-        exchanges: What judges were sent and replied, each by the number of its sample, its scorer, and which of the
-            score's calls it was.
+        conversations: Conversations, by sample number.
+        exchanges: Requests to judges with their replies, by sample number, scorer, and position among the score's
+            calls.
     """
 
     conversations: frozenset[int] = frozenset()
     exchanges: frozenset[tuple[int, str, int]] = frozenset()
 
     def __str__(self) -> str:
-        """Return how many there are and of which samples; nothing if there are none."""
+        """Return how many there are and of which samples; empty if there are none."""
         replies = {number for number, *_ in self.exchanges}
         kinds = (
             ("damaged conversation", len(self.conversations), self.conversations),
@@ -259,24 +246,24 @@ class Damaged(NamedTuple):
 
 
 class RunRecord(Record):
-    """The record of a run, beside its rows.
+    """The record of a run, stored beside its rows.
 
     Attributes:
-        number: Runs of a file are numbered from 1.
-        id: A random name, which stays the same in all files; what is spent counts for it.
-        started_at: When it began.
-        ended_at: When it ended; ``None`` while it is under way, and where it broke off.
+        number: The run's number in its file, from 1.
+        id: A random id that stays the same in all files; spending is counted by it.
+        started_at: When the run began.
+        ended_at: When it ended; ``None`` while it is running or if it was interrupted.
         stopped: Why it ended before all samples were scored; empty if it did not.
-        inputs: The files it read.
-        read_to_end: Whether it has met all samples.
-        samples: How many samples it is to score, those that it did not come to among them.
-        samples_known: How well that is known: ``exactly`` once all were counted; ``about``, by the lines of a file, and
-            ``at least``, while it is under way, and where it broke off or the counting was interrupted.
-        scorers: What it scored with, in the order of its rows.
-        options: Its options, by which it can go on; see `judgekit.jobs.options.RunOptions`.
-        notes: What its reader must know, such as how many records could not be read.
-        version: That of judgekit.
-        keeps_text: Whether conversations, reasons and the words of judges are kept with it.
+        inputs: The files that it read.
+        read_to_end: Whether it has seen all samples.
+        samples: The number of samples to score, including those that it did not reach.
+        samples_known: The precision of this number: ``exactly`` after a complete count. While the run is going, or if
+            it or the counting was interrupted, it is ``about`` (by the lines of a file) or ``at least``.
+        scorers: The scorers, in the order of the rows.
+        options: The options for resuming the run; see `judgekit.jobs.options.RunOptions`.
+        notes: Notes for readers of the run, such as how many records could not be read.
+        version: The version of judgekit.
+        keeps_text: Whether conversations, reasons and the texts of judges are stored.
     """
 
     number: int = 0
@@ -296,7 +283,7 @@ class RunRecord(Record):
 
     @property
     def unfinished(self) -> str:
-        """Why not all samples may be scored; empty if all are."""
+        """Why some samples may not be scored; empty if all are."""
         if self.stopped:
             return f"stopped early ({self.stopped})"
         return "under way, or broken off" if self.ended_at is None else ""

@@ -1,9 +1,8 @@
-"""Runs scorers over samples."""
+"""The loop that runs scorers over samples."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from judgekit.errors import STOPS_JUDGE, ConfigError, JudgeError, joined
@@ -15,13 +14,12 @@ from judgekit.score import JudgeCall, in_run, ledger, remembering_outages
 from judgekit.scoring import Scorer, attempt, questions_of
 from judgekit.traces.sample import Sample
 
-_LONGEST_WITHOUT_REST = 0.02
-"""Seconds."""
+_LONGEST_WITHOUT_REST = 0.02  # seconds
 _MOST_AT_ONCE = 10_000
 
 
 class Task(NamedTuple):
-    """A sample with its number, and who is to score it."""
+    """A sample with its number and the scorers that are to score it."""
 
     number: int
     sample: Sample
@@ -29,7 +27,7 @@ class Task(NamedTuple):
 
 
 def tasks(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> Iterator[Task]:
-    """Each sample for all scorers."""
+    """Return a task for each sample, with all scorers."""
     return (Task(number, sample, scorers) for number, sample in enumerate(samples))
 
 
@@ -43,7 +41,7 @@ async def score_into(
     emit: Callable[[Row], object] | None = None,
     textless: Textless | None = None,
 ) -> None:
-    """Scores, and writes samples and scores into a run that was begun. See `score_each`."""
+    """Score tasks, and write their samples and scores into a run that has begun. See `score_each`."""
     recorder = Recorder(store, record, textless)
 
     def known() -> Iterator[Task]:
@@ -70,62 +68,67 @@ async def score_each(
     begin: Callable[[int, str, list[JudgeCall]], object] = lambda _index, _scorer, _calls: None,
     rest: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(0),
 ) -> None:
-    """Scores each sample with its scorers and hands on each row as soon as it is there, in any order.
+    """Score each sample with its scorers, and pass on each row as soon as it is made, in any order.
 
-    Scorers that ask a judge, those with ``prompts``, and the others of one sample do not wait for each other. A scorer
-    whose judge is down, or has spent its budget or quota, scores no further sample.
+    For one sample, scorers that ask a judge, which have ``prompts``, run concurrently with the others. A scorer whose
+    judge is down, or has no budget or quota left, scores no further sample.
 
     Args:
-        tasks: The samples. No more of them are taken when all scorers have stopped.
-        scorers: All that score any of the samples.
-        emit: Takes the rows.
-        concurrency: Samples that are scored at once.
-        begin: Takes, before a score is made, the number of its sample, its scorer, and the ledger of its judge calls.
-        rest: Awaited now and then between samples, for others to have their turn.
+        tasks: The samples. No more of them are taken once all scorers have stopped.
+        scorers: The scorers of all tasks.
+        emit: Called with each row.
+        concurrency: The number of samples to score at once.
+        begin: Called before each score with the sample's number, the scorer's name and the ledger of its judge calls.
+        rest: Awaited from time to time between samples, to let other coroutines run.
 
     Raises:
-        JudgeError: A scorer stopped, since its judge is down, or its budget or quota is spent (`judgekit.errors.STOPS_JUDGE`).
-            What the others could score is done.
+        JudgeError: A scorer stopped because its judge is down or has no budget or quota left
+            (`judgekit.errors.STOPS_JUDGE`). The other scorers have scored what they could.
     """
     if not 1 <= concurrency <= _MOST_AT_ONCE:
         raise ConfigError(f"concurrency is the number of samples at once, 1 to {_MOST_AT_ONCE:,}, found {concurrency}")
-    source = _Source(tasks, len(scorers))
+    stopped: dict[str, JudgeError] = {}
+
+    def until_stopped() -> Iterator[Task]:
+        left = iter(tasks)
+        while len(stopped) < len(scorers) and (task := next(left, None)) is not None:
+            yield task
+
+    async def score(task: Task, some: Sequence[Scorer]) -> None:
+        # Questions about one sample go out one after another, which lets a provider's prefix cache help.
+        for scorer in some:
+            if scorer.name in stopped:
+                continue
+            try:
+                with ledger() as calls:
+                    begin(task.number, scorer.name, calls)
+                    made = await attempt(scorer, task.sample)
+            except STOPS_JUDGE as error:
+                stopped.setdefault(scorer.name, error)
+            else:
+                emit(Row.of(task.number, task.sample, made))
+
+    running = until_stopped()
     try:
         with remembering_outages():
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
-                    group.create_task(_work(source, partial(_score, source=source, begin=begin, emit=emit), rest))
-    except ExceptionGroup as errors:  # scores fail on their own: this is no sample's own fault
+                    group.create_task(_work(running, score, rest))
+    except ExceptionGroup as errors:  # a failed score raises nothing, so this concerns the whole run
         error = errors.exceptions[0]
         raise error from error.__cause__
-    if stopped := list(source.stopped.values()):
-        raise joined(stopped) from stopped[0]
-
-
-class _Source:
-    """The tasks, until all scorers have stopped."""
-
-    def __init__(self, tasks: Iterable[Task], scorers: int) -> None:
-        self._tasks = iter(tasks)
-        self._scorers = scorers
-        self.stopped: dict[str, JudgeError] = {}
-        """By the names of the scorers."""
-
-    def __iter__(self) -> Iterator[Task]:
-        return self
-
-    def __next__(self) -> Task:
-        if len(self.stopped) == self._scorers:
-            raise StopIteration
-        return next(self._tasks)
+    if reasons := list(stopped.values()):
+        raise joined(reasons) from reasons[0]
 
 
 async def _work(
-    source: _Source, score: Callable[[Task, Sequence[Scorer]], Awaitable[None]], rest: Callable[[], Awaitable[None]]
+    tasks: Iterator[Task],
+    score: Callable[[Task, Sequence[Scorer]], Awaitable[None]],
+    rest: Callable[[], Awaitable[None]],
 ) -> None:
     loop = asyncio.get_running_loop()
     rested = loop.time()
-    for task in source:
+    for task in tasks:
         judged = [scorer for scorer in task.scorers if questions_of(scorer)]
         others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
         if judged and others:
@@ -136,36 +139,15 @@ async def _work(
         else:
             await score(task, judged or others)
         if loop.time() - rested > _LONGEST_WITHOUT_REST:
-            await rest()  # scorers that wait for nothing would never let Ctrl-C through
+            await rest()  # scorers that never wait would block Ctrl-C
             rested = loop.time()
 
 
-async def _score(
-    task: Task,
-    scorers: Sequence[Scorer],
-    source: _Source,
-    begin: Callable[[int, str, list[JudgeCall]], object],
-    emit: Callable[[Row], object],
-) -> None:
-    # One question after another, while other samples run beside: a provider's prefix cache can then help.
-    for scorer in scorers:
-        if scorer.name in source.stopped:
-            continue
-        try:
-            with ledger() as calls:
-                begin(task.number, scorer.name, calls)
-                score = await attempt(scorer, task.sample)
-        except STOPS_JUDGE as error:
-            source.stopped.setdefault(scorer.name, error)
-        else:
-            emit(Row.of(task.number, task.sample, score))
-
-
 def must_differ(names: Sequence[str]) -> None:
-    """Checks that there are scorers, by their names, and that their rows can be told apart.
+    """Check that there are scorers, by their names, and that their rows can be told apart.
 
     Raises:
-        ConfigError: They cannot.
+        ConfigError: There are none, or two have the same name.
     """
     if not names:
         raise ConfigError(

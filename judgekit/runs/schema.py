@@ -34,10 +34,10 @@ _KEYS = {
     "unscored_calls": "run, id",
 }
 _WITHOUT_ROWID = ("samples", "scores", "unscored_calls")
-"""Tables of short rows; long ones would make the search for a key slow."""
+"""Tables with short rows; with long rows, searching for a key would be slow."""
 
 PARTS = tuple(_KEYS)
-"""Tables of what belongs to a run."""
+"""The tables that hold the parts of a run."""
 
 
 def _table(name: str) -> str:
@@ -46,15 +46,11 @@ def _table(name: str) -> str:
     return f"CREATE TABLE {name} ({_COLUMNS[name]}, checksum INTEGER NOT NULL{key}) STRICT{ending}"
 
 
-SCHEMA = (
-    *map(_table, _COLUMNS),
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {VERSION}",
-)
+SCHEMA = (*map(_table, _COLUMNS), f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {VERSION}")
 
 
 def upsert(table: str, columns: Sequence[str]) -> str:
-    """Return the statement that writes a row, if it is not there already as it is to be."""
+    """Return the statement that inserts a row, or updates it if it differs."""
     names = ", ".join(f'"{name}"' for name in columns)
     there = ", ".join(f'{table}."{name}"' for name in columns)
     given = ", ".join(f'excluded."{name}"' for name in columns)
@@ -65,7 +61,7 @@ def upsert(table: str, columns: Sequence[str]) -> str:
 
 
 def checksum(row: Sequence[object]) -> int:
-    """Return the checksum of a row: texts, numbers and ``None``, and perhaps bytes in the last place."""
+    """Return the checksum of a row of texts, numbers and ``None``, possibly with bytes in the last place."""
     if row and isinstance(body := row[-1], bytes):
         return zlib.crc32(body, zlib.crc32(repr(tuple(row[:-1])).encode()))
     return zlib.crc32(repr(tuple(row)).encode())

@@ -1,4 +1,4 @@
-"""Where runs are kept: one SQLite file."""
+"""The SQLite file that holds runs."""
 
 import sqlite3
 from collections.abc import Collection, Generator
@@ -12,25 +12,25 @@ from judgekit.runs.rows import RunRecord
 from judgekit.runs.schema import PARTS, checksum
 
 RUNS = Path(".judgekit/runs.sqlite")
-"""Where the command line keeps its runs."""
+"""The file in which the command line keeps its runs."""
 
 
 class Store(StoredRuns):
-    """A file of runs, which are begun, changed and removed. Their scores are written by a `Recorder`.
+    """A file of runs, which are begun, changed and removed here. A `Recorder` writes their scores.
 
     Args:
-        path: The file, made where there is none; ``None`` keeps them in memory.
-        read_only: Changes nothing; the file must be there.
+        path: The file, which is created if missing; ``None`` keeps runs in memory.
+        read_only: Whether to change nothing; the file must exist.
 
     Raises:
-        StoreError: It cannot be used, is from a newer judgekit, or not judgekit's.
+        StoreError: The file cannot be used, is from a newer judgekit, or is not one of judgekit's.
     """
 
     def second(self) -> "Store":
         """Return another connection to the file, for another thread.
 
         Raises:
-            StoreError: It cannot be used, or another file is in its place.
+            StoreError: The file cannot be used, or another one has taken its place.
         """
         self._must_be_there()
         return Store(self.path)
@@ -41,20 +41,20 @@ class Store(StoredRuns):
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
-        """The database, to be written to: all that is done, or nothing."""
+        """Yield the database for writing. All changes are made, or none."""
         with self._explained():
             self._must_be_there()
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
             except BaseException:
-                if self._db.in_transaction:  # of some errors, as of a full disk, SQLite has done it by itself
+                if self._db.in_transaction:  # after some errors, such as a full disk, SQLite has rolled back by itself
                     self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
 
     def begin(self, record: RunRecord) -> RunRecord:
-        """Begins a run, and says its number."""
+        """Begin a run, and return its record with its number."""
         with self.transaction() as db:
             number = db.execute("INSERT INTO runs (record, checksum) VALUES ('', 0) RETURNING number").fetchone()[0]
             record = record.model_copy(update={"number": number})
@@ -63,7 +63,7 @@ class Store(StoredRuns):
 
     @contextmanager
     def starting(self, record: RunRecord) -> Generator[RunRecord]:
-        """Begin a run. If an error ends it before anything is scored, it is forgotten."""
+        """Begin a run. If an error ends it before anything is scored, the run is deleted."""
         record = self.begin(record)
         try:
             yield record
@@ -74,15 +74,15 @@ class Store(StoredRuns):
 
     @contextmanager
     def going_on(self, before: RunRecord, record: RunRecord, first: int = 0) -> Generator[RunRecord]:
-        """Write that a run goes on, perhaps with more scorers.
+        """Record that a run resumes, perhaps with more scorers.
 
-        If an error ends it before anything came of the scorers from the place ``first`` on, the run is as it was before.
+        If an error ends it before the scorers from the place ``first`` on produce anything, the record is restored.
         """
         record = self.change(record)
         try:
             yield record
         except BaseException:
-            with suppress(StoreError):  # the first error says why it does not go on
+            with suppress(StoreError):  # the first error says why the run does not resume
                 self._put_back(before, first)
             raise
 
@@ -94,12 +94,12 @@ class Store(StoredRuns):
                 self._put_record(db, before)
 
     def change(self, record: RunRecord) -> RunRecord:
-        """Writes what is known of a run anew: it ended, or goes on, perhaps with more scorers.
+        """Update the record of a run that ended or resumes, perhaps with more scorers.
 
-        Scorers that another program added to it meanwhile stay.
+        Scorers that another program has added to it meanwhile are kept.
 
         Raises:
-            StoreError: They stand where this one's would.
+            StoreError: They have taken the places of this one's.
         """
         with self.transaction() as db:
             there = self.record(record.number)
@@ -120,27 +120,22 @@ class Store(StoredRuns):
         db.execute("UPDATE runs SET record = ?, checksum = ? WHERE number = ?", values)
 
     def forget(self, run: int) -> None:
-        """Delete a run if nothing came of it. The next run gets its number, unless another run has begun since."""
+        """Delete a run that produced nothing. The next run gets its number, unless another run has begun since."""
         with self.transaction() as db:
             if self.is_empty(run):
-                db.execute("DELETE FROM runs WHERE number = ?", (run,))
-                for table in PARTS:
-                    db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608 - our own names
+                self._delete(db, [run])
                 db.execute("UPDATE sqlite_sequence SET seq = ?1 - 1 WHERE name = 'runs' AND seq = ?1", (run,))
 
     def remove(self, runs: Collection[int]) -> None:
-        """Deletes all that is kept of runs for good, and gives its space back.
+        """Delete everything stored for runs permanently, and reclaim the space.
 
-        Nothing of them is left in the file or in SQLite's log. Judges' replies are also in their cache, which stays.
+        Nothing of them is left in the file or in SQLite's log. Replies of judges remain in the reply cache.
 
         Raises:
-            StoreError: The file cannot be used, or another program reads in it, so that words may be left in the log.
+            StoreError: The file cannot be used, or another program is reading it, so that text may remain in the log.
         """
         with self.transaction() as db:
-            numbers = [(run,) for run in runs]
-            db.executemany("DELETE FROM runs WHERE number = ?", numbers)
-            for table in PARTS:
-                db.executemany(f"DELETE FROM {table} WHERE run = ?", numbers)  # noqa: S608 - our own names
+            self._delete(db, runs)
         with self._explained():
             self._db.execute("VACUUM")
             is_read = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -150,7 +145,14 @@ class Store(StoredRuns):
                 "that reads in it now has ended"
             )
 
+    @staticmethod
+    def _delete(db: sqlite3.Connection, runs: Collection[int]) -> None:
+        numbers = [(run,) for run in runs]
+        db.executemany("DELETE FROM runs WHERE number = ?", numbers)
+        for table in PARTS:
+            db.executemany(f"DELETE FROM {table} WHERE run = ?", numbers)  # noqa: S608 - our own names
+
 
 def now() -> datetime:
-    """The time, to the second."""
+    """Return the current time in UTC, to the second."""
     return datetime.now(UTC).replace(microsecond=0)

@@ -1,4 +1,4 @@
-"""A run in a few lines: for each scorer its number, over how many samples it was taken, and what it cost."""
+"""A run in a few lines: each scorer's number, the samples behind it, and what it cost."""
 
 from array import array
 from collections import Counter
@@ -22,15 +22,12 @@ if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval
     from judgekit.stats.trials import TaskMean
 
-_MEANS = ("mean", "within_budget")
-"""Aggregates whose number is the mean of the values."""
+_MEANS = ("mean", "within_budget")  # aggregates that are the mean of the values
 _BOOTSTRAP_DRAWS = 1_000
 _TRIALS_SHOWN = 8
-_SLICES = 50
-"""A name with more values than these tells samples apart, and not kinds of them."""
+_SLICES = 50  # a label with more values tells samples apart, not kinds of samples
 _NAMES_SLICED = 100
-_REDRAWN = 5_000
-"""Scores; those of more take minutes to draw again and again, if their number is no mean."""
+_REDRAWN = 5_000  # scores; redrawing more takes minutes if their aggregate is not a mean
 _LABELS_SHOWN = 8
 _WARNINGS_SHOWN = 3
 _REASONS_SHOWN = 3
@@ -40,7 +37,7 @@ _NAME_SHOWN = 80
 
 
 class Trials(NamedTuple):
-    """The results of k trials of a task: that one of them succeeds (pass@k), and that all of them do (pass^k)."""
+    """The results of k trials of a task: that any of them succeeds (pass@k), and that all of them do (pass^k)."""
 
     k: int
     any: "TaskMean"
@@ -49,19 +46,24 @@ class Trials(NamedTuple):
 
 @dataclass
 class Line:
-    """One scorer's scores, added one by one.
+    """The scores of one scorer, added one by one.
 
-    ``errors`` counts the failed ones by the class of their error, ``labels`` the scored ones by their label,
-    ``warnings`` how often each was given, ``answers`` the replies of judges by the model that answered.
-    ``reasons`` counts, by status, why samples were not scored: by the label of the score, or else its reason, of which a
-    judge gives as many as there are samples. The lines of `Summary.slices` have none.
-    ``damaged`` names the samples of failed scores that cannot be read, since the run's file does not hold what was written.
-    ``missing`` are samples of a run that was stopped or broke off, of which it has no score yet. ``about`` stands before
-    the number of all samples where it is not known exactly: ``about ``, or ``at least ``.
-    ``audited`` says what is known of the judge's trustworthiness; it is empty of a scorer that asks none.
-    ``tokens`` and ``cost_usd`` are those of the requests that were sent, cached replies being free; ``None`` where a
-    provider did not say, or the price is unknown. ``unscored_requests`` of the requests are of attempts that gave no score, or one
-    that was made again. ``price_lists`` are the lists that costs were taken from, such as ``litellm 1.106.2``.
+    Attributes:
+        errors: The number of failed scores by error class.
+        labels: The number of scored samples by label.
+        warnings: The number of scores by warning.
+        reasons: Why samples were not scored, by status: the label of the score, or else its reason, of which a judge
+            may give as many as there are samples. The lines of `Summary.slices` have none.
+        answers: The replies of judges by the model that answered.
+        damaged: The samples of failed scores that cannot be read because the run's file is damaged.
+        unscored_requests: The number of requests that belong to attempts that gave no score or were repeated.
+        tokens: The tokens of requests that were sent, cached replies being free; ``None`` if a provider did not report
+            them.
+        cost_usd: The cost of these requests; ``None`` if a price is unknown.
+        price_lists: The lists behind the costs, such as ``litellm 1.106.2``.
+        missing: The number of samples without a score in a run that was stopped or interrupted.
+        about: The words before a total that is not exact: ``about `` or ``at least ``.
+        audited: The audit status of the judge; empty for a scorer without one.
     """
 
     scorer: str
@@ -93,10 +95,10 @@ class Line:
     _drawn: Counter[str] = field(default_factory=Counter[str], repr=False)
 
     def add(self, row: Row, packed: bytes | None = None) -> None:
-        """Counts one score.
+        """Count one score.
 
-        Only what its number needs is kept, so that a long run needs little memory: of a mean 16 bytes, and else the
-        score ``packed``, which other lines may keep too.
+        Only what the scorer's number needs is kept, to save memory in long runs: 16 bytes for a mean, and otherwise the
+        ``packed`` score, which other lines may share.
         """
         score = row.score
         self.counts[score.status] += 1
@@ -104,7 +106,7 @@ class Line:
             self.errors[score.error] += 1
         if score.error == DAMAGED:
             self.damaged.append(f"#{row.index} {row.sample_id!r}")
-            self.tokens = self.cost_usd = None  # its calls are lost with it
+            self.tokens = self.cost_usd = None  # its calls are lost as well
         if score.label is not None and score.value is not None:
             self.labels[score.label] += 1
             is_new = self._labelled.setdefault(score.value, score.label) != score.label
@@ -127,7 +129,7 @@ class Line:
             self._scores.setdefault(score.aggregate, PackedScores()).append(packed or PackedScores.pack(score))
 
     def add_reason(self, score: Score) -> None:
-        """Counts why a score has no value. Of reasons that are all different, the first 100 are counted."""
+        """Count why a score has no value. Of reasons that are all different, only the first 100 are counted."""
         if score.value is None:
             reasons = self.reasons.setdefault(score.status, Counter())
             reason = score.label or score.reason or "no reason given"
@@ -135,7 +137,7 @@ class Line:
                 reasons[reason] += 1
 
     def _add_draws(self, score: Score) -> None:
-        """Counts draws that stop where the lead is decisive."""
+        """Count draws that stop once the lead is decisive."""
         details = details_of(score)
         votes = details.get("votes")
         for told in (details, *(votes.values() if isinstance(votes, dict) else ())):
@@ -145,14 +147,14 @@ class Line:
                 self._drawn.update(samples=1, made=len(draws.values), most=draws.most, saved=saved)
 
     def add_unscored(self, calls: Iterable[JudgeCall]) -> None:
-        """Add the cost of an attempt that gave no score, or one that was made again."""
+        """Add the cost of an attempt that gave no score or was repeated."""
         before = self.requests
         for call in calls:
             self._add_cost(call)
         self.unscored_requests += self.requests - before
 
     def add_lost_calls(self) -> None:
-        """Counts calls that nobody can read any more: what they took of tokens and dollars is unknown."""
+        """Count calls that can no longer be read, so that tokens and cost are unknown."""
         self.lost_calls += 1
         self.tokens = self.cost_usd = None
 
@@ -169,29 +171,34 @@ class Line:
 
     @property
     def judges(self) -> Counter[str]:
-        """How many answers each judge gave."""
+        """The number of answers by judge."""
         return Counter({judge: models.total() for judge, models in self.reported.items()})
 
     @property
     def reported(self) -> Mapping[str, Reported]:
-        """How many answers each judge gave, by the model that its provider reported; ``None`` counts those without one."""
+        """The number of answers by judge and reported model; ``None`` counts answers without one."""
         return self.answers.models
 
     @property
     def fingerprints(self) -> Mapping[str, Reported]:
-        """How many answers each judge gave, by the system fingerprint that its provider reported."""
+        """The number of answers by judge and reported system fingerprint."""
         return self.answers.fingerprints
 
     @property
     def total(self) -> int:
-        """All samples, scored or not."""
+        """The number of all samples, scored or not."""
         return self.counts.total() + self.missing
 
     @property
     def overall(self) -> Total | None:
-        """The total of the scored ones; ``None`` if none was."""
-        if self._overall is None:
-            self._overall = self._come_to()
+        """The total of the scored samples; ``None`` if there are none."""
+        if self._overall is None and (names := self._aggregates):
+            if len(names) > 1:
+                self._overall = Total(None, "undefined", f"its scores come to different things: {', '.join(names)}")
+            elif names == ["mean"]:
+                self._overall = Total(fsum(self._values) / len(self._values), "mean")
+            else:
+                self._overall = total_of(names[0], self._scores[names[0]])
         return self._overall
 
     @property
@@ -199,27 +206,22 @@ class Line:
         kept = sum(map(len, self._scores.values()))
         return [*self._scores, *(["mean"] if kept < len(self._values) else [])]
 
-    def _come_to(self) -> Total | None:
-        names = self._aggregates
-        if len(names) > 1:
-            return Total(None, "undefined", f"its scores come to different things: {', '.join(names)}")
-        if names == ["mean"]:
-            return Total(fsum(self._values) / len(self._values), "mean")
-        return next((total_of(name, scores) for name, scores in self._scores.items()), None)
-
     @property
     def groups(self) -> "Sequence[int] | None":
-        """A number for the group of each value, where samples have groups."""
+        """A number for the group of each value, if samples have groups."""
         return self._groups if self._grouped else None
 
     @property
     def values(self) -> Sequence[float]:
-        """The values of those that are scored."""
+        """The values of the scored samples."""
         return self._values
 
     @property
     def interval(self) -> "Interval | None":
-        """The 95 % confidence interval of a mean; ``None`` of another number, which has one by `bootstrap`, or where there are too few values."""
+        """The 95 % confidence interval of a mean.
+
+        ``None`` if there are too few values, or if the number is not a mean: `bootstrap` gives its interval.
+        """
         from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
 
         if len(names := self._aggregates) != 1 or names[0] not in _MEANS:
@@ -227,9 +229,10 @@ class Line:
         return mean_interval(self._values, self.groups)
 
     def bootstrap(self, seed: int = 0) -> "Interval | None":
-        """The 95 % confidence interval of the number, whatever it is, by the bootstrap.
+        """Return the 95 % confidence interval of the number, whatever it is, by the bootstrap.
 
-        ``None`` where there are too few values, or of a number that is no mean more than 5,000.
+        Returns:
+            ``None`` if there are too few values, or more than 5,000 and the number is not a mean.
         """
         from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
 
@@ -249,9 +252,9 @@ class Line:
 
     @property
     def trials(self) -> Sequence[Trials]:
-        """For k = 1, 2 ... what k trials come to, where samples are trials of tasks, by their groups, that succeed or not.
+        """The results of k trials, for k = 1, 2, ..., if samples are trials of tasks that succeed or fail.
 
-        Only scored trials are looked at. A task of which none was scored has fewer than 1.
+        The group of a sample is its task. Only scored trials count; a task may have none.
         """
         from judgekit.stats.trials import over_tasks, pass_at_k, pass_hat_k  # noqa: PLC0415
 
@@ -263,33 +266,30 @@ class Line:
             succeeded[group] += value == 1
         tasks = [(times, succeeded[group]) for group, times in made.items()]
         most = min(max(made.values(), default=0), _TRIALS_SHOWN)
-        return [
-            Trials(k, over_tasks(pass_at_k, tasks, k), over_tasks(pass_hat_k, tasks, k))
-            for k in range(1, most + 1)
-            if most > 1
-        ]
+        ks = range(1, most + 1) if most > 1 else ()
+        return [Trials(k, over_tasks(pass_at_k, tasks, k), over_tasks(pass_hat_k, tasks, k)) for k in ks]
 
     @property
     def value(self) -> float | None:
-        """The number that the scored ones come to; ``None`` if none was, or where it is undefined."""
+        """The aggregate of the scored samples; ``None`` if there are none, or if it is undefined."""
         return None if (overall := self.overall) is None else overall.value
 
     def over(self) -> str:
-        """Over how many samples the number was taken, and what became of the others."""
+        """Return how many samples the number covers, and the statuses of the others."""
         classes = {"failed": f" ({counted(self.errors)})" if self.errors else ""}
         others = [f"{self.counts[one]} {one}{classes.get(one, '')}" for one in OTHERS if self.counts[one]]
         others += [f"{self.about}{self.missing} missing"] if self.missing else []
         return f"n={self.counts['scored']} of {self.about}{self.total}{'; ' if others else ''}{', '.join(others)}"
 
     def spent(self) -> str:
-        """How many judges' replies it took, and what they cost."""
+        """Return how many judge replies were needed and what they cost."""
         tokens = "tokens unknown" if self.tokens is None else f"{self.tokens:,} tokens"
         cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
         prices = f" by the prices of {' and '.join(sorted(self.price_lists))}" if self.price_lists else ""
         return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}{prices}"
 
     def said(self) -> Iterator[str]:
-        """Its number with what it was taken over, what it took of judges, and how these are trusted."""
+        """Yield the number with its coverage, the cost of its judges, and their audit status."""
         yield str(self)
         if self.requests + self.cached:
             yield self.spent()
@@ -297,7 +297,7 @@ class Line:
             yield self.audited if self.audited.isprintable() else ascii(self.audited)
 
     def told(self) -> Iterator[str]:
-        """Yield lines: the number's kind if it is no mean, counts of labels, models that changed, warnings."""
+        """Yield notes: what the number is if not a mean, counts of labels, models that changed, warnings."""
         overall = self.overall
         if overall is not None and overall.name != "mean":
             figures = ", ".join(f"{_on_one_line(name)} {_figure(value)}" for name, value in overall.figures.items())
@@ -323,7 +323,7 @@ class Line:
     def unscored(self) -> Iterator[tuple[str, str]]:
         """Yield how many samples were not scored and why, such as ``("306 skipped", "not_applicable")``.
 
-        Of each status, the three most common reasons, and how many samples have another one.
+        For each status, these are the three most common reasons, and the number of samples with another one.
         """
         for status in OTHERS:
             common = self.reasons.get(status, Counter[str]()).most_common(_REASONS_SHOWN)
@@ -333,7 +333,7 @@ class Line:
                 yield f"{more:,} {status}", "other reasons"
 
     def shares(self) -> str:
-        """How often each label was given, the most frequent first; nothing where the mean says as much."""
+        """Return how often each label was given, most frequent first; empty if the mean says as much."""
         if not self._graded:
             return ""
         of = self.labels.total()
@@ -349,7 +349,7 @@ OTHERS = STATUSES[1:]
 
 
 def _on_one_line(name: str) -> str:
-    """Names of figures may come from recordings, as domains do, and so may reasons."""
+    """Return a name or a reason on one line, since both may come from recordings."""
     name = name if name.isprintable() else ascii(name)
     return name if len(name) <= _NAME_SHOWN else f"{name[: _NAME_SHOWN - 3]}..."
 
@@ -363,13 +363,13 @@ def _figure(value: float | None) -> str:
 
 
 def counted(things: Counter[str]) -> str:
-    """How many of each, the most frequent first."""
+    """Return how many there are of each, most frequent first."""
     return ", ".join(f"{times} {name}" for name, times in things.most_common())
 
 
 @dataclass
 class Summary:
-    """A line a scorer, in the order in which their scores came."""
+    """A summary with one line for each scorer, in the order of their first scores."""
 
     lines: dict[str, Line] = field(default_factory=dict[str, Line])
     _slices: "dict[str, dict[str, Summary] | None]" = field(
@@ -377,14 +377,14 @@ class Summary:
     )
 
     def add(self, row: Row) -> None:
-        """Counts one score."""
+        """Count one score."""
         packed = None
         if row.score.value is not None and row.score.aggregate != "mean":
             packed = PackedScores.pack(row.score)
         self._count(row, packed)
         self.lines[row.scorer].add_reason(row.score)
         domain = {} if row.domain is None else {"domain": row.domain}
-        for name, value in {**domain, **row.labels, **domain}.items():  # a label of its name would count a sample twice
+        for name, value in {**domain, **row.labels, **domain}.items():  # a label "domain" must not count a sample twice
             self._slice(name, str(value), row, packed)
 
     def _count(self, row: Row, packed: bytes | None) -> None:
@@ -396,29 +396,27 @@ class Summary:
         if name not in self._slices and len(self._slices) == _NAMES_SLICED:
             return
         values = self._slices.setdefault(name, {})
-        if values is None:
-            return
-        if value not in values and len(values) == _SLICES:
-            self._slices[name] = None
-            return
-        values.setdefault(value, Summary())._count(row, packed)  # noqa: SLF001 - its own
+        if values is not None and value not in values and len(values) == _SLICES:
+            values = self._slices[name] = None
+        if values is not None:
+            values.setdefault(value, Summary())._count(row, packed)  # noqa: SLF001 - its own
 
     @property
     def slices(self) -> "Mapping[str, Mapping[str, Summary]]":
-        """Summaries of parts of the samples: by domain, and by each label.
+        """Summaries of parts of the samples, by domain and by each label.
 
-        Names with one value, or with too many, are left out, and those that come after a hundred others.
+        Names with one value or with too many are left out, and so are names after the first hundred.
         """
         return {name: values for name, values in self._slices.items() if values is not None and len(values) > 1}
 
     @property
     def asked(self) -> bool:
-        """Whether any judge answered, now or from its cache."""
+        """Whether any judge answered, including from a cache."""
         return any(line.requests or line.cached for line in self)
 
     @property
     def prices(self) -> str:
-        """Which lists costs were taken from, such as ``prices: litellm 1.106.2``; empty if from none."""
+        """The lists behind the costs, such as ``prices: litellm 1.106.2``; empty if there are none."""
         lists = sorted({one for line in self for one in line.price_lists})
         return f"prices: {', '.join(lists)}" if lists else ""
 

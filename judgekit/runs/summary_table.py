@@ -1,4 +1,4 @@
-"""The numbers of a run as a table: all that shows them, from a terminal to a page, takes its columns from here."""
+"""The columns of a run's summary, shared by everything that shows it, from terminals to HTML pages."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
@@ -13,10 +13,10 @@ class Column(NamedTuple):
     """A column with one cell for each scorer.
 
     Attributes:
-        name: Its head.
-        cells: Texts by scorer; ``-`` for a number that there is not, empty where there is nothing to say.
-        about: What it is about: the scores, or the judge that was asked for them.
-        is_text: Whether it holds words, which are those of recordings or of people, and no numbers.
+        name: The column's head.
+        cells: A text for each scorer: ``-`` for a missing number, empty where there is nothing to show.
+        about: Whether the column is about the scores or about the judge that gave them.
+        is_text: Whether it holds text from recordings or people, not numbers.
     """
 
     name: str
@@ -28,17 +28,18 @@ class Column(NamedTuple):
 def summary_columns(
     summary: Summary, corrected: Mapping[str, Figure] = {}, raw: Mapping[str, Figure] | None = None
 ) -> list[Column]:
-    """Return the columns of a summary; those in which no scorer has anything to say are left out.
+    """Return the columns of a summary, except those that have nothing to show for any scorer.
 
     Args:
-        summary: The lines.
-        corrected: By scorer, its corrected mean: that is its number, and the judge's own stands beside it as ``raw``.
-        raw: By scorer, its own number, where that is known; else it is computed.
+        summary: The summary.
+        corrected: The corrected means by scorer. Each takes the place of the judge's own mean, which moves to ``raw``.
+        raw: The uncorrected numbers by scorer; computed by default.
     """
     lines = list(summary)
     own = {line.scorer: Figure.of(line.value, line.interval) for line in lines} if raw is None else raw
     best = [corrected.get(line.scorer, own[line.scorer]) for line in lines]
     asked = {line.scorer for line in lines if line.requests + line.cached}
+    kinds = {overall.name for line in lines if (overall := line.overall)}
 
     def by_line(name: str, cell: Callable[[Line], str]) -> Column:
         return Column(name, tuple(map(cell, lines)))
@@ -48,7 +49,7 @@ def summary_columns(
 
     def columns() -> Iterator[Column]:
         yield Column("scorer", tuple(line.scorer for line in lines), is_text=True)
-        yield Column("mean" if all(map(_is_mean, lines)) else "score", tuple(rounded(one.value) for one in best))
+        yield Column("mean" if kinds <= {"mean"} else "score", tuple(rounded(one.value) for one in best))
         yield Column("95 % interval", tuple(between(one) or "-" for one in best))
         if corrected:
             yield by_line("raw", lambda line: rounded(line.value) if line.scorer in corrected else "")
@@ -70,20 +71,15 @@ def summary_columns(
 
 
 def rows_of(columns: Sequence[Column]) -> list[tuple[str, ...]]:
-    """Return the cells of columns by rows, one for each scorer."""
+    """Return the cells of columns as rows, one for each scorer."""
     return list(zip(*(column.cells for column in columns), strict=True))
 
 
 def between(figure: Figure) -> str:
-    """Return the 95 % interval of a figure in words; empty if it has none."""
+    """Return the 95 % interval of a figure as text; empty if it has none."""
     return "" if figure.low is None or figure.high is None else f"{figure.low:.3f} to {figure.high:.3f}"
 
 
 def rounded(value: float | None) -> str:
-    """Return a number as tables show it; - stands for what there is not."""
+    """Return a number as tables show it, with ``-`` for ``None``."""
     return "-" if value is None else f"{value:.3f}"
-
-
-def _is_mean(line: Line) -> bool:
-    overall = line.overall
-    return overall is None or overall.name == "mean"

@@ -1,4 +1,4 @@
-"""Scores without text, as they are kept with ``store_text = false``."""
+"""Scores without text, as runs with ``store_text = false`` keep them."""
 
 import hmac
 import secrets
@@ -18,10 +18,11 @@ _DIGITS = 16
 
 @dataclass(frozen=True)
 class Textless:
-    """Scores without their reasons, and with those details alone that numbers over all samples are made of.
+    """A filter that strips scores of their reasons, and of all details that aggregates do not need.
 
     Attributes:
-        key: By it equal answers can be told without being kept. It is written nowhere, so that nobody can try answers.
+        key: A secret by which equal answers can be recognized without being kept. It is never written, so that nobody
+            can test guesses against it.
     """
 
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
@@ -34,12 +35,12 @@ class Textless:
 
     @staticmethod
     def call(call: JudgeCall) -> JudgeCall:
-        """Return the call without what was sent and replied."""
+        """Return the call without its request and reply."""
         usage = None if call.usage is None else call.usage.model_copy(update={"extra": {}})
         return call.model_copy(update={"usage": usage, "exchange": None})
 
     def _classified(self, details: Mapping[str, JsonValue]) -> JsonObject:
-        """Details in which a prediction that may be any text is one no more; see `judgekit.aggregates.classification`."""
+        """Return details with a mark in place of a free-text prediction; see `judgekit.aggregates.classification`."""
         if "predicted" not in details:
             return dict(details)
         true, predicted = str(details.get("true")), str(details["predicted"])

@@ -1,4 +1,4 @@
-// What an audit found of each judge: how far people agree with it, its mean corrected by them, and where they differ.
+// The findings of an audit on each judge: its agreement with people, its corrected mean, and the disagreements.
 
 const DIFFERENCES = 20;
 
@@ -37,7 +37,7 @@ function card({ name, figures, told, refused }) {
     name === "mean" ? el("p", { class: "lead" }, figures.filter((one) => one.method).map((one, at) => [at ? "; " : "95 % interval by ", recorded(one.method), " (", recorded(one.name), ")"])) : null);
 }
 
-/** Figures with their intervals; the axis of all of them goes below 0 where one does. */
+/** Returns figures with their intervals; the axis of all goes below 0 if one of them does. */
 function figuresTable(name, figures) {
   const below = figures.some((one) => Math.min(one.value ?? 0, one.low ?? 0) < 0);
   const plot = (one) => (below ? difference({ ...one, difference: one.value }, 1) : interval(one));
@@ -50,7 +50,7 @@ function figuresTable(name, figures) {
   return el("table", { class: "figures", "aria-label": name }, el("thead", { class: "unseen" }, el("tr", {}, heads)), el("tbody", {}, rows));
 }
 
-/** How often people gave the label of a row, and the judge that of a column. */
+/** Returns how often people gave the label of a row and the judge that of a column. */
 function confusionCard(counts) {
   const names = [...new Set([...Object.keys(counts), ...Object.values(counts).flatMap(Object.keys)])];
   const most = Math.max(1, ...Object.values(counts).flatMap(Object.values));
@@ -72,7 +72,7 @@ const differencesOf = ({ name, disagreements }) =>
   inHalves([plural(disagreements.length, "disagreement"), disagreements.length > 1 ? ", the worst first" : ""], name, disagreements, (one) =>
     [[{ annotator: "the judge", label: one.label, value: one.judged, reason: one.reason }], one.opinions]);
 
-/** Samples of which two say different things, with what each half says: some, and the others where they are asked for. */
+/** Returns samples on which two sides disagree, with the opinions of both: some, and the others on demand. */
 function inHalves(title, scorer, found, halves) {
   const item = (one) => el("li", { class: "disagreement" },
     el("h4", {}, report.b.places.has(one.index) ? el("a", { href: address(["sample", `${one.index}`, scorer]) }, `#${one.index} `, recorded(one.sample_id || "(no id)")) : [`#${one.index} `, recorded(one.sample_id)]),
@@ -85,7 +85,7 @@ function inHalves(title, scorer, found, halves) {
     rest.length ? fold(`${count(rest.length)} more`, () => list(rest), { class: "made-of" }) : null);
 }
 
-/** What one says of a sample: a label, what it is worth, and why. */
+/** Returns an opinion on a sample: a label, its value, and a reason. */
 function opinion({ annotator, label, value, reason }) {
   const named = label !== null && label !== `${value}`;
   return el("p", { class: "opinion" }, recorded(annotator ?? "a person", { class: "of" }), " ",
@@ -93,7 +93,7 @@ function opinion({ annotator, label, value, reason }) {
     reason ? [" ", prose(reason, [], "span")] : null);
 }
 
-/** What people say of a sample, beside what a scorer says. */
+/** Returns people's opinions on a sample, to be shown beside a score. */
 function opinionsOf(scorer, number) {
   const opinions = auditOf(scorer)?.opinions[number] ?? [];
   return opinions.length ? el("div", { class: "people" }, opinions.map(opinion)) : null;

@@ -1,18 +1,18 @@
-// What changed from one run to the other.
+// The differences between two runs.
 
 function compared(comparison) {
   const reach = Math.max(0.05, ...comparison.scorers.flatMap((one) => [one.difference, one.low, one.high].map((value) => Math.abs(value ?? 0))));
   const rows = comparison.scorers.map((one) => {
-    const change = (kind, number) => leading(number, { scorer: one.name, change: kind, sort: `drop:${one.name}` });
-    const raw = [report.head.a, report.head.b].some((run) => run.scorers.some((line) => line.name === one.name && line.corrected)) ? el("small", {}, "raw") : null;
+    const change = (kind, number) => leading(number, { scorer: one.scorer, change: kind, sort: `drop:${one.scorer}` });
+    const raw = [report.head.a, report.head.b].some((run) => run.scorers.some((line) => line.name === one.scorer && line.corrected)) ? el("small", {}, "raw") : null;
     const sure = ["better", "worse"].includes(one.verdict) ? one.verdict : "same";
     return el("tr", {},
-      el("th", { scope: "row" }, el("a", { href: address(["samples"], { scorer: one.name, change: "changed", sort: `drop:${one.name}` }) }, named(one.name)), el("small", { class: sure }, one.verdict === "no evidence" ? "no evidence of a difference" : one.verdict)),
+      el("th", { scope: "row" }, el("a", { href: address(["samples"], { scorer: one.scorer, change: "changed", sort: `drop:${one.scorer}` }) }, named(one.scorer)), el("small", { class: sure }, one.verdict === "no evidence" ? "no evidence of a difference" : one.verdict)),
       cell("A", el("span", { class: "number" }, figure(one.a)), raw?.cloneNode(true)),
       cell("B", el("span", { class: "number" }, figure(one.b)), raw),
       cell("difference", el("strong", { class: `number ${sure}` }, arrow(sure === "same" ? 0 : one.difference), signed(one.difference))),
       cell("interval", difference(one, reach), typeof one.low === "number" ? el("small", {}, `${signed(one.low)} to ${signed(one.high)}`) : null),
-      cell("p (Holm)", el("span", { class: "number", title: `before Holm's correction ${chance(one.p)}` }, chance(one.holm)), el("small", {}, one.test)),
+      cell("p (Holm)", el("span", { class: "number", title: `before Holm's correction ${chance(one.p)}` }, chance(one.p_holm)), el("small", {}, one.test)),
       cell("pairs", count(one.pairs)),
       cell("worse", change("worse", one.worse)),
       cell("better", change("better", one.better)),

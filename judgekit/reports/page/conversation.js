@@ -1,13 +1,13 @@
-// A conversation as a chat: messages numbered as judges saw them, calls and results folded.
+// A conversation as a chat, with messages numbered as judges saw them, and calls and results folded.
 
-/** Where the messages of a recording stand in the page: what their ids begin with, and how many there are. */
+/** The place of a recording's messages in the page: the prefix of their ids, and their number. */
 const placeOf = (messages, prefix) => (messages ? { prefix, last: messages.length } : null);
 
-/** Why a sample has no conversation. */
+/** Returns a note on why a sample has no conversation. */
 const withoutMessages = ({ damaged }) =>
   el("p", { class: damaged ? "problem" : "lead" }, damaged ? "This conversation is damaged in the file of the run: it is not what was written." : "The conversation was not kept with the run.");
 
-/** The messages of one recording. `citations` are those of the scores that are looked at. */
+/** Returns the messages of one recording. `citations` are those of the scores on display. */
 function conversation(messages, place, citations, search) {
   if (!messages.length) return el("p", { class: "lead" }, "The recording has no messages.");
   const made = el("ol", { class: "chat" });
@@ -21,7 +21,7 @@ function conversation(messages, place, citations, search) {
   return made;
 }
 
-/** A judge may quote a line with the bar in front that it saw there. */
+/** Returns the pattern of a quotation, without the bars that judges see before each line. */
 function quoted(quote) {
   const pattern = quote ? verbatim(quote.replace(/^\| /, "").replace(/\n\| /g, "\n")) : null;
   return pattern ? [pattern] : [];
@@ -65,7 +65,7 @@ function callFold(call, marks) {
 
 const oneLine = (text) => text.slice(0, 400).replace(/\s+/g, " ");
 
-/** What scrolls to a message, if there is one of that number. */
+/** Returns a button that scrolls to a message, if there is one with this number. */
 function jump(number, place, text = `${number}`) {
   if (!place || !(number >= 1 && number <= place.last)) return el("span", {}, text);
   const target = `${place.prefix}${number}`;

@@ -1,4 +1,4 @@
-// What the page was given: the numbers of each run, the list of its samples, and each sample as it is asked for.
+// The data of the page: the numbers of each run, the list of its samples, and each sample on demand.
 
 const STATUSES = ["scored", "skipped", "failed", "abstained"];
 const AT_ONCE = 16;
@@ -19,7 +19,7 @@ async function unpacked(id) {
   return new Response(stream).json();
 }
 
-/** One run: the only one, or one of the two that are compared. */
+/** A run: the only one, or one of two that are compared. */
 class Side {
   constructor(name, run, list) {
     Object.assign(this, { name, run, list });
@@ -38,7 +38,7 @@ class Side {
     return this.list.numbers.length;
   }
 
-  /** What a scorer says of the sample at a place of the list; nothing if it has no such score. */
+  /** Returns a scorer's score of the sample at a place of the list; null if there is none. */
   score(at, scorer) {
     const column = at === null ? undefined : this.scorers.get(scorer);
     if (column === undefined) return null;
@@ -46,14 +46,14 @@ class Side {
     return status[at] === "-" ? null : { status: STATUSES[status[at]], value: value[at], label: label[at] };
   }
 
-  /** A sample with all that there is of it. */
+  /** Returns a complete sample. */
   async sample(at) {
     const number = Math.floor(at / AT_ONCE);
     if (this.kept?.number !== number) this.kept = { number, samples: unpacked(`samples-${this.name}-${number}`) };
     return sampleIn(await this.kept.samples, at % AT_ONCE);
   }
 
-  /** Reads all samples for their texts, a few at a time so that the page never waits. */
+  /** Reads the texts of all samples, a few at a time so that the page stays responsive. */
   async readAll(told) {
     await loaded;
     for (let number = 0; number * AT_ONCE < this.size; number++) {
@@ -70,10 +70,10 @@ class Side {
   }
 }
 
-/** Samples are packed by what they hold, so that what is alike stands together. */
+/** Returns a sample of a pack, which holds its samples field by field to compress well. */
 const sampleIn = (pack, at) => Object.fromEntries(Object.entries(pack).map(([name, column]) => [name, column[at]]));
 
-/** What was said and why, for the search. */
+/** Returns the searchable text of a sample. */
 function textOf(sample) {
   const texts = sample.scores.map((score) => (score ? `${score.label ?? ""}\n${score.reason}` : ""));
   for (const one of [sample.messages, sample.rival, ...sample.children]) {
@@ -103,7 +103,7 @@ async function read() {
 
 const sides = () => [report.a, report.b].filter(Boolean);
 
-/** What the list says of a sample, from the run that is reported, or else from the one that it is compared with. */
+/** Returns a sample's entry in the list of the reported run, or else in that of the baseline. */
 function entry(number) {
   const sample = report.samples[number];
   const side = sample.b === null ? report.a : report.b;
@@ -112,7 +112,7 @@ function entry(number) {
   return { key: `${sample.b === null ? "a" : ""}${numbers[at]}`, number: numbers[at], id: ids[at], domain: domains[at], labels: labels[at] ?? {} };
 }
 
-/** The sample that an address names. */
+/** Returns the number of the sample that an address names, or -1. */
 function sampleOf(key) {
   const side = key.startsWith("a") ? "a" : "b";
   const at = report[side]?.places.get(Number(key.replace("a", "")));
@@ -122,10 +122,10 @@ function sampleOf(key) {
 
 const scoreOf = (number, scorer, side) => report[side]?.score(report.samples[number][side], scorer) ?? null;
 
-/** What B has more than A; no rounding counts. */
+/** Returns the difference from A to B, ignoring rounding errors. */
 const gain = (a, b) => (Math.abs(b - a) > 1e-9 ? b - a : 0);
 
-/** By how much a score changed; nothing where one of the two is missing. */
+/** Returns by how much a score changed; null if either is missing. */
 function changeOf(number, scorer) {
   const [a, b] = [scoreOf(number, scorer, "a")?.value, scoreOf(number, scorer, "b")?.value];
   return typeof a === "number" && typeof b === "number" ? gain(a, b) : null;

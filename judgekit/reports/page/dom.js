@@ -1,4 +1,4 @@
-// Elements and numbers. All text goes into the page as text, never as markup.
+// Elements and numbers. All text enters the page as text, never as markup.
 
 function fill(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
@@ -15,18 +15,18 @@ const el = (tag, attributes = {}, ...children) => fill(document.createElement(ta
 const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
-/** The text, with the characters written out that would be seen only by what they do to others. */
+/** Returns the text with invisible control characters written out. */
 const visible = (text) =>
   text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** What was recorded, on one line. Its direction is its own, and it turns nothing around it. */
+/** Returns recorded text for one line. Its writing direction does not affect the text around it. */
 const recorded = (text, attributes = {}) => el("bdi", attributes, visible(text));
 
-/** The name of a scorer or a tool, which may be broken after its joints. */
+/** Returns the name of a scorer or a tool, which may break after punctuation. */
 const named = (text, attributes = {}) =>
   el("bdi", attributes, visible(text).split(/(?<=[_./:-])/).flatMap((piece, at) => (at ? [el("wbr"), piece] : [piece])));
 
-/** A part that is made when it is first opened. */
+/** Returns a part that is built when it is first opened. */
 function fold(summary, build, { open = false, ...attributes } = {}) {
   const made = el("details", { open, ...attributes }, el("summary", {}, summary));
   const add = () => made.open && made.childElementCount === 1 && made.append(...[build()].flat());
@@ -37,7 +37,7 @@ function fold(summary, build, { open = false, ...attributes } = {}) {
 
 const LONGEST = 20_000;
 
-/** A text as it stands; of a long one the beginning, and a button for the rest. */
+/** Returns a text as it is; of a long text, the beginning and a button for the rest. */
 function prose(said, marks = [], tag = "p", attributes = {}) {
   const text = visible(said);
   const made = el(tag, { class: "prose", dir: "auto", ...attributes });
@@ -51,7 +51,7 @@ function prose(said, marks = [], tag = "p", attributes = {}) {
   return made;
 }
 
-/** The text, with what the patterns find in it marked; where two meet, the first one counts. */
+/** Returns the text with the matches of the patterns marked; of overlapping matches, the first one counts. */
 function marked(text, marks) {
   const ranges = [];
   for (const { pattern, kind, title } of marks) {
@@ -70,7 +70,7 @@ function marked(text, marks) {
   return nodes;
 }
 
-/** Finds a text word for word; white space is all one, and so are cases if asked. */
+/** Returns a pattern that finds a text word for word, with any white space between words. */
 function verbatim(text, flags = "g") {
   const words = visible(text).split(/\s+/u).filter(Boolean);
   return words.length ? new RegExp(words.map((word) => word.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("\\s+"), flags) : null;
@@ -85,11 +85,11 @@ const chance = (p) => (p === null || p === undefined ? "–" : p < 0.001 ? "< 0.
 
 const SHAPES = { scored: "●", skipped: "○", failed: "✕", abstained: "◇", missing: "–" };
 
-/** A status in a word and a shape, so that its colour says nothing more. */
+/** Returns a status as a word and a shape, so that its colour adds no information. */
 const badge = (status, text = status) =>
   el("span", { class: `badge ${status}` }, el("span", { "aria-hidden": "true" }, SHAPES[status]), " ", text);
 
-/** JSON over several lines, with every character of its values as it was. */
+/** Returns JSON on several lines, with all characters of its values unchanged. */
 function indented(json) {
   let depth = 0;
   const line = () => `\n${"  ".repeat(depth)}`;
@@ -102,7 +102,7 @@ function indented(json) {
   });
 }
 
-/** JSON is shown over several lines, all else as it stands. */
+/** Returns JSON on several lines, and any other text as it is. */
 function readable(text) {
   if (!/^\s*[[{]/.test(text) || text.length > 500_000) return text;
   try {

@@ -1,9 +1,9 @@
-// What the terms of statistics in a view mean.
+// The meanings of the statistical terms in a view.
 
-/** Where the words are those of recordings, people and judges, which explain nothing. */
+/** Places with text of recordings, people and judges, whose terms are not explained. */
 const QUOTED = ".quoted, .prose, blockquote, .tree, .chip, .sample-head, .chat, .diffs, .people, .disagreements, .rows, .filters, .slices, .confusion";
 
-/** The words of a view; those that may be broken are whole. */
+/** Returns the text of a view, with words joined that may break. */
 function wordsOf(view) {
   const visit = (node) => (node.nodeType === Node.TEXT_NODE ? NodeFilter.FILTER_ACCEPT : node.matches(QUOTED) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP);
   const texts = document.createTreeWalker(view, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT, visit);
@@ -12,7 +12,7 @@ function wordsOf(view) {
   return words.replace(/\s+/g, " ");
 }
 
-/** A part that explains the terms of a view, such as it is when the part is opened. */
+/** Returns a part that explains the terms that a view contains when the part is opened. */
 function glossary(view) {
   const list = el("dl", { class: "terms" });
   const explain = () => {

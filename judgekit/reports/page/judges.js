@@ -1,4 +1,4 @@
-// Judges held against each other: what each takes, how far each two agree, and where they say different things.
+// A comparison of judges: the speed of each, the agreement of each pair, and their flips.
 
 function judgesOf({ tables, told, pairs }) {
   return section("Judges",

@@ -1,4 +1,4 @@
-// Labelling: one sample after the other, by keys or by hand. What was said is downloaded as CSV.
+// Labelling of one sample after another, by keyboard or mouse. The labels are downloaded as CSV.
 
 const sheet = JSON.parse(document.getElementById("head").textContent);
 const SIZE = sheet.drawn.length;
@@ -8,7 +8,7 @@ const state = { at: 0, annotator: "", unsaved: false, labels: sheet.drawn.map(()
 const steps = [];
 let isKept = false;
 
-// --- what a browser keeps, where it may
+// --- what the browser stores, if it may
 
 function restore() {
   try {
@@ -22,7 +22,7 @@ function restore() {
       state.labels[at] = { value: isLabel(value) ? value : "", reason: `${one?.reason ?? ""}` };
     });
   } catch {
-    // Nothing is kept here: labels last as long as the page is open.
+    // The browser stores nothing: labels last as long as the page is open.
   }
 }
 
@@ -42,7 +42,7 @@ const given = () => state.labels.filter((one) => one.value !== "").length;
 const isLabel = (value) => (sheet.choices.length ? sheet.choices.some(([, written]) => written === value) : /^(0|1|0?\.\d+|0\.|1\.0*|n\/a)$/.test(value));
 const inWords = (value) => sheet.choices.find(([, written]) => written === value)?.[0] ?? value;
 
-/** Gives a label, and goes on to the next sample; the same label again takes it back. */
+/** Gives a label and moves to the next sample; giving the same label again removes it. */
 function give(value) {
   const { at } = state;
   const before = state.labels[at].value;
@@ -68,7 +68,7 @@ function changed() {
   keep();
 }
 
-// --- going about
+// --- navigation
 
 function go(at, said = "") {
   if (at < 0 || at >= SIZE) return;
@@ -89,7 +89,7 @@ function nextBlank() {
 
 const say = (text) => (document.getElementById("said").textContent = text);
 
-// --- what is shown
+// --- display
 
 const main = document.getElementById("main");
 
@@ -191,7 +191,7 @@ const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 const NUMBER = /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\ufffe\uffff]/g;
 
-/** A cell that no spreadsheet runs as a formula. */
+/** Returns a CSV cell that no spreadsheet runs as a formula. */
 function cell(value) {
   if (value === null || typeof value === "number") return value === null ? "" : `${value}`;
   const text = value.replace(CONTROLS, "\ufffd");
@@ -236,7 +236,7 @@ function start() {
   addEventListener("storage", (event) => {
     if (event.key !== STORED) return;
     const { at } = state;
-    // What was said in another tab with this sheet.
+    // Another tab with this sheet has changed the labels.
     restore();
     state.at = at;
     draw();

@@ -1,4 +1,4 @@
-// A line a scorer, what it was taken over, and what the run was.
+// The overview: a line for each scorer, slices, and facts about the run.
 
 function overview() {
   const { a, b, comparison, gates, judges, notes } = report.head;
@@ -14,7 +14,7 @@ function overview() {
     section(a ? "The two runs" : "The run", el("div", { class: "facts-beside" }, [a, b].filter(Boolean).map(facts))));
 }
 
-/** A gate with what was found; whether it is met stands there in a word and a shape, so that its colour says nothing more. */
+/** Returns a gate with its result, as a word and a shape, so that its colour adds no information. */
 function gateItem({ text, met, explanation, sample }) {
   const link = sample !== null && report.b.places.has(sample) ? el("a", { href: address(["sample", `${sample}`]) }, "show the sample") : null;
   return el("li", { class: met ? "gate" : "gate unmet" },
@@ -27,7 +27,7 @@ const section = (title, ...children) => el("section", {}, el("h2", {}, title), c
 
 const cell = (name, ...children) => el("td", { "data-name": name }, children);
 
-/** Numbers of things lead to them. */
+/** Returns a number as a link to what it counts. */
 const leading = (number, filters) =>
   number && filters ? el("a", { href: address(["samples"], filters) }, count(number)) : count(number);
 
@@ -68,7 +68,7 @@ function lines(run) {
   ];
 }
 
-/** How far the judge of a scorer can be trusted, with a link to why. */
+/** Returns the audit status of a scorer's judge, with a link to the findings. */
 function audited({ name, audited: kept }, own) {
   const found = own ? auditOf(name) : null;
   const said = found?.agreed || kept;
@@ -76,14 +76,14 @@ function audited({ name, audited: kept }, own) {
   return found ? el("a", { href: address(["audit", name]) }, text) : text;
 }
 
-/** The same numbers of parts of the samples: by domain, and by each label. */
+/** Returns the numbers of parts of the samples, by domain and by each label. */
 function slices(run) {
   if (!run.slices.length) return null;
   return el("section", {}, el("h3", {}, "Slices"),
     run.slices.map((slice, at) => fold(["by ", recorded(slice.name), ` (${count(slice.values.length)})`], () => sliceTable(run, slice), { class: "made-of", open: at === 0 && slice.values.length <= 10 })));
 }
 
-/** Whether a label is what a slice is named by: Python writes some values otherwise. */
+/** Returns whether a label belongs to a slice, whose name is the label as Python writes it. */
 const isWritten = (label, value) => (typeof label === "number" ? label === Number(value) : typeof label === "boolean" ? `${label}` === value.toLowerCase() : label === value);
 
 function sliceTable(run, { name, values }) {

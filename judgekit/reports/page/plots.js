@@ -1,6 +1,6 @@
-// Small drawings of numbers between 0 and 1.
+// Small plots of numbers between 0 and 1.
 
-/** A mean as a dot on its interval. */
+/** Returns a mean as a dot on its interval. */
 function interval({ value, low, high, method }) {
   const x = (number) => 4 + 132 * number;
   const bounds = typeof low === "number" ? `, interval ${figure(low)} to ${figure(high)}${method ? ` (${method})` : ""}` : "";
@@ -12,7 +12,7 @@ function interval({ value, low, high, method }) {
   return made;
 }
 
-/** A difference as a dot on its interval, on an axis from -reach to reach. */
+/** Returns a difference as a dot on its interval, on an axis from -reach to reach. */
 function difference({ difference: value, low, high, method }, reach) {
   const x = (number) => 70 + (66 * Math.min(reach, Math.max(-reach, number))) / reach;
   const bounds = typeof low === "number" ? `, interval ${signed(low)} to ${signed(high)}${method ? ` (${method})` : ""}` : "";
@@ -24,7 +24,7 @@ function difference({ difference: value, low, high, method }, reach) {
   return made;
 }
 
-/** How often each tenth of the values came; a bar leads to its samples. */
+/** Returns a histogram of values by tenths, whose bars are links to their samples. */
 function histogram(scorer, bins) {
   const most = Math.max(...bins, 1);
   const made = svg("svg", { class: "histogram", viewBox: "0 0 100 28", role: "group", "aria-label": `values of ${scorer}` });
@@ -44,7 +44,7 @@ function histogram(scorer, bins) {
   return made;
 }
 
-/** Estimates of one number below each other, each a dot on its interval with its name and numbers above; the last one counts. */
+/** Returns estimates of one number below each other, each a dot on its interval; the last one is the result. */
 function estimates(figures) {
   const x = (number) => 8 + 304 * Math.min(1, Math.max(0, number));
   const bottom = figures.length * 38 + 6;

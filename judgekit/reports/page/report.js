@@ -1,4 +1,4 @@
-// The page: what is shown at which address, and the keys.
+// The page: its views by address, and the keyboard.
 
 const main = document.getElementById("main");
 let shown = null;

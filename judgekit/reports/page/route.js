@@ -1,4 +1,4 @@
-// The address behind the # says what is shown, so that it can be passed on.
+// The part of the address after the # says what is shown, so that it can be shared.
 
 const FILTERS = ["q", "scorer", "status", "label", "domain", "from", "to", "change", "sort"];
 
@@ -34,14 +34,14 @@ const go = (parts, filters) => {
   location.hash = address(parts, filters);
 };
 
-/** Changes the filters while somebody types: without a step in the browser's history, which takes only so many a minute. */
+/** Changes the filters during typing, without adding to the browser's history, which is rate-limited. */
 function refine(filters) {
   typed = filters;
   clearTimeout(timer);
   timer = setTimeout(settle, 200);
 }
 
-/** The address says what was typed. */
+/** Writes what was typed into the address. */
 function settle() {
   if (typed) history.replaceState(null, "", address(["samples"], typed));
   typed = null;

@@ -1,4 +1,4 @@
-// One sample: its conversation, and beside it what each scorer says; of two runs, both.
+// One sample: its conversation and its scores, from one run or from two.
 
 async function sampleView() {
   const { sample: key, scorer, filters } = here();
@@ -25,7 +25,7 @@ async function sampleView() {
   return view;
 }
 
-/** The samples before and after this one among those of the filters. */
+/** Returns links to the previous and the next sample that passes the filters. */
 function neighbours(number, filters, scorer) {
   const made = el("nav", { class: "neighbours", "aria-label": "Samples of the list" });
   const draw = () => {
@@ -47,7 +47,7 @@ function neighbours(number, filters, scorer) {
   return made;
 }
 
-/** Where the messages of each recording of a sample stand. */
+/** Returns the places of the messages of a sample's recordings. */
 const linksOf = (sample, side) => ({
   trace: placeOf(sample?.messages, `${side}-message-`),
   rival: placeOf(sample?.rival, `${side}-rival-`),
@@ -75,7 +75,7 @@ function scoreHead(name, key, filters, ...values) {
   return el("header", {}, el("h3", {}, el("a", { href: address(["sample", key, name], filters) }, named(name))), values);
 }
 
-/** The scorer that is asked for stands first. */
+/** Returns the names with the chosen scorer first. */
 const chosenFirst = (names, scorer) => (names.includes(scorer) ? [scorer, ...names.filter((name) => name !== scorer)] : names);
 
 function scoresOf(sample, scorer, marks, filters, key) {

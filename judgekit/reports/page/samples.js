@@ -1,9 +1,9 @@
-// The list of samples: filters, order, and as many rows as are seen.
+// The list of samples: filters, order, and the visible rows.
 
 const found = { key: null, numbers: [], done: true };
 const scrolled = new Map();
 
-/** The label of an address: that of a score alone, or one of the sample with its name. */
+/** Returns the label in an address: [label] for one of a score, [name, label] for one of a sample. */
 function pairOf(text) {
   try {
     return [JSON.parse(text)].flat();
@@ -12,7 +12,7 @@ function pairOf(text) {
   }
 }
 
-/** The samples that the filters leave, but for the text, in their order. */
+/** Returns the samples that pass all filters except the text, in order. */
 function chosen(filters) {
   const { scorer, status, domain, change, sort = "" } = filters;
   const scorers = scorer ? [scorer] : report.scorers;
@@ -68,7 +68,7 @@ function chosen(filters) {
   return numbers;
 }
 
-/** Whether a sample says a text; unknown until it was read. */
+/** Returns whether a sample contains a text; unknown until the sample is read. */
 function says(number, text) {
   const sample = report.samples[number];
   const { id } = entry(number);
@@ -76,7 +76,7 @@ function says(number, text) {
   return sides().some((side) => sample[side.name] !== null && side.texts[sample[side.name]]?.includes(text));
 }
 
-/** Finds the samples of the filters. What takes longer than a moment goes on, and `told` hears of each step. */
+/** Finds the samples that pass the filters. A long search runs in steps, and calls `told` after each. */
 async function find(filters, told) {
   const key = JSON.stringify(FILTERS.map((name) => filters[name] ?? ""));
   const text = (filters.q ?? "").toLowerCase().trim();
@@ -107,7 +107,7 @@ async function find(filters, told) {
   told();
 }
 
-/** The options of each filter. */
+/** Returns the options of each filter. */
 function choices() {
   const domains = new Set();
   const given = new Map();
@@ -171,7 +171,7 @@ function samplesView() {
   return view;
 }
 
-/** Rows of the samples that were found, of which only those in sight are in the page. */
+/** The rows of the samples that were found. Only those in sight are in the page. */
 class SampleList {
   constructor() {
     this.status = el("p", { class: "status", role: "status" });
@@ -208,7 +208,7 @@ class SampleList {
     find(filters, () => this.show(filters));
   }
 
-  /** More texts were read: there may be more samples, and reasons for the rows in sight. */
+  /** Updates the list after more texts were read: there may be more samples, and reasons for the rows in sight. */
   progress() {
     const now = performance.now();
     if (here().filters.q && (now - (this.asked ?? 0) > 300 || sides().every((side) => side.read === side.size))) {
@@ -321,7 +321,7 @@ class SampleList {
     return row;
   }
 
-  /** The reason of a row, as soon as it was read. */
+  /** Fills in the reason of a row, if it has been read. */
   explain(cell) {
     const side = report[cell.dataset.side];
     const place = report.samples[cell.dataset.waits][side.name];
@@ -330,7 +330,7 @@ class SampleList {
     cell.removeAttribute("data-waits");
   }
 
-  /** To the next row, or the one before, as the keyboard asks. */
+  /** Moves the focus by a number of rows. */
   step(by) {
     if (!this.numbers.length) return;
     const focused = [...this.seen].find(([, row]) => row.element.contains(document.activeElement));

@@ -1,6 +1,6 @@
-// A score: its value, its reason, what it was made of, and what the judge was asked.
+// A score: its value, its reason, its details, and the requests to judges.
 
-/** The messages that a score cites, wherever in its details. The rival's are told apart. */
+/** Returns the messages that a score cites anywhere in its details, with the recording that they belong to. */
 function citationsOf(score, scorer) {
   const found = [];
   const add = (side, message, quote) => Number.isInteger(message) && found.push({ scorer, side, message, quote });
@@ -17,13 +17,13 @@ function citationsOf(score, scorer) {
   return found;
 }
 
-/** Whose messages are cited where two recordings were shown: the first one is the trace, or its rival. */
+/** Returns the recording that is cited if two were shown: the first one is the trace or its rival. */
 function sideOf(key, around) {
   const rivalFirst = around.shown_first === "rival";
   return (key === "evidence_first" && rivalFirst) || (key === "evidence_second" && !rivalFirst) ? "rival" : "trace";
 }
 
-/** A JSON value as a tree; numbers of messages are links to them. */
+/** Returns a JSON value as a tree, in which message numbers are links. */
 function tree(value, links, key = "", around = {}) {
   const link = (number, side = "trace") => jump(number, links?.[side]);
   if (/^evidence(_first|_second)?$/.test(key) && Array.isArray(value)) {
@@ -48,7 +48,7 @@ function tree(value, links, key = "", around = {}) {
     el("li", {}, el("span", { class: "key" }, recorded(Array.isArray(value) ? `${Number(name) + 1}` : name)), " ", tree(one, links, Array.isArray(value) ? "" : name, value))));
 }
 
-/** What was said in words, with numbers of messages as links. */
+/** Returns a reason, in which message numbers are links. */
 function reasonText(said, links, marks) {
   const text = visible(said);
   const made = el("p", { class: "reason prose", dir: "auto" });
@@ -63,7 +63,7 @@ function reasonText(said, links, marks) {
 
 const MARKS = { "=": "as expected", "~": "differs", "-": "missing", "+": "not expected", "<>": "out of order" };
 
-/** Expected and made calls side by side, with the words marked that differ. */
+/** Returns expected calls beside the calls made, with differing words marked. */
 function diffTable(diff, links) {
   const row = ([mark, expected, made]) => {
     const [, number, rest] = made.match(/^(\d+): ([^]*)$/) ?? [null, null, made];
@@ -78,7 +78,7 @@ function diffTable(diff, links) {
     el("tbody", {}, diff.map(row)));
 }
 
-/** Two texts with the words marked that only one has: the longest common subsequence of both is not. */
+/** Returns two texts with the words marked that are not in their longest common subsequence. */
 function differing(one, other) {
   const [left, right] = [one, other].map((text) => text.match(/\s+|[\w.-]+|[^\w\s]/gu) ?? []);
   const longest = Array.from({ length: left.length + 1 }, () => new Uint16Array(right.length + 1));
@@ -108,7 +108,7 @@ function valueOf(score) {
   return el("span", { class: "big" }, el("strong", { class: "number" }, figure(score.value)), bar);
 }
 
-/** All that there is of a score, below its head. */
+/** Returns the parts of a score below its head. */
 function scoreBody(score, links, marks, exchanges) {
   if (!score) return [];
   const { reason, details, diff, calls, warnings, error } = score;
