@@ -18,11 +18,11 @@ escalate = {name = "topic_adherence", mode = "recall", judge = "large"}  # the s
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from dataclasses import Field as DataclassField
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypeIs
@@ -173,13 +173,7 @@ class Config:
         if spec.alias is not None:
             options["name"] = spec.alias
         _must_fit(spec.name, kind, options)
-        try:
-            return kind(**options)
-        except ConfigError as error:
-            raise ConfigError(f"{spec.name}: {error}") from error
-        except (TypeError, ValueError) as error:
-            said = explain(error) if isinstance(error, ValidationError) else error
-            raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
+        return _made(spec, lambda: kind(**options))
 
     def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str]) -> Scorer | None:
         """The scorer asked several times, or heard only where it is sure enough; ``None`` where nobody wants that."""
@@ -192,25 +186,20 @@ class Config:
             own["escalate"], escalate = escalate, None
         if draws is None and least is None and escalate is None:
             return None
-        once = spec.model_copy(update={"options": own, "argument": None, "alias": None if draws else spec.alias})
-        scorer = self.build(once)
+        alias = None if draws else spec.alias
+        scorer = once = self.build(spec.model_copy(update={"options": own, "argument": None, "alias": alias}))
         if draws is not None:
             if draws != "auto" and not isinstance(draws, int):
                 raise ConfigError(f"{spec.name}: draws is a number, or auto, found {draws!r}")
-            try:
-                scorer = Repeat(scorer, draws if isinstance(draws, int) else "auto", name=spec.alias or "")
-            except ConfigError as error:
-                raise ConfigError(f"{spec.name}: {error}") from error
+            times: int | Literal["auto"] = draws if isinstance(draws, int) else "auto"
+            scorer = _made(spec, lambda: Repeat(once, times, name=spec.alias or ""))
         if least is None and escalate is None:
             return scorer
         if least is None:
             raise ConfigError(f"{spec.name}: escalate needs min_confidence=..., below which another scorer is asked")
         judge = cast("str | None", options.get("judge")) or spec.judge
         other = None if escalate is None else self.build(_member(spec.name, escalate).asking(judge))
-        try:
-            return Selective(scorer, cast("float", least), other)
-        except ConfigError as error:
-            raise ConfigError(f"{spec.name}: {error}") from error
+        return _made(spec, lambda: Selective(scorer, cast("float", least), other))
 
     def _tool_match(self, match: object) -> object:
         """Return rules for tool calls, with the scorers that compare arguments in the place of their tables or texts."""
@@ -224,7 +213,7 @@ class Config:
         if "name" in _table(rules) or isinstance(rules, str):
             return self.build(_member("args", rules))
         text = _table(rules).get("text")
-        if _table(text) or _begins_with_scorer(text):
+        if _table(text) or (isinstance(text, str) and text.partition(":")[0] in SCORERS):
             return {**_table(rules), "text": self.build(_member("text", text))}
         return rules
 
@@ -287,10 +276,6 @@ def _table(option: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", option) if isinstance(option, dict) else {}
 
 
-def _begins_with_scorer(option: object) -> bool:
-    return isinstance(option, str) and option.partition(":")[0] in SCORERS
-
-
 def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> None:
     """Checks what a scorer's class leaves to type checkers."""
     for one in fields(kind):
@@ -299,6 +284,17 @@ def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> N
                 raise ConfigError(f"{name} needs {one.name}=..., which is not given")
         elif isinstance(one.default, bool) and not isinstance(found := options[one.name], bool):
             raise ConfigError(f"{name}: {one.name} is true or false, found {found!r}")
+
+
+def _made(spec: ScorerSpec, make: Callable[[], Scorer]) -> Scorer:
+    """Return the scorer that is made, with errors that name it."""
+    try:
+        return make()
+    except ConfigError as error:
+        raise ConfigError(f"{spec.name}: {error}") from error
+    except (TypeError, ValueError) as error:
+        said = explain(error) if isinstance(error, ValidationError) else error
+        raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
 
 
 def _is_needed(option: DataclassField[Any]) -> bool:

@@ -10,7 +10,6 @@ BARRED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
 CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 """The result codes of a file that is damaged, or no database."""
 
-
 DATABASE_ERRORS = (sqlite3.Error, OSError, MemoryError, UnicodeDecodeError)
 """The errors of using a file. In a damaged one, a length may ask for any memory, and a message may quote what is no text."""
 

@@ -106,7 +106,7 @@ def _loaded(file: Path) -> ModuleType:
         known = sys.modules.get(name)
         if known is not None and getattr(known, "__file__", None) == path:
             return known
-        if known is None and (name == path or importlib.util.find_spec(name) is None or _is_at(name, path)):
+        if known is None and (name == path or getattr(importlib.util.find_spec(name), "origin", path) == path):
             spec = importlib.util.spec_from_file_location(name, path)
             if spec is None or spec.loader is None:
                 break
@@ -118,11 +118,6 @@ def _loaded(file: Path) -> ModuleType:
                 raise
             return module
     raise ConfigError(f"{file}: is no file of Python")
-
-
-def _is_at(name: str, path: str) -> bool:
-    spec = importlib.util.find_spec(name)
-    return spec is not None and spec.origin == path
 
 
 def _names_in(module: ModuleType) -> str:

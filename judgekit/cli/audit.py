@@ -11,8 +11,9 @@ from judgekit.analysis.corrected import demands
 from judgekit.analysis.findings import Audit
 from judgekit.analysis.labels import HumanLabel, once, read_labels, recorded_labels
 from judgekit.analysis.people import EPSILONS
+from judgekit.cli import options
 from judgekit.cli.app import LARGEST, app
-from judgekit.cli.kept import Kept, Number, Report, numbered, writable, wrote
+from judgekit.cli.outputs import say, writable, wrote
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
 from judgekit.reports.export import write_text
@@ -21,18 +22,16 @@ from judgekit.reports.html import html_report
 from judgekit.runs.receipts import path_of
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
-from judgekit.terminal import printable
 
 _RECORDED = "labels that were recorded with the conversations"
 
 
 @app.command()
 def audit(
-    run: Number,
+    run: options.Number,
     labels: Annotated[
         list[Path] | None,
         typer.Option(
-            "--labels",
             help="Labels of people, .csv or .jsonl, as judgekit label makes them; may be repeated. Without it, those that "
             "were recorded with the conversations.",
         ),
@@ -40,7 +39,6 @@ def audit(
     label: Annotated[
         list[str] | None,
         typer.Option(
-            "--label",
             metavar="RECORDED=SCORER",
             help="Take the recorded labels of this name as answers to this scorer's question; may be repeated. Those that "
             "have the scorer's name are.",
@@ -62,8 +60,8 @@ def audit(
         ),
     ] = "experts",
     show: Annotated[int, typer.Option(min=0, max=LARGEST, help="Show the N worst disagreements of each scorer.")] = 3,
-    output: Report = None,
-    store: Kept = RUNS,
+    output: options.Report = None,
+    store: options.Kept = RUNS,
 ) -> None:
     """Audit the judges of a run: how far they agree with people, and what their means are, corrected.
 
@@ -72,7 +70,7 @@ def audit(
     """
     outputs = writable(output, _KINDS)
     worse = _epsilon(epsilon)
-    found = Run.stored(numbered(run), store)
+    found = Run.stored(options.numbered(run), store)
     given: list[HumanLabel] = [one for path in labels or () for one in read_labels(path)]
     sources = [path.name for path in labels or ()]  # a receipt may be shared: it names no folder
     if label or not labels:
@@ -83,7 +81,7 @@ def audit(
     with explained() as screen:
         show_audit(made, show, screen.out, demands(found))
         for line in _receipts(found):
-            screen.out.print(printable(line), soft_wrap=True)
+            say(line, screen.out)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](found, made), path)
         wrote(path)
@@ -115,8 +113,7 @@ def _receipts(run: Run) -> Iterator[str]:
             yield f"the receipt of {name}, by the audit of run {receipt.run}: {path_of(receipt, folder)}"
 
 
-def _json(_: Run, made: Audit) -> Iterable[str]:
-    return (made.model_dump_json(indent=2), "\n")
-
-
-_KINDS: Mapping[str, Callable[[Run, Audit], Iterable[str]]] = {".json": _json, ".html": html_report}
+_KINDS: Mapping[str, Callable[[Run, Audit], Iterable[str]]] = {
+    ".json": lambda _, made: (made.model_dump_json(indent=2), "\n"),
+    ".html": html_report,
+}

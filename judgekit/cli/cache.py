@@ -10,14 +10,14 @@ import typer
 from rich.filesize import decimal
 
 from judgekit.cli.app import app
-from judgekit.cli.kept import wrote
+from judgekit.cli.outputs import say, wrote
 from judgekit.errors import ConfigError, StoreError
 from judgekit.judges.budget import FILE, NAMED
 from judgekit.judges.cassettes import RecordedReplies, write_cassette, write_lines
 from judgekit.judges.replies import CachedReplies, Recorded
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending
-from judgekit.terminal import console, printable, table
+from judgekit.terminal import console, table
 
 commands = typer.Typer(no_args_is_help=True, help="Look at kept replies, carry them elsewhere, prune them.")
 app.add_typer(commands, name="cache")
@@ -68,7 +68,7 @@ def stats(cache: _Cache = _CACHE) -> None:
     files = (Path(f"{cache}{ending}") for ending in ("", "-wal"))
     size = sum(file.stat().st_size for file in files if file.exists())
     total = sum(one.replies for one in kept.values())
-    _say(f"{cache}: {total:,} replies, {decimal(size)}")
+    say(f"{cache}: {total:,} replies, {decimal(size)}")
     if kept:
         rows = [(judge or "not known", prompt, *one.cells()) for (prompt, judge), one in kept.items()]
         console().print(table(("judge", "prompt", "replies", "tokens saved", "oldest", "newest"), rows, words=2))
@@ -115,7 +115,7 @@ def import_(
     if added.other:
         done = "were replaced" if replace else "differ from those that are kept, and were left out (see --replace)"
         said.append(f"{added.other:,} {done}")
-    _say(", ".join(said))
+    say(", ".join(said))
 
 
 @commands.command()
@@ -135,7 +135,7 @@ def prune(
     before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
     gone = replies.prune(prompt or "*", judge or "*", before, dry_run=dry_run)
     replies.close()
-    _say(f"{cache}: {gone:,} replies {'would be' if dry_run else 'were'} thrown away")
+    say(f"{cache}: {gone:,} replies {'would be' if dry_run else 'were'} thrown away")
 
 
 @commands.command()
@@ -153,7 +153,7 @@ def budgets(
         if reset not in spent:
             raise ConfigError.unknown("budget", reset, spent)
         spending.reset(NAMED + reset)
-        _say(f"{path}: {reset} begins again at nothing")
+        say(f"{path}: {reset} begins again at nothing")
     else:
         rows = [(name, f"{one.requests:,}", f"{one.tokens:,}", f"${one.usd:.4f}") for name, one in spent.items()]
         console().print(table(("budget", "requests", "tokens", "cost"), rows))
@@ -164,7 +164,3 @@ def _existing(cache: Path, *, read_only: bool = False) -> CachedReplies:
     if not cache.exists():
         raise StoreError(f"{cache}: does not exist; name the cache with --cache")
     return CachedReplies(cache, read_only=read_only)
-
-
-def _say(text: str) -> None:
-    console().print(printable(text), soft_wrap=True)

@@ -3,11 +3,11 @@
 import asyncio
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.config import FILE, Config
 from judgekit.errors import ConfigError
@@ -23,7 +23,7 @@ def doctor(
         str | None,
         typer.Option(help="The judge to ask: a model or a name from the config. All of the config if not given."),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="Config file; judgekit.toml if it is there.")] = None,
+    config: options.ConfigFile = None,
     offline: Annotated[bool, typer.Option("--offline", help="Send no request out of this machine.")] = False,
 ) -> None:
     """Ask each judge one tiny question, and see what it can do."""

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from judgekit.analysis.corrected import corrections
 from judgekit.analysis.gates import GateResults, check_gates
-from judgekit.cli.kept import show_kept, wrote
+from judgekit.cli.outputs import say, show_kept, wrote
 from judgekit.errors import number_of
 from judgekit.formats.files import STREAM
 from judgekit.jobs.options import RunOptions
@@ -27,14 +27,7 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 _SHOWN = 5
 
 
-def conclude(
-    run: Run,
-    problems: Problems,
-    screen: Screen,
-    *,
-    show: int,
-    outputs: Sequence[Path],
-) -> int:
+def conclude(run: Run, problems: Problems, screen: Screen, *, show: int, outputs: Sequence[Path]) -> int:
     """Show a run, write it to files, and check its gates.
 
     Returns:
@@ -47,14 +40,14 @@ def conclude(
     with quoting(err):
         show_problems(problems, run.duplicate_ids, err)
     for note in run.record.notes[bool(problems.unread) :]:  # the first of them heads the list of these
-        err.print(printable(note), soft_wrap=True)
+        say(note, err)
     show_kept(run.record, run.store)
     for path in outputs:
         if len(run):
             report(run, path, found)
             wrote(path)
         else:  # a run that could not begin destroys nothing
-            err.print(printable(f"{path}: not written, since nothing was scored"), soft_wrap=True)
+            say(f"{path}: not written, since nothing was scored", err)
     if (page := os.environ.get(STEP_SUMMARY)) and (outputs or options.gates):
         append_summary(run, found, Path(page))
     if run.stopped:

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.app import app
-from judgekit.cli.kept import wrote
+from judgekit.cli.outputs import say, wrote
 from judgekit.errors import ConfigError, TraceError, listed, number_of
 from judgekit.formats.files import must_not_be_read
 from judgekit.formats.reading import read
 from judgekit.formats.writing import write
-from judgekit.terminal import console, printable, printable_lines
+from judgekit.terminal import console, printable_lines
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -57,7 +57,7 @@ def pair(
             f"{by_place:,} pairs may have no id but their place in a file, counted from 0: "
             "if so, the order of both files must be the same"
         )
-        console(stderr=True).print(printable(found), soft_wrap=True)
+        say(found, console(stderr=True))
     if not paired:
         raise TraceError(f"nothing was written: no id stands once here and once in {rival}", path=file)
     try:
@@ -82,7 +82,7 @@ def _show(left_over: dict[str, list[str]], problems: list[TraceError]) -> None:
     for where, ids in left_over.items():
         if ids:
             found = f"{len(ids):,} ids stand {where}: {listed(map(repr, ids), _SHOWN, ', ')}"
-            err.print(printable(found), soft_wrap=True)
+            say(found, err)
     if problems:
         found = listed(map(str, problems), _SHOWN, "\n  ")
         err.print(

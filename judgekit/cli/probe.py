@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 from rich.console import Console, RenderableType
 
+from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.cli.kept import wrote
 from judgekit.cli.outcome import say_stopping
+from judgekit.cli.outputs import wrote
 from judgekit.config import Config
 from judgekit.errors import STOPS_JUDGE, ConfigError
 from judgekit.jobs.interrupts import Interrupts, until
@@ -33,18 +34,11 @@ from judgekit.terminal import console, printable_lines, table
 
 @app.command()
 def probe(
-    judge: Annotated[
-        str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="Config file; judgekit.toml if it is there.")] = None,
+    judge: options.JudgeName = None,
+    config: options.ConfigFile = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write every outcome, as JSON.")] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say how many requests, tokens and dollars it would take, and send nothing."),
-    ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Send no request out of this machine; the cache is used.")
-    ] = False,
+    dry_run: options.DryRun = False,
+    offline: options.Offline = False,
 ) -> None:
     """Attack a judge, and count the verdicts that moved.
 

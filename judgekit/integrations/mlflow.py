@@ -3,9 +3,7 @@
 import json
 import re
 import warnings
-from collections.abc import Iterable, Mapping
-from importlib import import_module
-from typing import Protocol, cast
+from collections.abc import Iterable
 
 from judgekit.errors import ConfigError, listed
 from judgekit.runs.rows import Row
@@ -13,32 +11,6 @@ from judgekit.score import Score
 
 _TRACE_ID = re.compile(r"tr-[0-9a-f]{32}|trace:/.+")
 _IDS_SHOWN = 5
-
-
-class _Mlflow(Protocol):
-    """What is used of the module."""
-
-    def log_feedback(
-        self,
-        *,
-        trace_id: str,
-        name: str,
-        value: float | None,
-        error: object | None,
-        source: object,
-        rationale: str,
-        metadata: Mapping[str, str],
-    ) -> object: ...
-
-
-class _Entities(Protocol):
-    def AssessmentError(self, error_code: str, error_message: str) -> object: ...  # noqa: N802 - theirs
-    def AssessmentSource(self, source_type: str, source_id: str) -> object: ...  # noqa: N802
-
-
-class _Exceptions(Protocol):
-    @property
-    def MlflowException(self) -> type[Exception]: ...  # noqa: N802
 
 
 def log_to_mlflow(rows: Iterable[Row]) -> int:
@@ -60,9 +32,9 @@ def log_to_mlflow(rows: Iterable[Row]) -> int:
         MlflowException: It does not take a score; a note says how many were logged before.
     """
     try:
-        mlflow = cast("_Mlflow", import_module("mlflow"))
-        entities = cast("_Entities", import_module("mlflow.entities"))
-        refused = cast("_Exceptions", import_module("mlflow.exceptions")).MlflowException
+        import mlflow  # noqa: PLC0415
+        from mlflow.entities import AssessmentError, AssessmentSource  # noqa: PLC0415
+        from mlflow.exceptions import MlflowException  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(f"MLflow cannot be imported ({error}): pip install 'judgekit[mlflow]'") from error
     logged, absent = 0, list[str]()
@@ -78,12 +50,12 @@ def log_to_mlflow(rows: Iterable[Row]) -> int:
                 trace_id=trace_id,
                 name=score.scorer,
                 value=score.value,
-                error=entities.AssessmentError(score.error or score.status, score.reason) if unscored else None,
-                source=entities.AssessmentSource(kind, source),
+                error=AssessmentError(score.error or score.status, score.reason) if unscored else None,
+                source=AssessmentSource(kind, source),
                 rationale=score.reason,
                 metadata=_metadata(row.sample_id, score),
             )
-        except refused as error:
+        except MlflowException as error:
             if getattr(error, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
                 error.add_note(f"{logged} scores were logged before this one")
                 raise

@@ -16,7 +16,7 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from opentelemetry._logs import Logger, LoggerProvider
+    from opentelemetry._logs import LoggerProvider
     from opentelemetry.context import Context
 
 _Attribute: TypeAlias = str | float
@@ -78,7 +78,12 @@ def emit_to_otel(
             place = place._replace(trace_id=_valid(_TRACE_ID, row.trace_id))
         if place.trace_id is None:
             alone.append(row.sample_id)
-        _emit(logger, row, place)
+        logger.emit(
+            timestamp=time.time_ns(),
+            context=_context(place),
+            event_name="gen_ai.evaluation.result",
+            attributes=_attributes(row, place),
+        )
         emitted += 1
         if emitted % _AT_ONCE == 0:
             _flush(provider, emitted)
@@ -117,15 +122,6 @@ def _place(trace: Trace) -> _Place:
 
 def _valid(form: re.Pattern[str], identity: str | None) -> str | None:
     return identity if identity is not None and form.fullmatch(identity) else None
-
-
-def _emit(logger: "Logger", row: Row, place: _Place) -> None:
-    logger.emit(
-        timestamp=time.time_ns(),
-        context=_context(place),
-        event_name="gen_ai.evaluation.result",
-        attributes=_attributes(row, place),
-    )
 
 
 def _context(place: _Place) -> "Context":

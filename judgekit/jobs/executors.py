@@ -101,8 +101,7 @@ class _Workers:
         spawn = multiprocessing.get_context("spawn")
         self._stop = spawn.Event()
         self._counts = spawn.Array("q", 2 * number, lock=False)
-        self._pipes: list[Connection] = []
-        self._running: list[BaseProcess] = []
+        self._running: dict[Connection, BaseProcess] = {}
         # Ctrl-C reaches all processes, as SIGTERM may. Workers inherit that both are ignored: this process decides.
         is_main = threading.current_thread() is threading.main_thread()
         handlers = {one: signal.signal(one, signal.SIG_IGN) for one in _SIGNALS} if is_main else {}
@@ -113,8 +112,7 @@ class _Workers:
                 process = spawn.Process(target=_score_shard, args=given, daemon=True)
                 process.start()
                 theirs.close()
-                self._pipes.append(ours)
-                self._running.append(process)
+                self._running[ours] = process
         finally:
             for one, handler in handlers.items():
                 signal.signal(one, handler)
@@ -126,7 +124,7 @@ class _Workers:
     def end(self) -> None:
         """End all processes."""
         self._stop.set()
-        for process, pipe in zip(self._running, self._pipes, strict=True):
+        for pipe, process in self._running.items():
             process.join(_GRACE)
             process.kill()
             process.join()
@@ -139,7 +137,7 @@ class _Workers:
         Raises:
             JudgekitError: The error that ended one of them.
         """
-        waiting = list(self._pipes)
+        waiting = list(self._running)
         problems = Problems()
         error: Exception | None = None
         while waiting:
@@ -152,7 +150,7 @@ class _Workers:
                 except EOFError:
                     if stopping():  # the signal reached it as it began
                         continue
-                    found = self._death_of(pipe)
+                    found = _death_of(self._running[pipe])
                 if isinstance(found, Exception):
                     error = error or found
                 else:
@@ -162,11 +160,11 @@ class _Workers:
             raise error
         return problems
 
-    def _death_of(self, pipe: Connection) -> StoreError:
-        process = self._running[self._pipes.index(pipe)]
-        process.join(_GRACE)
-        advice = "; a script must use workers under if __name__ == '__main__'" if process.exitcode == 1 else ""
-        return StoreError(f"a worker process has died{advice}")
+
+def _death_of(process: BaseProcess) -> StoreError:
+    process.join(_GRACE)
+    advice = "; a script must use workers under if __name__ == '__main__'" if process.exitcode == 1 else ""
+    return StoreError(f"a worker process has died{advice}")
 
 
 def _score_shard(

@@ -1,8 +1,8 @@
 """A session of a run: it begins or goes on, scores what is missing, and ends."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
@@ -86,7 +86,10 @@ class Session:
         """The async twin of `run`. What it does to files is done in threads."""
         stopped: BaseException | None = None
         self._console, self._interrupts = console, Interrupts()
-        async with _in_thread(self._begun()):
+        async with AsyncExitStack() as stack:
+            begun = self._begun()
+            await asyncio.to_thread(begun.__enter__)
+            stack.push_async_exit(lambda *error: asyncio.to_thread(begun.__exit__, *error))
             try:
                 await self._score()
             except STOPS_JUDGE as error:
@@ -227,15 +230,3 @@ class Session:
 
     def _change(self, **known: object) -> None:
         self.record = self.store.change(self.record.model_copy(update=known))
-
-
-@asynccontextmanager
-async def _in_thread(context: AbstractContextManager[None]) -> AsyncGenerator[None]:
-    """Enter and leave a context in a thread, since what it does to a file may take its time."""
-    await asyncio.to_thread(context.__enter__)
-    try:
-        yield
-    except BaseException as error:
-        await asyncio.to_thread(context.__exit__, type(error), error, error.__traceback__)
-        raise
-    await asyncio.to_thread(context.__exit__, None, None, None)

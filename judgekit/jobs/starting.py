@@ -33,10 +33,7 @@ def started(
 
 
 def described(
-    data: Iterable[Sample] | Path | str,
-    scorers: Iterable[Named] | None,
-    config: Path | str | None,
-    judge: str | None,
+    data: Iterable[Sample] | Path | str, scorers: Iterable[Named] | None, config: Path | str | None, judge: str | None
 ) -> tuple[Built, Iterable[Sample] | None]:
     """Return the options and scorers of a run that is described in Python, and its samples if they are given."""
     specs, objects = ((), ()) if scorers is None else parted(scorers)

@@ -4,10 +4,11 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from pydantic import ValidationError
 
+from judgekit.atomic import replaced
 from judgekit.errors import StoreError, explain
 from judgekit.judges.client import Reply
 from judgekit.judges.replies import Recorded
@@ -22,8 +23,7 @@ class RecordedReplies:
 
     def __init__(self, path: Path) -> None:
         self._lines: dict[str, Recorded] = {}
-        numbers: dict[str, int] = {}
-        number = 0
+        numbers, number = dict[str, int](), 0
         try:
             with path.open(encoding="utf-8") as file:
                 for number, line in enumerate(file, 1):
@@ -69,24 +69,18 @@ def write_cassette(path: Path, lines: Iterable[Recorded]) -> int:
         StoreError: It cannot be written.
     """
     try:
-        path = path.resolve()
-        written = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         if path.exists() and not path.is_file():
-            raise StoreError(f"{path}: cannot be written: it is no file; name another")
-        try:
-            with written.open("wb") as file:
-                count = write_lines(file, lines)
-                file.flush()
-                os.fsync(file.fileno())
-            written.replace(path)
-        finally:
-            written.unlink(missing_ok=True)
+            raise StoreError(f"{path.resolve()}: cannot be written: it is no file; name another")
+        with replaced(path) as file:
+            count = write_lines(file, lines)
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error}") from error
+        raise StoreError(f"{path.resolve()}: cannot be written: {error}") from error
     return count
 
 
-def write_lines(file: BinaryIO, lines: Iterable[Recorded]) -> int:
+def write_lines(file: IO[bytes], lines: Iterable[Recorded]) -> int:
     """Writes the lines of a cassette. Returns how many they are."""
     count = 0
     for line in lines:

@@ -15,19 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import from_json
 
-from judgekit.errors import (
-    AuthenticationError,
-    ContextError,
-    FilterError,
-    FormatError,
-    JudgeError,
-    LostError,
-    ModelError,
-    OverloadError,
-    QuotaError,
-    RateLimitError,
-    RejectedError,
-)
+from judgekit import errors
 from judgekit.judges.client import Reply, TokenLogprob
 from judgekit.judges.price import Price
 from judgekit.judges.price_list import ListPrice
@@ -159,7 +147,7 @@ def read_completion(body: bytes, masked: Mask, where: str, price: Price | None) 
         price_list=price_list,
     )
     if choice.finish_reason == "error":
-        raise LostError(f"{where}: the provider broke off the reply: {shown(reply.text)}")
+        raise errors.LostError(f"{where}: the provider broke off the reply: {shown(reply.text)}")
     if choice.finish_reason == "content_filter":
         return reply.model_copy(update={"ending": "filter"})
     if choice.message.refusal:
@@ -171,12 +159,12 @@ def read_completion(body: bytes, masked: Mask, where: str, price: Price | None) 
     return reply
 
 
-def _no_completion(body: bytes, masked: Mask, where: str) -> JudgeError:
+def _no_completion(body: bytes, masked: Mask, where: str) -> errors.JudgeError:
     said = body.decode(errors="replace")
     code = str(_fields(said).get("code"))
     if _STATUS.fullmatch(code):  # an error that came as a success
         return refused(int(code), body, lambda _: None, masked, where)
-    return LostError(f"{where}: the reply is no completion, found {shown(said) or 'nothing'}")
+    return errors.LostError(f"{where}: the reply is no completion, found {shown(said) or 'nothing'}")
 
 
 def _text(message: _Message) -> str:
@@ -206,7 +194,9 @@ def _logprob(found: _Token) -> TokenLogprob:
     )
 
 
-def refused(status: int, body: bytes, header: Callable[[str], str | None], masked: Mask, where: str) -> JudgeError:
+def refused(
+    status: int, body: bytes, header: Callable[[str], str | None], masked: Mask, where: str
+) -> errors.JudgeError:
     """The error that an HTTP status other than success stands for.
 
     Args:
@@ -221,33 +211,35 @@ def refused(status: int, body: bytes, header: Callable[[str], str | None], maske
     codes = {str(error.get("code")), str(error.get("type"))}
     message = str(error.get("message") or said)[:2_000]
     found = f"{where}: HTTP {status}: {shown(said)}"
+    if status == 403 and _FILTERED.search(message):
+        return errors.FilterError(found)
     if status in (401, 403):
-        return FilterError(found) if status == 403 and _FILTERED.search(message) else AuthenticationError(found)
+        return errors.AuthenticationError(found)
     if status == 402 or codes & _SPENT:
-        return QuotaError(found)
+        return errors.QuotaError(found)
     wait = retry_after(header)
     if status in _RATE_LIMITED:
         if _TOO_LARGE.search(message):
-            return ContextError(found)
+            return errors.ContextError(found)
         if wait is not None and wait > LONGEST_WAIT:
-            return QuotaError(f"{found} It asks to wait for {wait:.0f} s.")
-        return RateLimitError(found, status=status, retry_after=wait)
+            return errors.QuotaError(f"{found} It asks to wait for {wait:.0f} s.")
+        return errors.RateLimitError(found, status=status, retry_after=wait)
     if _UNHELD.search(message) and status <= 501:
-        return FormatError(found)
+        return errors.FormatError(found)
     if status in _TIMED_OUT:
-        return LostError(found, status=status, retry_after=wait)
+        return errors.LostError(found, status=status, retry_after=wait)
     if status in _OVERLOADED or (status >= 500 and status != 501):
-        return OverloadError(found, status=status, retry_after=wait)
+        return errors.OverloadError(found, status=status, retry_after=wait)
     if status < 400:
         address = _address(masked(header("location") or ""))
-        return ModelError(f"{found} It refers to {address!r}, and is not followed: is the base_url right?")
+        return errors.ModelError(f"{found} It refers to {address!r}, and is not followed: is the base_url right?")
     if status in (404, 405) or "model_not_found" in codes or _NO_MODEL.search(message):
-        return ModelError(f"{found} Is the model's name right, and the base_url?")
+        return errors.ModelError(f"{found} Is the model's name right, and the base_url?")
     if status == 413 or "context_length_exceeded" in codes or _TOO_LONG.search(message):
-        return ContextError(found)
+        return errors.ContextError(found)
     if _FILTERED.search(" ".join((*codes, message))):
-        return FilterError(found)
-    return RejectedError(found)
+        return errors.FilterError(found)
+    return errors.RejectedError(found)
 
 
 def _fields(said: str) -> Mapping[str, object]:

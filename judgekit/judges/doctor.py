@@ -6,15 +6,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel
 
-from judgekit.errors import (
-    AuthenticationError,
-    JudgeError,
-    JudgekitError,
-    OfflineError,
-    OverloadError,
-    RejectedError,
-    UnreachableError,
-)
+from judgekit import errors
 from judgekit.judges.answer import read_answer
 from judgekit.judges.client import Request, Step, Turn
 from judgekit.judges.judge import Judge
@@ -71,21 +63,21 @@ async def examine(judge: Judge) -> Examination:
     try:
         await in_thread(judge.check)
         client = Ladder(await in_thread(lambda: provider(judge)), footing)
-    except JudgekitError as error:
-        return Examination(_said(error), "missing" if isinstance(error, AuthenticationError) else "none")
+    except errors.JudgekitError as error:
+        return Examination(_said(error), "missing" if isinstance(error, errors.AuthenticationError) else "none")
     key: Key = "found" if judge.sends_a_key else "none"
     try:
         started = perf_counter()
         try:
             reply = await client.complete(_question(judge, asks_logprobs=True))
-        except RejectedError:
+        except errors.RejectedError:
             started = perf_counter()
             reply = await client.complete(_question(judge, asks_logprobs=False))
-    except AuthenticationError as error:
+    except errors.AuthenticationError as error:
         return Examination(_said(error), "refused", reached=True)
-    except JudgeError as error:
-        unreached = isinstance(error, OfflineError | UnreachableError)
-        reached = error.status is not None if isinstance(error, OverloadError) else not unreached
+    except errors.JudgeError as error:
+        unreached = isinstance(error, errors.OfflineError | errors.UnreachableError)
+        reached = error.status is not None if isinstance(error, errors.OverloadError) else not unreached
         return Examination(_said(error), key, reached=reached)
     finally:
         await client.aclose()
@@ -104,7 +96,7 @@ async def examine(judge: Judge) -> Examination:
     )
 
 
-def _said(error: JudgekitError) -> str:
+def _said(error: errors.JudgekitError) -> str:
     return f"{type(error).__name__}: {error}"
 
 

@@ -10,21 +10,11 @@ from weakref import WeakKeyDictionary, WeakMethod
 
 from pydantic import BaseModel, JsonValue, PrivateAttr
 
-from judgekit.errors import (
-    STOPS_JUDGE,
-    BudgetError,
-    ContextError,
-    JudgeError,
-    OverloadError,
-    QuotaError,
-    ReplyError,
-    UnreachableError,
-    joined,
-)
+from judgekit import errors
 from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.client import Client, Reply, Request, TokenLogprob
 from judgekit.judges.ladder import Footing
-from judgekit.judges.layers import api_key, build, check_replies, extras
+from judgekit.judges.layers import build, check_replies, connection
 from judgekit.judges.offline import stays_here
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.redaction import redacted
@@ -36,7 +26,7 @@ from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 Check: TypeAlias = Callable[[Answer, Sample], None]
-_FALLS_BACK = (OverloadError, UnreachableError, ContextError, QuotaError)
+_FALLS_BACK = (errors.OverloadError, errors.UnreachableError, errors.ContextError, errors.QuotaError)
 """Errors on which the next judge is asked. A budget is the user's own limit, and no such error."""
 
 
@@ -129,8 +119,7 @@ class Judge(JudgeSettings):
             StoreError: The cache cannot be used.
         """
         if self.asks_a_provider and (not self.offline or stays_here(self.endpoint)):
-            api_key(self)
-            extras(self)
+            connection(self)
         if self.cache_mode_used != "off":
             check_replies(self.cache, self.cache_mode)
         for other in self.fallback:
@@ -163,17 +152,17 @@ class Judge(JudgeSettings):
                 answered = read_answer(reply.text, answer)
                 return Judgment(answered, tuple(calls), sample, request.omitted, reply.logprobs)
             except _FALLS_BACK as error:
-                problems: list[JudgeError] = [error]
+                problems: list[errors.JudgeError] = [error]
             for other in self.fallback:
                 try:
                     judgment = await other.ask(prompt, sample, answer, check)
-                except (*_FALLS_BACK, BudgetError) as error:
+                except (*_FALLS_BACK, errors.BudgetError) as error:
                     problems.append(error)
                 else:
                     return replace(judgment, calls=tuple(calls))
-            if others := [one for one in problems if not isinstance(one, STOPS_JUDGE)]:
+            if others := [one for one in problems if not isinstance(one, errors.STOPS_JUDGE)]:
                 raise others[-1]
-            raise joined(problems) from problems[-1]
+            raise errors.joined(problems) from problems[-1]
 
     def request(
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Check[Answer] | None = None
@@ -210,7 +199,7 @@ class Judge(JudgeSettings):
         client = await clients.here(lambda: build(self, self._spending, self._footing))
         try:
             return await client.complete(request)
-        except ReplyError as error:
+        except errors.ReplyError as error:
             if self.cache_mode == "replay":
                 raise
             return await client.complete(request.repaired(error.text, str(error)))

@@ -19,7 +19,7 @@ from judgekit.judges.providers import provider_named
 from judgekit.judges.rate_limit import Account, RateLimit, account_named
 from judgekit.judges.replies import CachedReplies
 from judgekit.judges.retry import Retry
-from judgekit.judges.secrets import Extras, read_extras
+from judgekit.judges.secrets import read_extras
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending
 from judgekit.judges.store import Replies, SharedReplies
@@ -61,15 +61,22 @@ def provider(judge: JudgeSettings) -> Client:
         return judge.client
     if judge.offline and not stays_here(judge.endpoint):
         return Offline()
-    return provider_named(judge.provider).connect(
-        Connection(
-            base_url=judge.endpoint,
-            api_key=api_key(judge),
-            timeout=judge.timeout,
-            price=judge.known_price,
-            extras=extras(judge),
-            max_reply_bytes=judge.max_reply_bytes,
-        )
+    return provider_named(judge.provider).connect(connection(judge))
+
+
+def connection(judge: JudgeSettings) -> Connection:
+    """Return how a judge's provider is reached.
+
+    Raises:
+        AuthenticationError: The environment has no key, or lacks a value of ``query`` or ``headers``.
+    """
+    return Connection(
+        base_url=judge.endpoint,
+        api_key=provider_named(judge.provider).key(judge.base_url, judge.api_key_env),
+        timeout=judge.timeout,
+        price=judge.known_price,
+        extras=read_extras(judge.query, judge.headers, judge.endpoint),
+        max_reply_bytes=judge.max_reply_bytes,
     )
 
 
@@ -108,21 +115,3 @@ def check_replies(path: Path, mode: CacheMode) -> None:
         recorded(path)
     else:
         CachedReplies(path, read_only=mode == "replay").close()
-
-
-def api_key(judge: JudgeSettings) -> str | None:
-    """The key that a judge's requests carry; ``None`` if its provider finds keys by itself.
-
-    Raises:
-        AuthenticationError: The environment has none.
-    """
-    return provider_named(judge.provider).key(judge.base_url, judge.api_key_env)
-
-
-def extras(judge: JudgeSettings) -> Extras:
-    """The query parameters and headers of a judge's requests.
-
-    Raises:
-        AuthenticationError: The environment lacks one that stands there.
-    """
-    return read_extras(judge.query, judge.headers, judge.endpoint)

@@ -41,8 +41,8 @@ def likelihood(tokens: Sequence[TokenLogprob], field: str, chosen: str, labels: 
         for other in token.top_logprobs:
             if other.token == token.token:
                 continue
-            begun = f"{text[:start]}{other.token}".removeprefix(text[:begin])
-            may_be = [label for label, whole in written.items() if _goes_on(begun.lstrip(), whole)]
+            begun = f"{text[:start]}{other.token}".removeprefix(text[:begin]).lstrip()
+            may_be = [label for label, whole in written.items() if whole.startswith(begun) or begun.startswith(whole)]
             if may_be == [chosen]:  # in other tokens
                 otherwise += spelled * _probability(other)
             elif not may_be or chosen in may_be:
@@ -50,10 +50,6 @@ def likelihood(tokens: Sequence[TokenLogprob], field: str, chosen: str, labels: 
         spelled *= _probability(token)
     found = (spelled + otherwise) / (1 - elsewhere) if elsewhere < 1 else 0.0
     return min(found, 1.0) if found > 0 else None
-
-
-def _goes_on(begun: str, whole: str) -> bool:
-    return whole.startswith(begun) or begun.startswith(whole)
 
 
 def _probability(token: TokenLogprob) -> float:

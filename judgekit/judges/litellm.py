@@ -18,16 +18,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
-from judgekit.errors import (
-    AuthenticationError,
-    ConfigError,
-    FormatError,
-    JudgeError,
-    LostError,
-    ModelError,
-    ReplyError,
-    UnreachableError,
-)
+from judgekit import errors
 from judgekit.judges.client import Reply, Request, Turn
 from judgekit.judges.completion import read_completion, refused, shown
 from judgekit.judges.connection import Connection, chain_of, proxy_passwords, reason_of, was_sent
@@ -92,7 +83,9 @@ class LitellmClient:
     def __init__(self, connection: Connection) -> None:
         extras = connection.extras
         if extras.query:
-            raise ConfigError("litellm sends no query: use its own parameters, such as params = {api_version = ...}")
+            raise errors.ConfigError(
+                "litellm sends no query: use its own parameters, such as params = {api_version = ...}"
+            )
         self._litellm, self._unlogged = _load()
         _warm_up()
         self._base_url = connection.base_url or None
@@ -116,15 +109,15 @@ class LitellmClient:
             async with asyncio.timeout(self._timeout):
                 body = await self._send(request, where)
         except TimeoutError:
-            problem: JudgeError = LostError(f"{where}: no reply within {self._timeout:g} s")
-        except JudgeError:
+            problem: errors.JudgeError = errors.LostError(f"{where}: no reply within {self._timeout:g} s")
+        except errors.JudgeError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever litellm raises, and it repeats what the server said
             problem = self._refused(chain_of(error, handled), where)
         else:
             if len(body) > self._max_reply_bytes:
                 found = f"the reply has more than {self._max_reply_bytes:,} bytes (max_reply_bytes)"
-                raise ReplyError(f"{where}: {found}", text="")
+                raise errors.ReplyError(f"{where}: {found}", text="")
             return read_completion(body, self._masked, where, self._price)
         raise problem  # out here, where it is not chained to what may show a key
 
@@ -134,7 +127,7 @@ class LitellmClient:
         allowed = list(cast("list[str]", request.params.get("allowed_openai_params", [])))
         known = self._litellm.get_supported_openai_params(model, provider)
         if form and known and "response_format" not in [*known, *allowed]:  # litellm may be set to leave it out unseen
-            raise FormatError(f"{where}: litellm knows no response_format for this model")
+            raise errors.FormatError(f"{where}: litellm knows no response_format for this model")
         if provider in self._litellm.openai_compatible_providers:
             allowed.append("max_retries")  # or it gets lost on the way to some of them, which are asked three times
         before = self._unlogged.set(True)
@@ -158,7 +151,7 @@ class LitellmClient:
             self._unlogged.reset(before)
         return _as_sent(completion.model_dump(warnings=False)).encode()
 
-    def _refused(self, chain: list[BaseException], where: str) -> JudgeError:
+    def _refused(self, chain: list[BaseException], where: str) -> errors.JudgeError:
         causes = {kind.__name__: cause for cause in chain for kind in type(cause).__mro__}
         if (status_error := causes.get("HTTPStatusError")) is not None:
             response: Any = cast("Any", status_error).response
@@ -167,16 +160,16 @@ class LitellmClient:
         said = self._masked(said if root in said else f"{said} {root}")
         found = f"{where}: {shown(said)}"
         if not was_sent(chain):
-            return UnreachableError(f"{where}: {self._masked(reason_of(chain))}")
+            return errors.UnreachableError(f"{where}: {self._masked(reason_of(chain))}")
         if (missing := causes.get("ModuleNotFoundError")) is not None:
-            return ModelError(
+            return errors.ModelError(
                 f"{where}: {self._masked(str(missing))}. litellm needs this package for this model: install it"
             )
         if _NO_KEY.search(said):
-            return AuthenticationError(found)
+            return errors.AuthenticationError(found)
         if (status := getattr(chain[0], "status_code", None)) in _OWN:
             return refused(status, said.encode(errors="replace"), lambda _: None, self._masked, where)
-        return LostError(found)
+        return errors.LostError(found)
 
     async def aclose(self) -> None:
         """Closes the connections, if no other client asks through litellm in this event loop."""
@@ -210,7 +203,7 @@ def _load() -> tuple[_Litellm, ContextVar[bool]]:
     try:
         litellm = cast("_Litellm", import_module("litellm"))
     except ImportError as error:
-        raise ConfigError(f"litellm cannot be imported ({error}): pip install 'judgekit[litellm]'") from error
+        raise errors.ConfigError(f"litellm cannot be imported ({error}): pip install 'judgekit[litellm]'") from error
     litellm.suppress_debug_info = True  # or it prints an advertisement with every error
     litellm.disable_hf_tokenizer_download = True  # or it fetches one to count what a provider did not
     internal = sys.modules.get("litellm._internal_context")

@@ -14,10 +14,7 @@ _PARTS = product(
     ("", "_", "-", " "),
     ("key", "token"),
 )
-_SECRETS = (
-    *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "authorization"),
-    *map("".join, _PARTS),
-)
+_SECRETS = (*("password", "passwd", "passphrase", "passcode", "pwd", "secret", "authorization"), *map("".join, _PARTS))
 _SCHEME = r"(?:(?:bearer|basic|digest|token)\s{1,9})?"
 _NO_VALUE = (
     r"(?!(?:null|nil|none|true|false|undefined|optional|any|str|string|int|bool|bytes)(?![^\s\"'`.,;:&|=)\[\]}])"
@@ -144,28 +141,12 @@ _WITHOUT_SEPARATORS = str.maketrans("", "", f"{_SEPARATORS}()/")
 _LETTERS = {ord(letter): str(number) for number, letter in enumerate(ascii_uppercase, 10)}
 _DOUBLED = str.maketrans("0123456789", "0246813579")
 _CHECKS: dict[str, Callable[[str], bool]] = {"iban": _is_iban, "card": _is_card, "ip": _is_ip}
-_IBAN_LENGTHS = {
-    country: length
-    for length, countries in {
-        15: "NO",
-        16: "BE",
-        18: "DK FI FK FO GL NL SD",
-        19: "MK SI",
-        20: "AT BA EE KZ LT LU MN XK",
-        21: "CH HR LI LV",
-        22: "BG BH CR DE GB GE IE ME RS VA",
-        23: "AE GI IL IQ OM SO TL",
-        24: "AD CZ DZ ES MD PK RO SA SE SK TN VG",
-        25: "LY PT ST",
-        26: "IS TR",
-        27: "BI DJ FR GR IT MC MR SM",
-        28: "AL AZ BY CY DO GT HN HU LB NI PL SV",
-        29: "BR EG PS QA UA",
-        30: "JO KW MU YE",
-        31: "MT SC",
-        32: "LC",
-        33: "RU",
-    }.items()
-    for country in countries.split()
-}
+_IBANS = (
+    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 DZ24 "
+    "EE20 EG29 ES24 FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 "
+    "JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 "
+    "OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 "
+    "TR26 UA29 VA22 VG24 XK20 YE30"
+)
+_IBAN_LENGTHS = {country[:2]: int(country[2:]) for country in _IBANS.split()}
 """The registry of SWIFT: the number of characters of each country's IBANs."""

@@ -283,20 +283,8 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         raise PromptError(
             f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question by itself)"
         )
-    return Prompt(
-        name=path.stem,
-        description=front.description,
-        inputs=tuple(front.inputs),
-        source=front.source,
-        system=_system(),
-        question=body.strip(),
-        optional=tuple(front.optional),
-        options=tuple(front.options),
-        scale=tuple(front.scale.items()),
-        steps=tuple(front.steps),
-        quotes=front.quotes,
-        skipped=front.skipped,
-    )
+    fields = {**dict(front), "scale": tuple(front.scale.items())}
+    return Prompt(name=path.stem, system=_system(), question=body.strip(), **fields)
 
 
 @cache

@@ -42,7 +42,6 @@ PROVIDERS = {
     "litellm": Provider(LitellmClient),
 }
 
-
 _FAMILIES = {"claude": "litellm/anthropic", "gemini": "litellm/gemini"}
 """Who serves models whose names begin so, if it is not OpenAI."""
 

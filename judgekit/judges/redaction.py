@@ -17,21 +17,8 @@ from judgekit.traces.trace import ToolDefinition
 
 _TEXTS = {
     *("trace", "rival", "reference", "references", "reference_topics", "reference_tool_calls", "documents", "fields"),
-    *(
-        "tools",
-        "description",
-        "parameters",
-        "messages",
-        "content",
-        "tool_calls",
-        "text",
-        "data",
-        "mime_type",
-        "name",
-        "agent",
-        "args",
-        "args_raw",
-    ),
+    *("tools", "description", "parameters", "messages", "content", "tool_calls", "text", "data", "mime_type", "name"),
+    *("agent", "args", "args_raw"),
 }
 """The fields that hold what was said."""
 
@@ -163,13 +150,9 @@ def _redacted(value: object, hide: Callable[[str], str]) -> object:
 
 def _texts(record: BaseModel) -> Iterator[str]:
     """The fields that hold what was said, in their own order, so that finds are numbered alike in every process."""
-    stays = (
-        "name"
-        if isinstance(record, ToolCall | ToolMessage | ToolDefinition)
-        else "data"
-        if isinstance(record, MediaPart)
-        else ""
-    )
+    stays = "name" if isinstance(record, ToolCall | ToolMessage | ToolDefinition) else ""
+    if isinstance(record, MediaPart):
+        stays = "data"
     return (name for name in type(record).model_fields if name in _TEXTS and name != stays)
 
 

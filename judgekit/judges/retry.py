@@ -38,10 +38,7 @@ class Retry:
 
     async def _ask(self, request: Request) -> Reply:
         asking = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(_may_pass),
-            stop=self._gives_up,
-            wait=_wait,
-            reraise=True,
+            retry=tenacity.retry_if_exception(_may_pass), stop=self._gives_up, wait=_wait, reraise=True
         )
         return await asking(self.inner.complete, request)
 

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from pydantic import BaseModel, PrivateAttr
+from pydantic import BaseModel
 
 from judgekit.errors import ConfigError
 from judgekit.judges.client import Reply, Request
@@ -90,14 +90,10 @@ class ScriptedJudge(Judge):
     """
 
     def __init__(self, script: Script, **settings: Any) -> None:
-        client = ScriptedClient(script)
         settings = {"cache_mode": "off", "attempts": 1, **settings}
-        super().__init__("scripted/judge", client=client, **settings)
-        self._requests = client.requests
-
-    _requests: list[Request] = PrivateAttr()
+        super().__init__("scripted/judge", client=ScriptedClient(script), **settings)
 
     @property
     def requests(self) -> Sequence[Request]:
         """The requests that it saw, in order."""
-        return self._requests
+        return cast("ScriptedClient", self.client).requests

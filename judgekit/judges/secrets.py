@@ -104,7 +104,9 @@ class Mask:
     def __init__(self, secrets: Iterable[str]) -> None:
         words = {word for secret in secrets for word in (secret, secret.split(" ")[-1])}
         literals = {one for word in words if len(word) >= _SHORTEST for one in (word, *_in_base64(word))}
-        self._known = [(one, _spellings(one)) for one in sorted(literals, key=len, reverse=True)]
+        self._known = [
+            (one, re.compile("".join(map(_spelling, one)))) for one in sorted(literals, key=len, reverse=True)
+        ]
 
     def __call__(self, text: str) -> str:
         """Return the text without the secrets."""
@@ -135,12 +137,8 @@ def _folded(text: str) -> str:
     return _CODE.sub(lambda found: chr(int(found[1], 16)), text).replace("\\", "")
 
 
-def _spellings(literal: str) -> re.Pattern[str]:
-    """Return the pattern of a text of which any character may be escaped."""
-    return re.compile("".join(map(_spelling, literal)))
-
-
 def _spelling(character: str) -> str:
+    """Return the pattern of a character that may be escaped."""
     digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{ord(character):02x}")
     escaped = rf"|{_BACKSLASHES}{re.escape(character)}" if character in '"/\\' else ""
     return rf"(?:{re.escape(character)}{escaped}|{_BACKSLASHES}u00{digits}|%{digits})"

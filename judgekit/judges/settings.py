@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
@@ -34,9 +34,7 @@ _OURS = {"api_base", "api_key", "base_url", "messages", "model", "n", "response_
 """Parameters of the providers' APIs that judgekit sets itself."""
 
 _ELSEWHERE = {
-    "extra_headers": "they stand in headers",
-    "default_headers": "they stand in headers",
-    "headers": "they stand in headers",
+    **dict.fromkeys(("extra_headers", "default_headers", "headers"), "they stand in headers"),
     "extra_query": "it stands in query",
     "extra_body": "its fields stand in params themselves",
 }
@@ -154,9 +152,12 @@ class JudgeSettings(Record):
         if self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
             raise ConfigError(f"{self.cache} is only read: use cache_mode='replay', or a SQLite file")
         if callable(self.redact):
-            _must_have_a_version(self.redact)
-        else:
-            _must_be_known("pattern to redact", self.redact, PATTERNS)
+            if not isinstance(getattr(self.redact, "version", None), str):
+                raise ConfigError(
+                    f"redact: {self.redact!r} needs a version (a text attribute) to tell its scores from older ones"
+                )
+        elif unknown := [name for name in self.redact if name not in PATTERNS]:
+            raise ConfigError.unknown("pattern to redact", unknown[0], PATTERNS)
         if ours := _OURS & self.params.keys():
             raise ConfigError(f"params cannot set {', '.join(sorted(ours))}: judgekit does")
         _must_be_public(self.params)
@@ -279,17 +280,6 @@ def _misfit(error: ValidationError, settings: Mapping[str, object]) -> ConfigErr
             kind = f"setting of a judge's {table}" if table else "setting of a judge"
             return unknown_setting(kind, table, name, f'params={{"{name}": {shown}}}')
     return ConfigError(f"a judge's settings: {explain(error, settings)}")
-
-
-def _must_be_known(kind: str, names: Iterable[str], choices: Iterable[str]) -> None:
-    for name in names:
-        if name not in choices:
-            raise ConfigError.unknown(kind, name, choices)
-
-
-def _must_have_a_version(redact: Callable[[str], str]) -> None:
-    if not isinstance(getattr(redact, "version", None), str):
-        raise ConfigError(f"redact: {redact!r} needs a version (a text attribute) to tell its scores from older ones")
 
 
 def _must_be_public(params: JsonValue, path: str = "params") -> None:

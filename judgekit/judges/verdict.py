@@ -48,13 +48,11 @@ def _emptied(value: JsonValue, schemas: list[JsonValue], root: JsonObject) -> Js
             name: _emptied(inner, [one[name] for one in properties if name in one], root)
             for name, inner in value.items()
         }
-    if isinstance(value, int | float) and not (_is_small(value) or any(_bounds(one, value) for one in allowed)):
-        raise ValueError("a number is the judge's own")
+    if isinstance(value, int | float):
+        is_small = abs(value) < _SMALL and value == int(value)
+        if not is_small and not any(_bounds(one, value) for one in allowed):
+            raise ValueError("a number is the judge's own")
     return value
-
-
-def _is_small(number: float) -> bool:
-    return abs(number) < _SMALL and number == int(number)
 
 
 def _bounds(schema: JsonObject, number: float) -> bool:

@@ -21,7 +21,7 @@ def shortfall(score: Score, sample: Sample, at_least: float) -> str:
     found = score.status if score.value is None else score.value
     lines = [
         f"{score.scorer} of sample {sample.id!r}: {found}{label}, expected {at_least} or more",
-        f"reason: {_cut(score.reason, _REASON_SHOWN) or 'none given'}",
+        f"reason: {cut_middle(score.reason, _REASON_SHOWN, apart=' ') or 'none given'}",
         *(f"warning: {warning}" for warning in score.warnings),
         *_under("expected calls, and calls that were made:", _calls(score.diff())),
         *_under("messages cited:", _cited(score, sample)),
@@ -51,7 +51,8 @@ def _cited(score: Score, sample: Sample) -> Iterator[str]:
     for number in sorted(set(_numbers(score.details))) if score.calls else ():
         if 1 <= number <= len(messages):
             message = messages[number - 1]
-            yield f"{number}, {message.role}: {_cut(message_text(message), _MESSAGE_SHOWN)}"
+            shown = cut_middle(message_text(message), _MESSAGE_SHOWN, apart=" ")
+            yield f"{number}, {message.role}: {shown}"
 
 
 def _numbers(details: JsonValue, under: str = "") -> Iterator[int]:
@@ -74,7 +75,3 @@ def _asked(call: JudgeCall) -> str:
         took = f"{'unknown' if tokens is None else f'{tokens:,}'} tokens, "
         took += "cost unknown" if cost is None else f"${cost:.4f}"
     return f"{call.judge}, {call.prompt}: {took}{'' if call.error is None else f', {call.error}'}"
-
-
-def _cut(text: str, limit: int) -> str:
-    return cut_middle(text, limit, apart=" ")
