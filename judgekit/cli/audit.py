@@ -1,4 +1,4 @@
-"""``judgekit audit``: hold the judges of a run against labels of people."""
+"""``judgekit audit``: compare the judges of a run with labels of people."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -65,8 +65,8 @@ def audit(
 ) -> None:
     """Audit the judges of a run: how far they agree with people, and what their means are, corrected.
 
-    Keeps a receipt beside the run, which later runs of the same judge show, and which gates may ask for. The exit code
-    says nothing of what was found.
+    Keeps a receipt next to the run, which later runs of the same judge show, and which gates may require. The exit code
+    does not depend on the result.
     """
     outputs = writable(output, _KINDS)
     worse = _epsilon(epsilon)
@@ -88,7 +88,7 @@ def audit(
 
 
 def _epsilon(text: str) -> float:
-    """Return the epsilon of the annotators that are named, or the one that is given."""
+    """Return the epsilon of named annotators, or the number that is given."""
     try:
         return EPSILONS[text] if text in EPSILONS else float(text)
     except ValueError:
@@ -106,7 +106,7 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def _receipts(run: Run) -> Iterator[str]:
-    """Where the receipt of each judge is, if there is one, and of which audit."""
+    """Yield a line for each judge with a receipt: the file of the receipt, and its audit."""
     folder = run.receipts_folder
     for name, known in run.receipts.items():
         if folder is not None and (receipt := known.receipt) is not None:

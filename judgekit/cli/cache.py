@@ -1,4 +1,4 @@
-"""``judgekit cache``: look at kept replies, carry them between files, throw old ones away."""
+"""``judgekit cache``: look at stored replies, copy them between files, delete old ones."""
 
 import sys
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _CACHE: Path = JudgeSettings.model_fields["cache"].default
 
 @dataclass
 class _Kept:
-    """The replies that are kept of one judge and prompt."""
+    """The stored replies of a judge to a prompt."""
 
     oldest: datetime
     newest: datetime
@@ -58,7 +58,7 @@ class _Kept:
 
 @commands.command()
 def stats(cache: _Cache = _CACHE) -> None:
-    """Say how many replies are kept, and what they save."""
+    """Show how many replies are stored, and what they save."""
     replies = _existing(cache, read_only=True)
     kept: dict[tuple[str, str], _Kept] = {}
     for line in replies.recorded():
@@ -83,7 +83,7 @@ def export(
     prompt: _Prompt = None,
     judge: _Judge = None,
 ) -> None:
-    """Write replies as a cassette, to commit and to replay.
+    """Write replies as a cassette, to commit and replay.
 
     A cassette is JSONL, always in the same order.
     """
@@ -106,7 +106,7 @@ def import_(
         bool, typer.Option("--replace", help="Take the cassette's reply where the cache has another one.")
     ] = False,
 ) -> None:
-    """Take the replies of a cassette into the cache."""
+    """Copy the replies of a cassette into the cache."""
     lines = RecordedReplies(file).recorded()
     replies = CachedReplies(cache)
     added = replies.add(lines, replace=replace)
@@ -128,7 +128,7 @@ def prune(
     judge: _Judge = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there are.")] = False,
 ) -> None:
-    """Throw replies away, and give their space back."""
+    """Delete replies, and free their disk space."""
     if older_than is None and prompt is None and judge is None:
         raise ConfigError("say which replies are to go: --older-than, --prompt or --judge")
     replies = _existing(cache)
@@ -143,7 +143,7 @@ def budgets(
     cache: _Cache = _CACHE,
     reset: Annotated[str | None, typer.Option(metavar="NAME", help="Let this budget begin again at nothing.")] = None,
 ) -> None:
-    """Say what named budgets have spent, by the file beside the cache."""
+    """Show the spending of named budgets, from the file next to the cache."""
     path = cache.with_name(FILE)
     if not path.exists():
         raise StoreError(f"{path}: does not exist: no budget was used with this cache; name the cache with --cache")

@@ -1,4 +1,4 @@
-"""``judgekit compare``: hold one run against another."""
+"""``judgekit compare``: compare two runs."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

@@ -76,7 +76,7 @@ def compare(
 ) -> None:
     """Compare judges: how far they agree on the same samples, what each takes, and which is closer to people.
 
-    Each of them is a scorer of one run. The exit code says nothing of the difference.
+    Each judge is a scorer of one run. The exit code does not depend on the differences.
     """
     run_options = RunOptions(
         file=path_text(file),
@@ -127,7 +127,7 @@ def compare(
 
 
 def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
-    """The names of judges of which no two are the same."""
+    """Return the names of judges, after checking that no two are the same."""
     if len(names) < 2:
         raise ConfigError(
             f"name two judges or more to compare, found {', '.join(names) or 'none'}: "
@@ -143,7 +143,7 @@ def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
 
 
 def _question(run_options: RunOptions) -> tuple[ScorerSpec, str]:
-    """The one scorer, which asks the judge that it is given, and its name."""
+    """Return the only scorer, which must ask the judge that it is given, and its name."""
     settings = run_options.settings()
     specs = [spec for spec in run_options.scorers or settings.scorers if spec is not None]
     if len(specs) != 1:
@@ -162,7 +162,7 @@ def _question(run_options: RunOptions) -> tuple[ScorerSpec, str]:
 
 
 def _given(paths: Sequence[Path], name: str, sides: Collection[str], record: ScorerRecord) -> Sequence[HumanLabel]:
-    """The labels in files that answer the question, whichever of the scorers they name."""
+    """Return the labels in files that answer the question, whichever of the scorers they name."""
     found = [one for path in paths for one in read_labels(path)]
     labels = _once(name, [one for one in found if one.scorer in {name, *sides}])
     if paths and not labels:
@@ -171,19 +171,19 @@ def _given(paths: Sequence[Path], name: str, sides: Collection[str], record: Sco
             f"{listed(map(str, paths))}: expected labels of {name}, found {others}; as=NAME behind the scorer calls it so"
         )
     for one in labels:
-        value_of(one, record)  # what is none of the scale is said before anything is spent
+        value_of(one, record)  # a label outside the scale is an error before anything is spent
     return labels
 
 
 def _once(name: str, labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
-    """The labels as answers to one question, each once."""
+    """Return the labels as answers to one question, without duplicates."""
     return once(one.model_copy(update={"scorer": name}) for one in labels)
 
 
 def _recorded(run: Run, label: str | None, name: str, sides: Collection[str]) -> Sequence[HumanLabel]:
-    """Return the labels that were recorded with the conversations, under a name that is given, or else the scorer's.
+    """Return the labels that were recorded with the conversations, under the given name or else the scorer's.
 
-    Labels of unknown source may be the verdicts of one of the judges: they are taken only where they are named.
+    Labels of unknown source may be verdicts of one of the judges: they are only used if they are named.
     """
     side = next(iter(sides))
     known = {found for row in run.rows(scorer=side) for found in row.labels if row.label_sources.get(found) != "judge"}

@@ -32,7 +32,7 @@ def convert(
     column: options.Column = None,
     encoding: options.Encoding = None,
 ) -> None:
-    """Write recordings in one format, and say what it has no place for."""
+    """Write recordings in one format, and report what it has no place for."""
     must_not_be_read(output, file)
     recordings = Recordings(file, format, columns=options.columns_of(column), encoding=encoding)
     found = Inspection()
@@ -45,7 +45,7 @@ def convert(
 
     try:
         missing = write(samples(), output, to)
-    except BrokenPipeError:  # who reads the output has enough
+    except BrokenPipeError:  # the reader of the output has closed it
         raise
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error

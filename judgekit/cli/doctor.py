@@ -1,4 +1,4 @@
-"""``judgekit doctor``: ask each judge one tiny question, and say how it went."""
+"""``judgekit doctor``: test each judge with a short question."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ def doctor(
     config: options.ConfigFile = None,
     offline: Annotated[bool, typer.Option("--offline", help="Send no request out of this machine.")] = False,
 ) -> None:
-    """Ask each judge one tiny question, and see what it can do."""
+    """Ask each judge a short question, to see what it can do."""
     settings = Config(config, judge, os.environ, offline=offline)
     judges = settings.chosen_judges()
     if not judges:

@@ -1,4 +1,4 @@
-"""``judgekit inspect``: what is in a file of recordings."""
+"""``judgekit inspect``: show the contents of a file of recordings."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ def inspect(
     column: options.Column = None,
     encoding: options.Encoding = None,
 ) -> None:
-    """Say what is in a file: how it was read, what was found, what was left out and why."""
+    """Show what is in a file: how it was read, what was found, what was left out and why."""
     recordings = Recordings(file, format, columns=options.columns_of(column), encoding=encoding)
     found = Inspection()
     for sample in recordings.samples(found.add_problem):

@@ -1,4 +1,4 @@
-"""``judgekit label``: a sheet on which people label what a judge scored."""
+"""``judgekit label``: make a sheet on which people label samples."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -62,7 +62,7 @@ def label(
 
 
 def _asked(run: Run, name: str | None) -> ScorerRecord:
-    """The scorer of that name, or the one that asks a judge."""
+    """Return the scorer with a name, or the only one that asks a judge."""
     if name is not None:
         for one in run.scorers:
             if one.name == name:

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what their texts stand for."""
+"""Options that several commands share, and the parsing of their values."""
 
 from collections.abc import Sequence
 from pathlib import Path

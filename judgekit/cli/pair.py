@@ -31,7 +31,8 @@ def pair(
     """Join two files by id, for the scorer pairwise.
 
     A pair is a sample of the first file, with its references, and with the recording of the second as its rival. A
-    recording without an id goes by its place in its file. What has no counterpart, or more than one, is left out.
+    recording without an id is identified by its place in its file. Recordings without exactly one counterpart are left
+    out.
     """
     must_not_be_read(output, file, rival)
     problems: list[TraceError] = []
@@ -62,7 +63,7 @@ def pair(
         raise TraceError(f"nothing was written: no id stands once here and once in {rival}", path=file)
     try:
         write((one.model_copy(update={"rival": rivals[one.id]}) for one in samples if one.id in paired), output)
-    except BrokenPipeError:  # who reads the output has enough
+    except BrokenPipeError:  # the reader of the output has closed it
         raise
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error
@@ -72,7 +73,7 @@ def pair(
 
 
 def _place(sample: Sample) -> set[str]:
-    """The sample's id, if it is its place in its file: then it may have no other."""
+    """Return the sample's id if it equals its place in its file, so that it may have no other."""
     source = sample.trace.source
     return {sample.id} if source is not None and sample.id == str(source.index) else set()
 

@@ -39,7 +39,7 @@ from judgekit.terminal import console, harmless
 def demo() -> None:
     """Score the example conversations, offline.
 
-    The judge's replies were written by hand and are replayed.
+    The judge's replies were written by hand, and are replayed.
     """
     folder = shipped("examples")
     judge = Judge("demo/handwritten", cache=folder / "replies.jsonl", cache_mode="replay")
@@ -136,7 +136,7 @@ def resume(
     workers: options.Workers = 1,
     store: options.Kept = RUNS,
 ) -> None:
-    """Go on with a run that broke off or was stopped."""
+    """Continue a run that stopped early."""
     outputs = writable(output)
     raise finish(resumed(_which(run), store, retry_failed=retry_failed, workers=workers), show, outputs)
 
@@ -153,7 +153,7 @@ def score(
     workers: options.Workers = 1,
     store: options.Kept = RUNS,
 ) -> None:
-    """Add scorers to a finished run. What was scored before stays as it is.
+    """Add scorers to a finished run. Its other scores stay as they are.
 
     The scorers ask the judge of the run unless another is named.
     """
@@ -167,7 +167,7 @@ def _which(run: str) -> int | Literal["last"]:
 
 
 def show_planned(built: Built) -> None:
-    """Show what a run would ask for, and within which budgets."""
+    """Show the requests that a run would send, and the budgets of its judges."""
     plan = asyncio.run(planned(built))
     show_plan(plan.summary, console())
     for judge in plan.judges.values():
@@ -196,7 +196,7 @@ def scored(session: Session) -> tuple[Run, int]:
 
 
 def finish(session: Session, most: int, outputs: Sequence[Path]) -> typer.Exit:
-    """Run a session, show what came of it, explain the words, and return the end of the command."""
+    """Run a session, show the result with explanations of its terms, and return the exit of the command."""
     run, signalled = scored(session)
     with explained() as screen:
         code = conclude(run, session.problems, screen, show=most, outputs=outputs)

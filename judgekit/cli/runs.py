@@ -1,4 +1,4 @@
-"""``judgekit runs``: which runs are kept, what there is of one, and how they are deleted."""
+"""``judgekit runs``: list, show, export and delete stored runs."""
 
 import json
 from datetime import datetime
@@ -70,13 +70,13 @@ def runs(
 
 
 def _gates(run: Run) -> GateResults:
-    """Return what came of the gates of a run."""
+    """Return the results of the gates of a run."""
     run_options = RunOptions.of(run.record)
     return check_gates(run, run_options.gates, min_coverage=run_options.min_coverage)
 
 
 def _remove(path: Path, named: list[str]) -> None:
-    Store(path, read_only=True)  # a file that is not there is not made
+    Store(path, read_only=True)  # raises an error if there is no such file, instead of creating it
     store = Store(path)
     numbers = list(dict.fromkeys(_there(store, run) for run in named))
     store.remove(numbers)
@@ -86,7 +86,7 @@ def _remove(path: Path, named: list[str]) -> None:
 
 
 def _there(store: Store, run: str) -> int:
-    """The number of a run that is there, also of one that is damaged."""
+    """Return the number of an existing run, which may be damaged."""
     number = options.numbered(run)
     if number is not None and number in store.numbers():
         return number

@@ -1,4 +1,4 @@
-"""Executors: where the scores of a job are made."""
+"""Executors: they make the scores of a job, in this process or in others."""
 
 import asyncio
 import multiprocessing
@@ -25,37 +25,37 @@ from judgekit.runs.store import Store
 from judgekit.scoring import Scorer
 
 _POLL = 0.1
-"""Seconds between looks at the processes."""
+"""Seconds between checks of the processes."""
 _GRACE = 10
-"""Seconds in which they are to end."""
+"""Seconds that the processes have to end."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Executor(Protocol):
-    """Makes the missing scores of a job and writes them into its run."""
+    """An object that makes the missing scores of a job and writes them into its run."""
 
     async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> Problems:
-        """Score until all is done or work is to stop, and return what could not be read.
+        """Score until all is done or work is to stop, and return the records that could not be read.
 
         Args:
-            job: The scores to make. It can be sent elsewhere, where its scorers are built from their specs.
+            job: The scores to make. A job can be sent to other processes, which build its scorers from their specs.
             tally: Counts the scores, for the progress bar.
-            stopping: Says whether to begin no further sample.
+            stopping: Returns whether to begin no other sample.
 
         Raises:
-            JudgekitError: No further sample can be scored.
+            JudgekitError: No other sample can be scored.
         """
         ...
 
 
 @dataclass(frozen=True)
 class InProcess:
-    """Scores in this process, with scorers that may be any objects.
+    """An executor that scores in this process, with scorers that may be any objects.
 
     Args:
-        store: Where the run is kept.
-        tasks: The samples that lack scores.
-        scorers: All that score any of them.
+        store: The store of the run.
+        tasks: The samples with missing scores.
+        scorers: All scorers of the tasks.
         concurrency: The number of samples that are scored at once.
     """
 
@@ -80,7 +80,7 @@ class InProcess:
 
 @dataclass(frozen=True)
 class Processes:
-    """Scores in worker processes, each of which takes a shard of the samples and writes into the file of the run."""
+    """An executor that scores in worker processes, each with a shard of the samples, that write to the run's file."""
 
     number: int
 
@@ -102,7 +102,7 @@ class _Workers:
         self._stop = spawn.Event()
         self._counts = spawn.Array("q", 2 * number, lock=False)
         self._running: dict[Connection, BaseProcess] = {}
-        # Ctrl-C reaches all processes, as SIGTERM may. Workers inherit that both are ignored: this process decides.
+        # Ctrl-C reaches all processes, as SIGTERM may. Workers inherit that both are ignored, so this process decides.
         is_main = threading.current_thread() is threading.main_thread()
         handlers = {one: signal.signal(one, signal.SIG_IGN) for one in _SIGNALS} if is_main else {}
         try:
@@ -132,7 +132,7 @@ class _Workers:
             pipe.close()
 
     async def finish(self, stopping: Callable[[], bool]) -> Problems:
-        """Wait for all processes, and return what they could not read.
+        """Wait for all processes, and return the records that they could not read.
 
         Raises:
             JudgekitError: The error that ended one of them.
@@ -148,7 +148,7 @@ class _Workers:
                 try:
                     found = pipe.recv()
                 except EOFError:
-                    if stopping():  # the signal reached it as it began
+                    if stopping():  # the signal reached the worker as it began
                         continue
                     found = _death_of(self._running[pipe])
                 if isinstance(found, Exception):
@@ -170,7 +170,7 @@ def _death_of(process: BaseProcess) -> StoreError:
 def _score_shard(
     job: ScoringJob, shard: Shard, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection
 ) -> None:
-    """Score a shard in a worker process, and send back what could not be read, or the error that ended it."""
+    """Score a shard in a worker process, and send back the unreadable records, or the error that ended it."""
     for one in _SIGNALS:
         signal.signal(one, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -16,12 +16,12 @@ from judgekit.scoring import Scorer
 from judgekit.traces.sample import Sample
 
 _BLOCK = 512
-"""Samples that are looked up in the store at once, and that one worker takes in a row."""
+"""The number of samples that are looked up in the store at once, and that one worker takes in a row."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Every ``of``-th block of samples, from the block ``number`` on."""
+    """Every ``of``-th block of samples, beginning with the block ``number``."""
 
     number: int = 0
     of: int = 1
@@ -61,12 +61,12 @@ class ScoringJob:
         shard: Shard = Shard(),
         given: Iterator[tuple[int, Sample]] | None = None,
     ) -> Iterator[Task]:
-        """Yield each sample that lacks scores with the scorers that are to make them.
+        """Yield each sample with missing scores, with the scorers to make them.
 
         Args:
-            store: Where the run is kept.
+            store: The store of the run.
             scorers: The scorers at the places of this job.
-            problems: Receives what cannot be read.
+            problems: Receives the records that cannot be read.
             shard: The blocks of samples to look at.
             given: The samples, if they are given in Python.
         """

@@ -1,4 +1,4 @@
-"""The one place that fixes the order of the layers: cache, retry, budget, breaker, rate limit, ladder, provider."""
+"""The layers of a client, in their order: cache, retry, budget, breaker, rate limit, ladder, provider."""
 
 import logging
 from functools import cache
@@ -30,9 +30,9 @@ _log = logging.getLogger("judgekit")
 
 
 async def build(judge: JudgeSettings, spending: Spending | None, footing: Footing) -> Client:
-    """Return the client of a judge, for the running event loop. All its clients share what is spent and was found out.
+    """Return the client of a judge for the running event loop. All clients of a judge share its spending and footing.
 
-    A thread loads the provider's package and opens the files, which may take seconds.
+    A thread imports the provider's package and opens the files, which may take seconds.
     """
     if current_plan() is not None:
         read = judge.cache_mode_used in ("read_write", "replay") and judge.cache.exists()
@@ -40,7 +40,7 @@ async def build(judge: JudgeSettings, spending: Spending | None, footing: Footin
     if judge.cache_mode == "replay":
         return Replay(await in_thread(lambda: recorded(judge.cache)))
     asking = await in_thread(lambda: provider(judge))
-    if not isinstance(asking, Offline):  # what is not sent is neither counted nor held back
+    if not isinstance(asking, Offline):  # requests that are not sent are neither counted nor delayed
         account = _account(judge)
         asking = Breaker(RateLimit(Ladder(asking, footing), account), account.circuit, judge.attempts)
         if spending is not None:
@@ -56,7 +56,7 @@ async def build(judge: JudgeSettings, spending: Spending | None, footing: Footin
 
 
 def provider(judge: JudgeSettings) -> Client:
-    """Who answers a judge's requests."""
+    """Return the client of a judge without layers."""
     if judge.client is not None:
         return judge.client
     if judge.offline and not stays_here(judge.endpoint):
@@ -65,7 +65,7 @@ def provider(judge: JudgeSettings) -> Client:
 
 
 def connection(judge: JudgeSettings) -> Connection:
-    """Return how a judge's provider is reached.
+    """Return the settings of the connection to a judge's provider.
 
     Raises:
         AuthenticationError: The environment has no key, or lacks a value of ``query`` or ``headers``.
@@ -95,10 +95,10 @@ def _account(judge: JudgeSettings) -> Account:
 
 
 def recorded(path: Path) -> Replies:
-    """The replies in a file, to be replayed.
+    """Return the replies in a file, for replay.
 
     Raises:
-        StoreError: It cannot be used.
+        StoreError: The file cannot be used.
     """
     if not path.exists():
         raise StoreError(f"{path}: does not exist; there is nothing to replay")
@@ -106,10 +106,10 @@ def recorded(path: Path) -> Replies:
 
 
 def check_replies(path: Path, mode: CacheMode) -> None:
-    """Check that replies can be kept in a file, or replayed from it.
+    """Check that replies can be stored in a file, or replayed from it.
 
     Raises:
-        StoreError: It cannot be used.
+        StoreError: The file cannot be used.
     """
     if mode == "replay" and (path.suffix == ".jsonl" or not path.exists()):
         recorded(path)

@@ -1,4 +1,4 @@
-"""Patterns of personal data and secrets, as they are written in plain characters."""
+"""Patterns of personal data and secrets, for text in plain characters."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from itertools import product
 from string import ascii_uppercase
 
 HIDDEN = "\x01"
-"""A placeholder, which later patterns see in the place of earlier finds."""
+"""A placeholder, which later patterns see in place of earlier matches."""
 _START, _END = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 _PARTS = product(
     ("api", "access", "account", "auth", "bearer", "encryption", "master", "private", "refresh", "secret", "session"),
@@ -24,7 +24,7 @@ _NO_VALUE = (
 NAMED_SECRET = re.compile(rf"(?i:{'|'.join(_SECRETS)})\s*\Z")
 """The end of a key whose value is a secret, such as ``db_password`` or ``X-API-Key``."""
 SCHEME = re.compile(_SCHEME, re.IGNORECASE | re.ASCII)
-"""The authentication scheme that may stand before such a value, such as ``Bearer``."""
+"""The authentication scheme that may precede such a value, such as ``Bearer``."""
 
 PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
     "url": (re.compile(r"\b(?:https?://|www\.)[^\s\"'<>]*[^\s\"'<>.,;:!?)\]}]", re.IGNORECASE),),
@@ -33,7 +33,7 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
             r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
             r"(?:(?:[A-Za-z0-9+/=:,. \n]|-(?!----))*+-----END [A-Z0-9 ]{0,40}-----|[A-Za-z0-9+/=\s]*)"
         ),
-        re.compile(  # the last letter of the name first: it stands beside the sign, which is rare
+        re.compile(  # the last letter of the name first: it is next to the sign, which is rare
             r"[dDeEnNtTyY](?=[\"'`]?\s{0,9}[:=])"
             rf"(?i:(?:{'|'.join(f'(?<={name})' for name in _SECRETS)})(?P<assigned>"
             rf"[\"'`]\s{{0,9}}[:=]\s{{0,9}}(?P<quoted>[\"'`])(?!{HIDDEN}){_SCHEME}"
@@ -81,7 +81,7 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
             rf"\d{{3}}[ \n.-]{{1,3}}\d{{4}}{_END}(?![.:-]\d)",
             re.ASCII,
         ),
-        re.compile(  # 020 7946 0958, and no date
+        re.compile(  # 020 7946 0958, but not a date
             rf"{_START}(?<!\w_)(?<![.-])(?!\d\d[./-]\d\d[./-](?:19|20)\d\d\b)"
             rf"\(?0{{1,2}}[1-9](?:[ \n()/.-]{{0,3}}\d){{7,11}}{_END}(?![.:-]\d)",
             re.ASCII,
@@ -90,15 +90,14 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
 }
 """The kinds of personal data and secrets that can be redacted by name.
 
-The order is that of their search. Cards, IBANs and IP addresses are only taken for what is valid. Digits alone are no
-telephone number without a + or 0 in front: most are the number of an order or of an article. Where ``assigned`` matches,
-a value follows that its name declares secret; ``quoted`` is the quotation mark before it if the name is quoted, too, and
-``quote`` if it is not.
+They are searched in this order. Cards, IBANs and IP addresses must be valid. Digits are only a telephone number after a
++ or 0, since most others are numbers of orders or articles. If ``assigned`` matches, a value follows that is secret by
+its name; ``quoted`` is the quotation mark before it if the name is quoted too, and ``quote`` if it is not.
 """
 
 
 def valid_start(name: str, text: str) -> str:
-    """Return as many groups from the start of what a pattern found as make it valid; empty if none do."""
+    """Return the longest valid start of a match, in whole groups; empty if there is none."""
     is_valid = _CHECKS.get(name, bool)
     while text and not is_valid(text):
         text = text[: max(map(text.rfind, _SEPARATORS))] if any(one in text for one in _SEPARATORS) else ""
@@ -106,7 +105,7 @@ def valid_start(name: str, text: str) -> str:
 
 
 def spelling(name: str, text: str) -> str:
-    """Return one spelling for texts that differ only in case or separators, such as 4111 1111 and 41111111."""
+    """Return the common spelling of texts that differ only in case or separators, such as 4111 1111 and 41111111."""
     if name == "secret":
         return text
     return (_plain(text) if name in ("iban", "card", "phone") else text).lower()
@@ -117,13 +116,16 @@ def _plain(text: str) -> str:
 
 
 def _is_iban(text: str) -> bool:
-    """The check of ISO 13616: the length is that of the country, and the remainder by 97 is 1, letters being numbers from 10."""
+    """Return whether a text passes the check of ISO 13616.
+
+    The length is that of the country, and the remainder by 97 is 1, with letters as numbers from 10.
+    """
     plain = _plain(text).upper()
     return len(plain) == _IBAN_LENGTHS.get(plain[:2]) and int(f"{plain[4:]}{plain[:4]}".translate(_LETTERS)) % 97 == 1
 
 
 def _is_card(text: str) -> bool:
-    """The check of Luhn: every other digit is doubled, from the right, and the sum of all digits ends in 0."""
+    """Return whether a text passes Luhn's check: with every other digit doubled, the sum of all digits ends in 0."""
     digits = _plain(text)[::-1]
     return 13 <= len(digits) <= 19 and sum(map(int, digits[::2] + digits[1::2].translate(_DOUBLED))) % 10 == 0
 
@@ -149,4 +151,4 @@ _IBANS = (
     "TR26 UA29 VA22 VG24 XK20 YE30"
 )
 _IBAN_LENGTHS = {country[:2]: int(country[2:]) for country in _IBANS.split()}
-"""The registry of SWIFT: the number of characters of each country's IBANs."""
+"""The number of characters of each country's IBANs, by the registry of SWIFT."""

@@ -1,4 +1,4 @@
-"""Why a score will not do, in words."""
+"""Messages that explain why a score is too low."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _LINES_SHOWN = 10
 
 
 def shortfall(score: Score, sample: Sample, at_least: float) -> str:
-    """The value or status, the reason and the evidence of a score that is too low, or none. Nothing in it steers a terminal."""
+    """Return the value or status, the reason and the evidence of a score that is too low or has no value, escaped."""
     label = "" if score.label is None else f" ({score.label})"
     found = score.status if score.value is None else score.value
     lines = [
@@ -40,13 +40,13 @@ def _under(head: str, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _calls(diff: Diff) -> Iterator[str]:
-    """The calls side by side; of many, those that differ."""
+    """Yield the calls side by side; of many, only those that differ."""
     different = [line for line in diff if line.mark != "="]
     return iter(str(diff if len(diff) <= _LINES_SHOWN else Diff(different)).splitlines())
 
 
 def _cited(score: Score, sample: Sample) -> Iterator[str]:
-    """The messages that a judge cites."""
+    """Yield the messages that a judge cites."""
     messages = sample.trace.messages
     for number in sorted(set(_numbers(score.details))) if score.calls else ():
         if 1 <= number <= len(messages):
@@ -56,7 +56,7 @@ def _cited(score: Score, sample: Sample) -> Iterator[str]:
 
 
 def _numbers(details: JsonValue, under: str = "") -> Iterator[int]:
-    """The numbers that stand under ``evidence`` and ``message`` in a score's details."""
+    """Yield the numbers under ``evidence`` and ``message`` in a score's details."""
     if isinstance(details, dict):
         for name, value in details.items():
             yield from _numbers(value, name)
