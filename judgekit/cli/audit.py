@@ -1,6 +1,6 @@
 """``judgekit audit``: compare the judges of a run with labels of people."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -80,8 +80,10 @@ def audit(
     made = audited(found, once(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
     with explained() as screen:
         show_audit(made, show, screen.out, demands(found))
-        for line in _receipts(found):
-            say(line, screen.out)
+        for name, known in found.receipts.items():
+            if (folder := found.receipts_folder) is not None and (receipt := known.receipt) is not None:
+                where = path_of(receipt, folder)
+                say(f"the receipt of {name}, by the audit of run {receipt.run}: {where}", screen.out)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](found, made), path)
         wrote(path)
@@ -103,14 +105,6 @@ def _named(text: str) -> tuple[str, str]:
             f"--label {text}: name a recorded label and a scorer, such as --label success=task_completion"
         )
     return recorded, scorer
-
-
-def _receipts(run: Run) -> Iterator[str]:
-    """Yield a line for each judge with a receipt: the file of the receipt, and its audit."""
-    folder = run.receipts_folder
-    for name, known in run.receipts.items():
-        if folder is not None and (receipt := known.receipt) is not None:
-            yield f"the receipt of {name}, by the audit of run {receipt.run}: {path_of(receipt, folder)}"
 
 
 _KINDS: Mapping[str, Callable[[Run, Audit], Iterable[str]]] = {

@@ -1,8 +1,8 @@
 """Sessions of runs: they begin or resume a run, make its missing scores, and end it."""
 
 import asyncio
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
@@ -86,10 +86,7 @@ class Session:
         """Score, and return the run, as `run` does. Files are used in threads."""
         stopped: BaseException | None = None
         self._console, self._interrupts = console, Interrupts()
-        async with AsyncExitStack() as stack:
-            begun = self._begun()
-            await asyncio.to_thread(begun.__enter__)
-            stack.push_async_exit(lambda *error: asyncio.to_thread(begun.__exit__, *error))
+        async with _in_thread(self._begun()):
             try:
                 await self._score()
             except STOPS_JUDGE as error:
@@ -103,11 +100,6 @@ class Session:
     @property
     def _places(self) -> range:
         return range(self.first, self.first + len(self.scorers))
-
-    def _shared(self) -> list[int]:
-        """Return the places of the scorers that worker processes run: a judge's limits hold for one process."""
-        judged = {place for place, one in zip(self._places, self.scorers, strict=True) if questions_of(one)}
-        return [place for place in self._places if self.workers > 1 and place not in judged]
 
     @contextmanager
     def _begun(self) -> Generator[None]:
@@ -132,8 +124,10 @@ class Session:
                 raise
 
     def _prepare(self) -> None:
-        shared = self._shared()
-        own = [place for place in self._places if place not in shared]
+        judged = {place for place, one in zip(self._places, self.scorers, strict=True) if questions_of(one)}
+        # Worker processes run the scorers without a judge, since a judge's limits hold for one process.
+        own = [place for place in self._places if self.workers == 1 or place in judged]
+        shared = [place for place in self._places if place not in own]
         scorers = [self.scorers[place - self.first] for place in own or self._places]
         job = ScoringJob(self.store.path, self.record, own or self._places, self.retried, self.from_store)
         self._source = Source(job.tasks(self.store, scorers, self.problems, given=self.given))
@@ -230,3 +224,15 @@ class Session:
 
     def _change(self, **known: object) -> None:
         self.record = self.store.change(self.record.model_copy(update=known))
+
+
+@asynccontextmanager
+async def _in_thread(context: AbstractContextManager[None]) -> AsyncGenerator[None]:
+    """Enter and leave a context in a thread, since its use of files may take a while."""
+    await asyncio.to_thread(context.__enter__)
+    try:
+        yield
+    except BaseException as error:
+        await asyncio.to_thread(context.__exit__, type(error), error, error.__traceback__)
+        raise
+    await asyncio.to_thread(context.__exit__, None, None, None)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
@@ -283,13 +283,9 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         raise PromptError(
             f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question by itself)"
         )
-    fields = {**dict(front), "scale": tuple(front.scale.items())}
-    return Prompt(name=path.stem, system=_system(), question=body.strip(), **fields)
-
-
-@cache
-def _system() -> str:
-    return _text(shipped("prompts") / "system.md").strip()
+    system = _text(shipped("prompts") / "system.md").strip()
+    fields: dict[str, Any] = {**dict(front), "scale": tuple(front.scale.items())}
+    return Prompt(name=path.stem, system=system, question=body.strip(), **fields)
 
 
 @cache

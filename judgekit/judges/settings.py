@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from pydantic import (
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    computed_field,
-    field_validator,
-)
+from pydantic import ConfigDict, Field, JsonValue, ValidationError, computed_field, field_validator
 
 from judgekit.errors import ConfigError, explain
 from judgekit.judges.bodies import MAX_REPLY_BYTES
@@ -132,9 +124,11 @@ class JudgeSettings(Record):
 
     @field_validator("query", "headers", mode="wrap")
     @classmethod
-    def _of_texts(cls, values: object, validate: ValidatorFunctionWrapHandler) -> dict[str, str | FromEnvironment]:
+    def _of_texts(
+        cls, values: object, validate: Callable[[object], dict[str, str | FromEnvironment]]
+    ) -> dict[str, str | FromEnvironment]:
         try:
-            found: dict[str, str | FromEnvironment] = validate(values)
+            found = validate(values)
         except ValidationError:
             raise ValueError(
                 f"each value is a text or {_FROM_ENVIRONMENT}"

@@ -60,15 +60,12 @@ class Judges:
         if (name, cassette) not in self._with_cassettes:
             kept: dict[str, object] = {"cache": cassette, "cache_mode": "replay"}
             if self.may_ask:
-                kept = {"cache": self._recording(cassette).replies, "cache_mode": "read_write"}
+                if cassette not in self._recordings:
+                    self._recordings[cassette] = _Recording(cassette, self._replies_of(cassette))
+                kept = {"cache": self._recordings[cassette].replies, "cache_mode": "read_write"}
             # The answers of a fallback would be recorded as those of this judge.
             self._with_cassettes[name, cassette] = judge.model_copy(update={**kept, "fallback": ()})
         return self._with_cassettes[name, cassette]
-
-    def _recording(self, cassette: Path) -> "_Recording":
-        if cassette not in self._recordings:
-            self._recordings[cassette] = _Recording(cassette, self._replies_of(cassette))
-        return self._recordings[cassette]
 
     def _replies_of(self, cassette: Path) -> Path:
         """Return the file that keeps the replies during the session: one for all workers of pytest-xdist."""
