@@ -143,7 +143,7 @@ def budgets(
     cache: _Cache = _CACHE,
     reset: Annotated[str | None, typer.Option(metavar="NAME", help="Let this budget begin again at nothing.")] = None,
 ) -> None:
-    """Show the spending of named budgets, from the file next to the cache."""
+    """Show the spending of named budgets, kept next to the cache."""
     path = cache.with_name(FILE)
     if not path.exists():
         raise StoreError(f"{path}: does not exist: no budget was used with this cache; name the cache with --cache")

@@ -33,18 +33,18 @@ def run(
     """Score every sample with every scorer, and return the run.
 
     An error in one score makes it a failed score, and the others continue. Ctrl-C stops the run and keeps its scores;
-    if there are none yet, it is raised. If an event loop is running, as in a notebook, the run uses a thread of its
-    own.
+    if there are none yet, it raises `KeyboardInterrupt`. If an event loop is running, as in a notebook, the run uses a
+    thread of its own.
 
     Args:
         data: Samples, or the path of recordings, as for `read`. They are taken one by one as capacity allows, so that a
             file is read while it is scored. The run has a note on records that cannot be read, and Python warns of them
             at the end. If the run stops early, the rest of a file is read to count its samples; other samples without a
-            length are taken and counted for ten seconds.
+            length are taken and counted for up to ten seconds.
         scorers: Objects such as ``ToolCallF1()``, or texts as after ``--scorer``, such as ``"tool_call_f1"`` or
             ``"rouge:rouge1"``, with different names. If not given, those of the config.
-        config: A config file, for scorers that are texts and their judges, and for ``store_text``. If not given, scorers
-            that are texts use ``judgekit.toml`` in the working directory, if it exists.
+        config: A config file, for scorers that are texts and their judges, and for ``store_text``. If not given,
+            scorers that are texts use ``judgekit.toml`` in the working directory, if it exists.
         judge: The judge of scorers that are texts, which overrides the config and ``JUDGEKIT_JUDGE``: a model such as
             ``openai/gpt-4.1-mini``, or a name from the config.
         concurrency: The number of samples that are scored at once. If not given, the highest concurrency of the
