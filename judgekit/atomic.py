@@ -1,4 +1,4 @@
-"""Atomic writing: a file is replaced when all of the new one is there."""
+"""Atomic writing: a file is replaced once the new one is complete."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,16 +9,16 @@ from typing import IO
 
 @contextmanager
 def replaced(path: Path) -> Generator[IO[bytes]]:
-    """Yield a new file that takes the place of the one at ``path`` at the end; a pipe or a device is written directly.
+    """Yield a new file that replaces the one at ``path`` at the end; a pipe or a device is written directly.
 
-    Until then, and after an error, the old file stays as it is, so that others can read it meanwhile.
+    Until then, and after an error, the old file stays as it is, so that others can read it.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
             yield file
         return
     path = path.resolve()
-    part = path.with_name(f".part-{token_hex(4)}-{path.name}")  # two may write at once: the last one stays
+    part = path.with_name(f".part-{token_hex(4)}-{path.name}")  # two processes may write at once: the last one wins
     try:
         with part.open("wb") as file:
             yield file

@@ -1,8 +1,8 @@
-"""Config: TOML, the environment and the command line become judges and scorers. Nothing below reads any of them.
+"""Config: builds judges and scorers from TOML, the environment and the command line, which no lower layer reads.
 
-store_text = true               # false: nothing of a conversation is written; see docs/runs.md
+store_text = true               # false: no text of a conversation is written; see docs/runs.md
 gate = ["tool_call_f1 >= 0.9", "failed <= 1%"]
-min_coverage = 0.9              # of fewer samples, no number meets a gate
+min_coverage = 0.9              # a number over a smaller share of the samples meets no gate
 [judges.default]
 model = "openai/gpt-4.1-mini"
 fallback = ["other"]            # names of judges
@@ -10,19 +10,19 @@ fallback = ["other"]            # names of judges
 name = "topic_adherence"
 as = "topic_recall"
 mode = "recall"
-draws = 5                       # asks five times, for the majority; "auto": until that is plain
-min_confidence = 0.8            # abstains where fewer than four of the five agree, or asks the scorer to escalate to:
+draws = 5                       # asks five times, for the majority; "auto": until that is clear
+min_confidence = 0.8            # abstains if fewer than four of the five agree, or asks the scorer to escalate to:
 escalate = {name = "topic_adherence", mode = "recall", judge = "large"}  # the same judge, if it names none
 """
 
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from dataclasses import Field as DataclassField
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypeIs
@@ -41,14 +41,14 @@ from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
 from judgekit.traces.message import JsonObject, Many, Record
 
 FILE = "judgekit.toml"
-"""Read from the working directory where no other file is named."""
+"""The config file, read from the working directory if no other file is named."""
 
 _OWN_FILE = re.compile(r"[^:]+\.py:[A-Za-z_]")
 _PROMPT_FILE = re.compile(r"prompt:[^,=]*\.md(,|\Z)")
 _BUILT = {"judge", "scorer", "scorers", "name"}
-"""Options that are made of more than their text."""
+"""Options whose values are not plain texts."""
 _AROUND = ("draws", "min_confidence", "escalate")
-"""Options of every scorer that asks a judge: of what is put around it."""
+"""Options of every scorer that asks a judge, for the scorers that wrap it."""
 
 
 class _ScorerClass(Protocol):
@@ -75,15 +75,14 @@ class Config:
     """Judges by name, and the scorers of a run.
 
     Args:
-        path: A config file; ``judgekit.toml`` where it is there, if not given.
-        judge: A judge's name or model, which goes before all that the file says, though not before the judges of a
-            panel's members, nor before the judge that a `ScorerSpec` names: from the command line, or else from
-            ``JUDGEKIT_JUDGE``.
+        path: A config file; if not given, ``judgekit.toml`` if that exists.
+        judge: A judge's name or model, from the command line or else from ``JUDGEKIT_JUDGE``. It overrides the file,
+            except for the judges of a panel's members, and the judge that a `ScorerSpec` names.
         environment: Environment variables.
-        switches: Settings of all judges, such as ``offline``, which go before what the file says.
+        switches: Settings of all judges, such as ``offline``, which override the file.
 
     Raises:
-        ConfigError: Something in the file is unknown or does not fit.
+        ConfigError: A part of the file is unknown or invalid.
     """
 
     def __init__(self, path: Path | None, judge: str | None, environment: Mapping[str, str], **switches: bool) -> None:
@@ -102,14 +101,14 @@ class Config:
         self.scorers: Sequence[ScorerSpec] = [ScorerSpec.of(table) for table in tables]
 
     def chosen_judges(self) -> Mapping[str, Judge]:
-        """The one judge that goes before all others, or else all of the file, by name."""
+        """Return the one judge that overrides all others, or else all judges of the file, by name."""
         return {self._judge: self.judge(self._judge)} if self._judge else self.judges
 
     def judge(self, asked: str) -> Judge:
-        """A judge by its name in the file, or by its model.
+        """Return a judge by its name in the file, or by its model.
 
         Raises:
-            ConfigError: There is none.
+            ConfigError: There is no such judge.
         """
         if "/" in asked and asked not in self.judges:
             self.judges[asked] = Judge.model_validate({"model": asked, **self._switches})
@@ -118,7 +117,7 @@ class Config:
         return self.judges[asked]
 
     def _link(self, judges: Mapping[str, Judge], fallbacks: Mapping[str, Sequence[str]]) -> None:
-        """Puts judges in the place of the names that others fall back to."""
+        """Replace the names of fallbacks with their judges."""
 
         def linked(name: str, above: tuple[str, ...]) -> Judge:
             if name in above:
@@ -134,7 +133,7 @@ class Config:
         self.judges = linked_judges | self.judges  # in the order of the file
 
     def build(self, spec: ScorerSpec) -> Scorer:
-        """The scorer that a spec asks for: one of judgekit, of an installed package, or of your own.
+        """Return the scorer of a spec: one of judgekit, of an installed package, or of your own.
 
         Raises:
             ConfigError: There is no such scorer, option or judge.
@@ -173,58 +172,47 @@ class Config:
         if spec.alias is not None:
             options["name"] = spec.alias
         _must_fit(spec.name, kind, options)
-        try:
-            return kind(**options)
-        except ConfigError as error:
-            raise ConfigError(f"{spec.name}: {error}") from error
-        except (TypeError, ValueError) as error:
-            said = explain(error) if isinstance(error, ValidationError) else error
-            raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
+        return _made(spec, lambda: kind(**options))
 
     def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str]) -> Scorer | None:
-        """The scorer asked several times, or heard only where it is sure enough; ``None`` where nobody wants that."""
+        """Return the scorer in a `Repeat`, a `Selective` or both, by its options; ``None`` without such options."""
         own = {name: value for name, value in options.items() if name not in _AROUND}
         draws, least, escalate = (options.get(name) for name in _AROUND)
         for option in _AROUND:
             if option in options and options[option] is None:
                 raise ConfigError(f"{spec.name}: {option} is null: give it a value, or leave it out")
-        if "escalate" in known and isinstance(escalate, bool):  # a panel's own
+        if "escalate" in known and isinstance(escalate, bool):  # an option of the panel itself
             own["escalate"], escalate = escalate, None
         if draws is None and least is None and escalate is None:
             return None
-        once = spec.model_copy(update={"options": own, "argument": None, "alias": None if draws else spec.alias})
-        scorer = self.build(once)
+        alias = None if draws else spec.alias
+        scorer = once = self.build(spec.model_copy(update={"options": own, "argument": None, "alias": alias}))
         if draws is not None:
             if draws != "auto" and not isinstance(draws, int):
                 raise ConfigError(f"{spec.name}: draws is a number, or auto, found {draws!r}")
-            try:
-                scorer = Repeat(scorer, draws if isinstance(draws, int) else "auto", name=spec.alias or "")
-            except ConfigError as error:
-                raise ConfigError(f"{spec.name}: {error}") from error
+            times: int | Literal["auto"] = draws if isinstance(draws, int) else "auto"
+            scorer = _made(spec, lambda: Repeat(once, times, name=spec.alias or ""))
         if least is None and escalate is None:
             return scorer
         if least is None:
             raise ConfigError(f"{spec.name}: escalate needs min_confidence=..., below which another scorer is asked")
         judge = cast("str | None", options.get("judge")) or spec.judge
         other = None if escalate is None else self.build(_member(spec.name, escalate).asking(judge))
-        try:
-            return Selective(scorer, cast("float", least), other)
-        except ConfigError as error:
-            raise ConfigError(f"{spec.name}: {error}") from error
+        return _made(spec, lambda: Selective(scorer, cast("float", least), other))
 
     def _tool_match(self, match: object) -> object:
-        """Return rules for tool calls, with the scorers that compare arguments in the place of their tables or texts."""
+        """Return rules for tool calls, with scorers that compare arguments in place of their tables or texts."""
         built = {name: self._arg_rules(rules) for name, rules in _table(match).items() if name == "args"}
         if tools := _table(_table(match).get("tools")):
             built["tools"] = {tool: self._arg_rules(rules) for tool, rules in tools.items()}
         return {**_table(match), **built} if built else match
 
     def _arg_rules(self, rules: object) -> object:
-        """Return rules for arguments, with the scorer that compares texts in the place of its table or text."""
+        """Return rules for arguments, with the scorer that compares texts in place of its table or text."""
         if "name" in _table(rules) or isinstance(rules, str):
             return self.build(_member("args", rules))
         text = _table(rules).get("text")
-        if _table(text) or _begins_with_scorer(text):
+        if _table(text) or (isinstance(text, str) and text.partition(":")[0] in SCORERS):
             return {**_table(rules), "text": self.build(_member("text", text))}
         return rules
 
@@ -242,10 +230,10 @@ class Config:
 
 
 def _beside(folder: Path, value: JsonValue) -> JsonValue:
-    """Return what a config says with its paths found from the folder of the config."""
+    """Return a value of a config, with its paths relative to the folder of the config."""
     if isinstance(value, list):
         return [_beside(folder, one) for one in value]
-    if isinstance(value, str):  # perhaps a scorer as a text
+    if isinstance(value, str):  # may be a scorer as a text
         if _PROMPT_FILE.match(value):
             return f"prompt:{folder / value.removeprefix('prompt:')}"
         return str(folder / value) if _OWN_FILE.match(value) else value
@@ -266,7 +254,7 @@ def _no_judge(asked: str, judges: Iterable[str]) -> ConfigError:
 
 
 def _members(name: str, tables: object) -> Iterable[ScorerSpec]:
-    """The scorers within a scorer: their tables, or on the command line their texts."""
+    """Yield the scorers within a scorer, from their tables, or on the command line their texts."""
     if not isinstance(tables, list):
         raise ConfigError(
             f'{name}: scorers is a list of scorers, such as [{{name = "prompt", prompt = "tone", judge = "a"}}]'
@@ -287,12 +275,8 @@ def _table(option: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", option) if isinstance(option, dict) else {}
 
 
-def _begins_with_scorer(option: object) -> bool:
-    return isinstance(option, str) and option.partition(":")[0] in SCORERS
-
-
 def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> None:
-    """Checks what a scorer's class leaves to type checkers."""
+    """Check options that a scorer's class leaves to type checkers."""
     for one in fields(kind):
         if one.name not in options:
             if _is_needed(one):
@@ -301,12 +285,23 @@ def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> N
             raise ConfigError(f"{name}: {one.name} is true or false, found {found!r}")
 
 
+def _made(spec: ScorerSpec, make: Callable[[], Scorer]) -> Scorer:
+    """Create a scorer; errors name it."""
+    try:
+        return make()
+    except ConfigError as error:
+        raise ConfigError(f"{spec.name}: {error}") from error
+    except (TypeError, ValueError) as error:
+        said = explain(error) if isinstance(error, ValidationError) else error
+        raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
+
+
 def _is_needed(option: DataclassField[Any]) -> bool:
     return option.default is MISSING and option.default_factory is MISSING
 
 
 def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
-    """Name, description in a line, and whether a judge is asked, for each scorer and each shipped prompt with a scale."""
+    """Yield the name, a short description, and whether a judge is asked, of all scorers and prompts with a scale."""
     for name in (*SCORERS, *(one for one in installed("scorers") if one not in SCORERS)):
         try:
             kind = _scorer_class(name)
@@ -327,7 +322,7 @@ def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
 
 
 def _scorer_class(name: str) -> "_ScorerClass | Scorer":
-    """Return the class of scorers with a name, or a scorer that is one already."""
+    """Return the class of a scorer by its name, or an object that is a scorer already."""
     if name in SCORERS:
         return cast("_ScorerClass", imported(SCORERS[name]))
     packages = installed("scorers")
@@ -353,7 +348,7 @@ def _is_class(found: "_ScorerClass | Scorer") -> TypeIs[_ScorerClass]:
 
 
 def _as_it_is(found: Scorer, spec: ScorerSpec) -> Scorer:
-    """Return a scorer of your own that is an object, under another name if the spec says so."""
+    """Return the user's own scorer, which is an object, under another name if the spec has one."""
     if spec.options or spec.argument is not None:
         raise ConfigError(f"{spec.name}: is a function or an object, which takes no options; make it a class")
     if spec.alias is None:
@@ -364,7 +359,7 @@ def _as_it_is(found: Scorer, spec: ScorerSpec) -> Scorer:
 
 
 def _load(path: Path) -> tuple[_File, Mapping[str, Sequence[str]]]:
-    """Return the settings in a file, and for each judge the names of those that it falls back to."""
+    """Return the settings in a file, and the names of the fallbacks of each judge."""
     try:
         tables = cast("JsonObject", _beside(path.parent, tomllib.loads(path.read_text(encoding="utf-8"))))
         judges = tables.get("judges")
@@ -388,7 +383,7 @@ def _load(path: Path) -> tuple[_File, Mapping[str, Sequence[str]]]:
 
 
 def _unknown_key(*path: str, value: object) -> ConfigError:
-    """Return the error of a table that config files do not have, or of a key that tables of judges do not have."""
+    """Return the error of an unknown table of config files, or of an unknown key in a judge's table."""
     *tables, key = path
     if not tables:
         return ConfigError.unknown("table", key, _File.model_fields)

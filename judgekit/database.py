@@ -1,4 +1,4 @@
-"""SQLite files of judgekit's own: how they are made and opened, and what is said where they cannot be used."""
+"""SQLite files of judgekit: creates, opens and shares them, and classifies their errors."""
 
 import sqlite3
 from pathlib import Path
@@ -6,34 +6,33 @@ from pathlib import Path
 from judgekit.errors import StoreError
 
 BARRED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
-"""Result codes of a file that may not be used so."""
+"""The result codes of a file that must not be used in this way."""
 CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-"""The result codes of a file that is damaged, or no database."""
-
+"""The result codes of a file that is damaged, or not a database."""
 
 DATABASE_ERRORS = (sqlite3.Error, OSError, MemoryError, UnicodeDecodeError)
-"""The errors of using a file. In a damaged one, a length may ask for any memory, and a message may quote what is no text."""
+"""Errors of using a file. A damaged one may contain a length beyond any memory, or invalid text in a message."""
 
 
 def make_folder(path: Path) -> None:
-    """Makes the folder of a file that is to be made, where there is none. Of one of ours, only receipts are to be committed."""
+    """Create the folder of a new file if needed, with a ``.gitignore`` in judgekit's own that admits only receipts."""
     if path.exists():
         return
-    path.parent.mkdir(parents=True, exist_ok=True)  # another process may be making it
-    ignored = path.parent / ".gitignore"  # it lets itself through, so that a clone with receipts has it
-    if path.parent.name == ".judgekit" and not ignored.exists():  # a folder of the user's own is theirs to commit
+    path.parent.mkdir(parents=True, exist_ok=True)  # another process may be creating it
+    ignored = path.parent / ".gitignore"  # it admits itself, so that a clone with receipts has it
+    if path.parent.name == ".judgekit" and not ignored.exists():  # the user decides on their own folders
         ignored.write_text("*\n!/.gitignore\n!/receipts/\n!/receipts/*.json\n")
 
 
 def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    """A connection to a file, which is made where there is none and it is not only to be read.
+    """Return a connection to a file, which is created if it does not exist, unless ``read_only``.
 
-    Transactions are begun by hand, and writers wait for each other for ten seconds. It may be used by any thread, one
-    at a time.
+    Transactions are begun explicitly, and writers wait for each other for ten seconds. Any thread may use the
+    connection, one at a time.
     """
     mode = "rwc"
     if read_only:
-        # To read what is in a WAL, SQLite makes an index of it; where nobody writes, it need not look for one.
+        # To read a WAL, SQLite creates an index of it. If there is none, it does not need to look for one.
         in_use = any(Path(f"{path}{ending}").exists() for ending in ("-wal", "-journal"))
         mode = "ro" if in_use else "ro&immutable=1"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
@@ -41,10 +40,10 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
 
 
 def schema_version(db: sqlite3.Connection, path: Path | None, application: int, newest: int) -> int:
-    """The version of the schema of a database, within a transaction; 0 where it is new.
+    """Return the version of the schema of a database, within a transaction; 0 if it is new.
 
     Raises:
-        StoreError: It is another program's, or of a newer judgekit.
+        StoreError: The database is another program's, or was written by a newer judgekit.
     """
     (found,), (version,), (tables,) = (
         db.execute(sql).fetchone()
@@ -58,17 +57,17 @@ def schema_version(db: sqlite3.Connection, path: Path | None, application: int, 
 
 
 def share(db: sqlite3.Connection) -> str | None:
-    """Lets processes read while one writes. Returns what stands in the way, as on network file systems."""
+    """Let processes read while one writes, and return the obstacle to that, if any, as on network file systems."""
     try:
         (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
     except sqlite3.OperationalError as error:
-        # Who writes just now did this before, or will do it when opening the file the next time.
+        # The process that is writing has done this, or will do it when it opens the file the next time.
         return None if code(error) == sqlite3.SQLITE_BUSY else str(error)
     found = mode.decode() if isinstance(mode, bytes) else str(mode)
     return None if found == "wal" else f"journal_mode is {found}"
 
 
 def code(error: Exception) -> int:
-    """SQLite's primary result code."""
+    """Return SQLite's primary result code of an error."""
     damaged = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError | MemoryError) else 0
     return getattr(error, "sqlite_errorcode", damaged) & 0xFF

@@ -1,4 +1,4 @@
-"""Names of scorers, formats and providers beyond judgekit's own: those of installed packages, and code of your own."""
+"""Scorers, formats and providers other than judgekit's own: those of installed packages, and your own code."""
 
 import importlib.util
 import sys
@@ -19,7 +19,7 @@ _NAMES_SHOWN = 8
 
 
 def is_reference(name: str) -> bool:
-    """Return whether a name is ``package.module:object`` or ``file.py:object``: names of judgekit have no dot and no slash."""
+    """Return whether a name is ``package.module:object`` or ``file.py:object``. Other names have no dot or slash."""
     module = name.partition(":")[0]
     return "." in module or "/" in module
 
@@ -31,12 +31,12 @@ def installed(group: Group) -> Mapping[str, str]:
 
 
 def imported(reference: str) -> object:
-    """Return the object behind ``package.module:object`` or ``path/to/file.py:object``.
+    """Return the object that ``package.module:object`` or ``path/to/file.py:object`` names.
 
-    The working directory can be imported from, as can the folder of a file by what the file imports.
+    Modules can be imported from the working directory and, by a file, from its own folder.
 
     Raises:
-        ConfigError: There is none, or its module raised an error; says where.
+        ConfigError: There is no such object, or its module raised an error, whose place the message names.
     """
     place, _, name = reference.rpartition(":") if ":" in reference else (reference, "", "")
     module = _module(place, reference)
@@ -51,18 +51,18 @@ def imported(reference: str) -> object:
 
 
 def named(name: str, group: Group, own: Mapping[str, Kind], needs: Collection[str], what: str, guess: str = "") -> Kind:
-    """Return what is called so: one of judgekit's ``own``, of an installed package, or of your own code.
+    """Return an object by its name: one of judgekit's ``own``, of an installed package, or of your own code.
 
     Args:
         name: The name, or a reference.
         group: The group of entry points.
-        own: Those of judgekit, which no package can replace.
-        needs: The attributes that it must have; of a class, an object is made.
-        what: What it is, for errors.
-        guess: What else may be meant.
+        own: The objects of judgekit, which no package can replace.
+        needs: The attributes that the object must have. A class is instantiated.
+        what: The kind of object, for errors.
+        guess: Another name that may be meant, for errors.
 
     Raises:
-        ConfigError: There is none, or it is something else.
+        ConfigError: There is no such object, or it is of another kind.
     """
     if name in own:
         return own[name]
@@ -82,7 +82,7 @@ def _module(place: str, reference: str) -> ModuleType:
     is_file = place.endswith(".py") or "/" in place
     folder = str(file.parent.absolute() if is_file else Path.cwd())
     if folder not in sys.path:
-        sys.path.append(folder)  # behind all else, so that no file there hides a module of Python
+        sys.path.append(folder)  # last, so that no file there hides a module of Python
     try:
         if not is_file:
             return import_module(place)
@@ -100,13 +100,13 @@ def _module(place: str, reference: str) -> ModuleType:
 
 
 def _loaded(file: Path) -> ModuleType:
-    """Return the module of a file, which is called as the file is unless another one is."""
+    """Return the module of a file, which has the name of the file unless another module has it."""
     path = str(file.absolute())
     for name in (file.stem, path):
         known = sys.modules.get(name)
         if known is not None and getattr(known, "__file__", None) == path:
             return known
-        if known is None and (name == path or importlib.util.find_spec(name) is None or _is_at(name, path)):
+        if known is None and (name == path or getattr(importlib.util.find_spec(name), "origin", path) == path):
             spec = importlib.util.spec_from_file_location(name, path)
             if spec is None or spec.loader is None:
                 break
@@ -118,11 +118,6 @@ def _loaded(file: Path) -> ModuleType:
                 raise
             return module
     raise ConfigError(f"{file}: is no file of Python")
-
-
-def _is_at(name: str, path: str) -> bool:
-    spec = importlib.util.find_spec(name)
-    return spec is not None and spec.origin == path
 
 
 def _names_in(module: ModuleType) -> str:

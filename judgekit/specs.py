@@ -1,4 +1,4 @@
-"""Specs of scorers: which scorer, with which options; read from a config table or from the text behind ``--scorer``."""
+"""Specs of scorers: their names and options, read from a config table or from the text after ``--scorer``."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,15 +15,14 @@ JUDGE_VARIABLE = "JUDGEKIT_JUDGE"
 
 
 class ScorerSpec(Record):
-    """A scorer as it is asked for.
+    """The specification of a scorer.
 
     Attributes:
         name: Its name in `judgekit scorers`.
         argument: Its first option, given without a name.
         alias: The name of this instance.
         options: Its other options.
-        judge: The judge that it asks, and that its members ask, unless the options name one; that of the `Config` if
-            not given.
+        judge: The judge of the scorer and its members, unless the options name one; that of the `Config` if not given.
     """
 
     name: str
@@ -33,12 +32,12 @@ class ScorerSpec(Record):
     judge: str | None = None
 
     def asking(self, judge: str | None) -> "ScorerSpec":
-        """Return this scorer with another judge to ask."""
+        """Return the spec with another judge."""
         return self.model_copy(update={"judge": judge})
 
     @classmethod
     def of(cls, table: Mapping[str, JsonValue]) -> "ScorerSpec":
-        """Reads a ``[[scorers]]`` table."""
+        """Return the spec in a ``[[scorers]]`` table."""
         options = dict(table)
         try:
             return cls.model_validate(
@@ -49,11 +48,12 @@ class ScorerSpec(Record):
 
     @classmethod
     def parse(cls, text: str) -> "ScorerSpec":
-        """Reads ``name``, or ``name:option=value,option=value``, where values are JSON, or else text up to a comma.
+        """Return the spec in a text such as ``name:option=value,option=value``.
 
-        A scorer of your own is ``package.module:object`` or ``file.py:object``, and its options follow a second colon.
+        Values are JSON, or else text up to a comma. A scorer of your own is ``package.module:object`` or
+        ``file.py:object``, and its options follow a second colon.
 
-        What a scorer cannot do without, or else its first option, may stand first without its name: ``prompt:tone``,
+        The option that a scorer requires, or else its first option, may come first without its name: ``prompt:tone``,
         ``rouge:rouge1``.
         """
         if not is_unicode(text):
@@ -80,7 +80,7 @@ _JSON = ("{", "[", '"')
 
 
 def _items(text: str) -> Iterator[tuple[str, JsonValue]]:
-    """The options in a text, and their values; one without a name is called nothing."""
+    """Yield the options in a text with their values. An option without a name has an empty one."""
     while text:
         option, equals, value = text.partition("=")
         is_bare = text.startswith(_JSON) or not equals or "," in option
@@ -99,7 +99,7 @@ def _items(text: str) -> Iterator[tuple[str, JsonValue]]:
 
 
 def _value(text: str) -> tuple[JsonValue, str]:
-    """The value that a text begins with, and what stands behind the comma that ends it."""
+    """Return the value at the start of a text, and the rest after the comma that ends it."""
     if text.startswith(_JSON):
         value, end = cast("tuple[JsonValue, int]", json.JSONDecoder().raw_decode(text))
         behind = text[end:].lstrip()

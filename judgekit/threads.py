@@ -1,4 +1,4 @@
-"""Worker threads for what would block the event loop."""
+"""Worker threads for code that would block the event loop."""
 
 import asyncio
 import os
@@ -13,16 +13,16 @@ from weakref import WeakKeyDictionary
 Result = TypeVar("Result")
 
 _MOST = min(32, (os.cpu_count() or 1) + 4)
-"""Threads at once for one event loop, as many as asyncio starts by default."""
+"""The maximum number of threads for an event loop, which is the default of asyncio."""
 
 _free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 _lock = Lock()
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Return the result of sync work that a thread does, in the caller's context, while the event loop goes on.
+    """Run sync work in a thread, in the caller's context, and return its result.
 
-    A thread cannot be stopped: if the caller is cancelled, the thread goes on and its result is dropped. Unlike
+    A thread cannot be stopped: if the caller is cancelled, the thread continues and its result is dropped. Unlike with
     ``asyncio.to_thread``, neither the end of the event loop nor that of the program waits for it.
     """
     loop = asyncio.get_running_loop()
@@ -34,7 +34,7 @@ async def in_thread(work: Callable[[], Result]) -> Result:
         def do() -> None:
             try:
                 outcome.set_result(context.run(work))
-            except BaseException as error:  # noqa: BLE001 - it is raised where the result is waited for
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
                 outcome.set_exception(error)
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_settle, done)

@@ -1,6 +1,6 @@
 """The command line.
 
-Exit codes: 0 all is well; 1 a gate is not met, or something was not scored that should have been; 2 nothing could be run;
+Exit codes: 0 success; 1 a gate is not met, or something that should have been scored was not; 2 nothing could be run;
 130 and 143 interrupted.
 """
 

@@ -74,9 +74,9 @@ def load_commands(words: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Runs the command line; what is raised on purpose is said in words."""
+    """Run the command line. Errors that are raised on purpose are printed without a traceback."""
     load_commands(sys.argv[1:])
-    # A letter that the terminal does not have is no reason to stop.
+    # A character that the terminal cannot show is no reason to stop.
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
         app()

@@ -1,6 +1,6 @@
-"""``judgekit audit``: hold the judges of a run against labels of people."""
+"""``judgekit audit``: compare the judges of a run with labels of people."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +11,9 @@ from judgekit.analysis.corrected import demands
 from judgekit.analysis.findings import Audit
 from judgekit.analysis.labels import HumanLabel, once, read_labels, recorded_labels
 from judgekit.analysis.people import EPSILONS
+from judgekit.cli import options
 from judgekit.cli.app import LARGEST, app
-from judgekit.cli.kept import Kept, Number, Report, numbered, writable, wrote
+from judgekit.cli.outputs import say, writable, wrote
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
 from judgekit.reports.export import write_text
@@ -21,18 +22,16 @@ from judgekit.reports.html import html_report
 from judgekit.runs.receipts import path_of
 from judgekit.runs.results import Run
 from judgekit.runs.store import RUNS
-from judgekit.terminal import printable
 
 _RECORDED = "labels that were recorded with the conversations"
 
 
 @app.command()
 def audit(
-    run: Number,
+    run: options.Number,
     labels: Annotated[
         list[Path] | None,
         typer.Option(
-            "--labels",
             help="Labels of people, .csv or .jsonl, as judgekit label makes them; may be repeated. Without it, those that "
             "were recorded with the conversations.",
         ),
@@ -40,7 +39,6 @@ def audit(
     label: Annotated[
         list[str] | None,
         typer.Option(
-            "--label",
             metavar="RECORDED=SCORER",
             help="Take the recorded labels of this name as answers to this scorer's question; may be repeated. Those that "
             "have the scorer's name are.",
@@ -62,17 +60,17 @@ def audit(
         ),
     ] = "experts",
     show: Annotated[int, typer.Option(min=0, max=LARGEST, help="Show the N worst disagreements of each scorer.")] = 3,
-    output: Report = None,
-    store: Kept = RUNS,
+    output: options.Report = None,
+    store: options.Kept = RUNS,
 ) -> None:
     """Audit the judges of a run: how far they agree with people, and what their means are, corrected.
 
-    Keeps a receipt beside the run, which later runs of the same judge show, and which gates may ask for. The exit code
-    says nothing of what was found.
+    Keeps a receipt next to the run, which later runs of the same judge show, and which gates may require. The exit code
+    does not depend on the result.
     """
     outputs = writable(output, _KINDS)
     worse = _epsilon(epsilon)
-    found = Run.stored(numbered(run), store)
+    found = Run.stored(options.numbered(run), store)
     given: list[HumanLabel] = [one for path in labels or () for one in read_labels(path)]
     sources = [path.name for path in labels or ()]  # a receipt may be shared: it names no folder
     if label or not labels:
@@ -82,15 +80,17 @@ def audit(
     made = audited(found, once(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
     with explained() as screen:
         show_audit(made, show, screen.out, demands(found))
-        for line in _receipts(found):
-            screen.out.print(printable(line), soft_wrap=True)
+        for name, known in found.receipts.items():
+            if (folder := found.receipts_folder) is not None and (receipt := known.receipt) is not None:
+                where = path_of(receipt, folder)
+                say(f"the receipt of {name}, by the audit of run {receipt.run}: {where}", screen.out)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](found, made), path)
         wrote(path)
 
 
 def _epsilon(text: str) -> float:
-    """Return the epsilon of the annotators that are named, or the one that is given."""
+    """Return the epsilon of named annotators, or the number that is given."""
     try:
         return EPSILONS[text] if text in EPSILONS else float(text)
     except ValueError:
@@ -107,16 +107,7 @@ def _named(text: str) -> tuple[str, str]:
     return recorded, scorer
 
 
-def _receipts(run: Run) -> Iterator[str]:
-    """Where the receipt of each judge is, if there is one, and of which audit."""
-    folder = run.receipts_folder
-    for name, known in run.receipts.items():
-        if folder is not None and (receipt := known.receipt) is not None:
-            yield f"the receipt of {name}, by the audit of run {receipt.run}: {path_of(receipt, folder)}"
-
-
-def _json(_: Run, made: Audit) -> Iterable[str]:
-    return (made.model_dump_json(indent=2), "\n")
-
-
-_KINDS: Mapping[str, Callable[[Run, Audit], Iterable[str]]] = {".json": _json, ".html": html_report}
+_KINDS: Mapping[str, Callable[[Run, Audit], Iterable[str]]] = {
+    ".json": lambda _, made: (made.model_dump_json(indent=2), "\n"),
+    ".html": html_report,
+}

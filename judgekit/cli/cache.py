@@ -1,4 +1,4 @@
-"""``judgekit cache``: look at kept replies, carry them between files, throw old ones away."""
+"""``judgekit cache``: look at stored replies, copy them between files, delete old ones."""
 
 import sys
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ import typer
 from rich.filesize import decimal
 
 from judgekit.cli.app import app
-from judgekit.cli.kept import wrote
+from judgekit.cli.outputs import say, wrote
 from judgekit.errors import ConfigError, StoreError
 from judgekit.judges.budget import FILE, NAMED
 from judgekit.judges.cassettes import RecordedReplies, write_cassette, write_lines
 from judgekit.judges.replies import CachedReplies, Recorded
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending
-from judgekit.terminal import console, printable, table
+from judgekit.terminal import console, table
 
 commands = typer.Typer(no_args_is_help=True, help="Look at kept replies, carry them elsewhere, prune them.")
 app.add_typer(commands, name="cache")
@@ -32,7 +32,7 @@ _CACHE: Path = JudgeSettings.model_fields["cache"].default
 
 @dataclass
 class _Kept:
-    """The replies that are kept of one judge and prompt."""
+    """The stored replies of a judge to a prompt."""
 
     oldest: datetime
     newest: datetime
@@ -58,7 +58,7 @@ class _Kept:
 
 @commands.command()
 def stats(cache: _Cache = _CACHE) -> None:
-    """Say how many replies are kept, and what they save."""
+    """Show how many replies are stored, and what they save."""
     replies = _existing(cache, read_only=True)
     kept: dict[tuple[str, str], _Kept] = {}
     for line in replies.recorded():
@@ -68,7 +68,7 @@ def stats(cache: _Cache = _CACHE) -> None:
     files = (Path(f"{cache}{ending}") for ending in ("", "-wal"))
     size = sum(file.stat().st_size for file in files if file.exists())
     total = sum(one.replies for one in kept.values())
-    _say(f"{cache}: {total:,} replies, {decimal(size)}")
+    say(f"{cache}: {total:,} replies, {decimal(size)}")
     if kept:
         rows = [(judge or "not known", prompt, *one.cells()) for (prompt, judge), one in kept.items()]
         console().print(table(("judge", "prompt", "replies", "tokens saved", "oldest", "newest"), rows, words=2))
@@ -83,7 +83,7 @@ def export(
     prompt: _Prompt = None,
     judge: _Judge = None,
 ) -> None:
-    """Write replies as a cassette, to commit and to replay.
+    """Write replies as a cassette, to commit and replay.
 
     A cassette is JSONL, always in the same order.
     """
@@ -106,7 +106,7 @@ def import_(
         bool, typer.Option("--replace", help="Take the cassette's reply where the cache has another one.")
     ] = False,
 ) -> None:
-    """Take the replies of a cassette into the cache."""
+    """Copy the replies of a cassette into the cache."""
     lines = RecordedReplies(file).recorded()
     replies = CachedReplies(cache)
     added = replies.add(lines, replace=replace)
@@ -115,7 +115,7 @@ def import_(
     if added.other:
         done = "were replaced" if replace else "differ from those that are kept, and were left out (see --replace)"
         said.append(f"{added.other:,} {done}")
-    _say(", ".join(said))
+    say(", ".join(said))
 
 
 @commands.command()
@@ -128,14 +128,14 @@ def prune(
     judge: _Judge = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there are.")] = False,
 ) -> None:
-    """Throw replies away, and give their space back."""
+    """Delete replies, and free their disk space."""
     if older_than is None and prompt is None and judge is None:
         raise ConfigError("say which replies are to go: --older-than, --prompt or --judge")
     replies = _existing(cache)
     before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
     gone = replies.prune(prompt or "*", judge or "*", before, dry_run=dry_run)
     replies.close()
-    _say(f"{cache}: {gone:,} replies {'would be' if dry_run else 'were'} thrown away")
+    say(f"{cache}: {gone:,} replies {'would be' if dry_run else 'were'} thrown away")
 
 
 @commands.command()
@@ -143,7 +143,7 @@ def budgets(
     cache: _Cache = _CACHE,
     reset: Annotated[str | None, typer.Option(metavar="NAME", help="Let this budget begin again at nothing.")] = None,
 ) -> None:
-    """Say what named budgets have spent, by the file beside the cache."""
+    """Show the spending of named budgets, kept next to the cache."""
     path = cache.with_name(FILE)
     if not path.exists():
         raise StoreError(f"{path}: does not exist: no budget was used with this cache; name the cache with --cache")
@@ -153,7 +153,7 @@ def budgets(
         if reset not in spent:
             raise ConfigError.unknown("budget", reset, spent)
         spending.reset(NAMED + reset)
-        _say(f"{path}: {reset} begins again at nothing")
+        say(f"{path}: {reset} begins again at nothing")
     else:
         rows = [(name, f"{one.requests:,}", f"{one.tokens:,}", f"${one.usd:.4f}") for name, one in spent.items()]
         console().print(table(("budget", "requests", "tokens", "cost"), rows))
@@ -164,7 +164,3 @@ def _existing(cache: Path, *, read_only: bool = False) -> CachedReplies:
     if not cache.exists():
         raise StoreError(f"{cache}: does not exist; name the cache with --cache")
     return CachedReplies(cache, read_only=read_only)
-
-
-def _say(text: str) -> None:
-    console().print(printable(text), soft_wrap=True)

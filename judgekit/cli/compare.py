@@ -1,4 +1,4 @@
-"""``judgekit compare``: hold one run against another."""
+"""``judgekit compare``: compare two runs."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -8,9 +8,10 @@ import typer
 
 from judgekit.analysis.compare import Comparison
 from judgekit.analysis.compare import compare as compared
+from judgekit.cli import options
 from judgekit.cli.app import LARGEST, app
-from judgekit.cli.kept import Kept, Report, numbered, writable, wrote
 from judgekit.cli.outcome import show_gates
+from judgekit.cli.outputs import writable, wrote
 from judgekit.reports.compare import show_changes
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explained
@@ -29,7 +30,6 @@ def compare(
     gate: Annotated[
         list[str] | None,
         typer.Option(
-            "--gate",
             help="What a difference must come to, or exit code 1: 'tool_call_f1.difference.lower >= -0.02'; may be repeated.",
         ),
     ] = None,
@@ -39,8 +39,8 @@ def compare(
             "--allow-changed-references", help="Compare pairs whose references or tasks changed too, with a warning."
         ),
     ] = False,
-    output: Report = None,
-    store: Kept = RUNS,
+    output: options.Report = None,
+    store: options.Kept = RUNS,
 ) -> None:
     """Compare two runs over the same samples: what got better or worse, and how sure that is.
 
@@ -48,8 +48,8 @@ def compare(
     """
     outputs = writable(output, _KINDS)
     comparison = compared(
-        Run.stored(numbered(a), store),
-        Run.stored(numbered(b), store),
+        Run.stored(options.numbered(a), store),
+        Run.stored(options.numbered(b), store),
         gates=gate or (),
         allow_changed_references=allow_changed_references,
     )
@@ -63,12 +63,7 @@ def compare(
     raise typer.Exit(int(not comparison.gates.met))
 
 
-def _json(comparison: Comparison, show: int) -> Iterable[str]:
-    return (json.dumps(comparison.as_json(show), indent=2), "\n")
-
-
-def _html(comparison: Comparison, _: int) -> Iterable[str]:
-    return html_report(comparison)
-
-
-_KINDS: Mapping[str, Callable[[Comparison, int], Iterable[str]]] = {".json": _json, ".html": _html}
+_KINDS: Mapping[str, Callable[[Comparison, int], Iterable[str]]] = {
+    ".json": lambda comparison, show: (json.dumps(comparison.as_json(show), indent=2), "\n"),
+    ".html": lambda comparison, _: html_report(comparison),
+}

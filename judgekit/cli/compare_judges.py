@@ -9,22 +9,11 @@ import typer
 
 from judgekit.analysis.compare_judges import JudgeComparison, compare_judges
 from judgekit.analysis.labels import HumanLabel, once, read_labels, recorded_labels, value_of
+from judgekit.cli import options
 from judgekit.cli.app import LARGEST, app
-from judgekit.cli.kept import Kept, Report, writable, wrote
 from judgekit.cli.outcome import conclude
-from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
-from judgekit.cli.run import (
-    ConfigFile,
-    DryRun,
-    Limit,
-    Offline,
-    References,
-    Sampled,
-    Seed,
-    Strict,
-    scored,
-    show_planned,
-)
+from judgekit.cli.outputs import say, writable, wrote
+from judgekit.cli.run import scored, show_planned
 from judgekit.config import Config
 from judgekit.errors import ConfigError, listed, path_text
 from judgekit.formats.files import must_not_be_read
@@ -40,14 +29,12 @@ from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import RUNS
 from judgekit.scoring import questions_of
 from judgekit.specs import ScorerSpec
-from judgekit.terminal import console, printable
-
-_LEAST = 2
+from judgekit.terminal import console
 
 
 @app.command("compare-judges")
 def compare(
-    file: Recorded,
+    file: options.Recorded,
     scorer: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,7 +48,6 @@ def compare(
     labels: Annotated[
         list[Path] | None,
         typer.Option(
-            "--labels",
             help="What people answer to the question, .csv or .jsonl, as judgekit label makes them; may be repeated. Without "
             "it, what was recorded with the conversations.",
         ),
@@ -70,32 +56,32 @@ def compare(
         str | None,
         typer.Option(metavar="RECORDED", help="Take the recorded labels of this name, if it is not the scorer's."),
     ] = None,
-    format: Format = None,
-    column: Column = None,
-    encoding: Encoding = None,
-    references: References = None,
-    config: ConfigFile = None,
-    limit: Limit = None,
-    sample: Sampled = None,
-    seed: Seed = 0,
-    output: Report = None,
+    format: options.Format = None,
+    column: options.Column = None,
+    encoding: options.Encoding = None,
+    references: options.References = None,
+    config: options.ConfigFile = None,
+    limit: options.Limit = None,
+    sample: options.Sampled = None,
+    seed: options.Seed = 0,
+    output: options.Report = None,
     show: Annotated[
         int,
         typer.Option(min=0, max=LARGEST, help="Show N samples of which two judges say different things, for each two."),
     ] = 3,
-    strict: Strict = False,
-    store: Kept = RUNS,
-    dry_run: DryRun = False,
-    offline: Offline = False,
+    strict: options.Strict = False,
+    store: options.Kept = RUNS,
+    dry_run: options.DryRun = False,
+    offline: options.Offline = False,
 ) -> None:
     """Compare judges: how far they agree on the same samples, what each takes, and which is closer to people.
 
-    Each of them is a scorer of one run. The exit code says nothing of the difference.
+    Each judge is a scorer of one run. The exit code does not depend on the differences.
     """
-    options = RunOptions(
+    run_options = RunOptions(
         file=path_text(file),
         format=format,
-        columns=columns_of(column or ()),
+        columns=options.columns_of(column),
         encoding=encoding,
         references=None if references is None else path_text(references),
         config=None if config is None else path_text(config),
@@ -106,15 +92,15 @@ def compare(
         strict=strict,
         offline=offline,
     )
-    settings = options.settings()
+    settings = run_options.settings()
     names = _must_differ(settings, judge or ())
-    spec, name = _question(options.model_copy(update={"judge": names[0]}))
+    spec, name = _question(run_options.model_copy(update={"judge": names[0]}))
     sides = {one: f"{name} ({one})" for one in names}
     specs = tuple(
         spec.model_copy(update={"alias": side, "options": {**spec.options, "judge": one}})
         for one, side in sides.items()
     )
-    built = build(options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
+    built = build(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
     given = _given(labels or (), name, sides.values(), ScorerRecord.of(built.scorers[0]))
     outputs = writable(output, _KINDS)
     for path in outputs:
@@ -136,14 +122,13 @@ def compare(
             write_text(_KINDS[path.suffix.lower()](run, comparison), path)
             wrote(path)
         else:
-            said = f"{path}: not written, since nothing was scored"
-            console(stderr=True).print(printable(said), soft_wrap=True)
+            say(f"{path}: not written, since nothing was scored", console(stderr=True))
     raise typer.Exit(signalled or code)
 
 
 def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
-    """The names of judges of which no two are the same."""
-    if len(names) < _LEAST:
+    """Return the names of judges, after checking that no two are the same."""
+    if len(names) < 2:
         raise ConfigError(
             f"name two judges or more to compare, found {', '.join(names) or 'none'}: "
             "--judge openai/gpt-4.1-mini --judge local"
@@ -157,10 +142,10 @@ def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
     return names
 
 
-def _question(options: RunOptions) -> tuple[ScorerSpec, str]:
-    """The one scorer, which asks the judge that it is given, and its name."""
-    settings = options.settings()
-    specs = [spec for spec in options.scorers or settings.scorers if spec is not None]
+def _question(run_options: RunOptions) -> tuple[ScorerSpec, str]:
+    """Return the only scorer, which must ask the judge that it is given, and its name."""
+    settings = run_options.settings()
+    specs = [spec for spec in run_options.scorers or settings.scorers if spec is not None]
     if len(specs) != 1:
         found = ", ".join(one.alias or one.name for one in specs) or "none"
         raise ConfigError(f"judges are compared by one scorer, found {found}; name it with --scorer NAME")
@@ -169,7 +154,7 @@ def _question(options: RunOptions) -> tuple[ScorerSpec, str]:
         raise ConfigError(f"{scorer.name} asks no judge, so that there are none to compare; see judgekit scorers")
     if "scorers" in specs[0].options:
         raise ConfigError(f"{scorer.name} asks several scorers, each of its own judge: compare judges by one of these")
-    if options.judge not in settings.judges_used:
+    if run_options.judge not in settings.judges_used:
         raise ConfigError(
             f"{scorer.name} names its judge itself ({', '.join(settings.judges_used)}), so that none can be put in its place"
         )
@@ -177,7 +162,7 @@ def _question(options: RunOptions) -> tuple[ScorerSpec, str]:
 
 
 def _given(paths: Sequence[Path], name: str, sides: Collection[str], record: ScorerRecord) -> Sequence[HumanLabel]:
-    """The labels in files that answer the question, whichever of the scorers they name."""
+    """Return the labels in files that answer the question, whichever of the scorers they name."""
     found = [one for path in paths for one in read_labels(path)]
     labels = _once(name, [one for one in found if one.scorer in {name, *sides}])
     if paths and not labels:
@@ -186,19 +171,19 @@ def _given(paths: Sequence[Path], name: str, sides: Collection[str], record: Sco
             f"{listed(map(str, paths))}: expected labels of {name}, found {others}; as=NAME behind the scorer calls it so"
         )
     for one in labels:
-        value_of(one, record)  # what is none of the scale is said before anything is spent
+        value_of(one, record)  # a label outside the scale is an error before anything is spent
     return labels
 
 
 def _once(name: str, labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
-    """The labels as answers to one question, each once."""
+    """Return the labels as answers to one question, without duplicates."""
     return once(one.model_copy(update={"scorer": name}) for one in labels)
 
 
 def _recorded(run: Run, label: str | None, name: str, sides: Collection[str]) -> Sequence[HumanLabel]:
-    """Return the labels that were recorded with the conversations, under a name that is given, or else the scorer's.
+    """Return the labels that were recorded with the conversations, under the given name or else the scorer's.
 
-    Labels of unknown source may be the verdicts of one of the judges: they are taken only where they are named.
+    Labels of unknown source may be verdicts of one of the judges: they are only used if they are named.
     """
     side = next(iter(sides))
     known = {found for row in run.rows(scorer=side) for found in row.labels if row.label_sources.get(found) != "judge"}

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.cli.kept import wrote
-from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
+from judgekit.cli.outputs import wrote
 from judgekit.errors import ConfigError, number_of
 from judgekit.formats.files import must_not_be_read
 from judgekit.formats.inspection import Inspection
@@ -20,7 +20,7 @@ from judgekit.traces.sample import Sample
 
 @app.command()
 def convert(
-    file: Recorded,
+    file: options.Recorded,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="The file to write, as JSONL; also .gz or .zst; - is standard output."),
@@ -28,13 +28,13 @@ def convert(
     to: Annotated[
         str, typer.Option(help="The format to write: judgekit, which loses nothing, openai-chat or ragas.")
     ] = "judgekit",
-    format: Format = None,
-    column: Column = None,
-    encoding: Encoding = None,
+    format: options.Format = None,
+    column: options.Column = None,
+    encoding: options.Encoding = None,
 ) -> None:
-    """Write recordings in one format, and say what it has no place for."""
+    """Write recordings in one format, and report what it has no place for."""
     must_not_be_read(output, file)
-    recordings = Recordings(file, format, columns=columns_of(column or ()), encoding=encoding)
+    recordings = Recordings(file, format, columns=options.columns_of(column), encoding=encoding)
     found = Inspection()
 
     def samples() -> Iterator[Sample]:
@@ -45,7 +45,7 @@ def convert(
 
     try:
         missing = write(samples(), output, to)
-    except BrokenPipeError:  # who reads the output has enough
+    except BrokenPipeError:  # the reader of the output has closed it
         raise
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error

@@ -1,13 +1,13 @@
-"""``judgekit doctor``: ask each judge one tiny question, and say how it went."""
+"""``judgekit doctor``: test each judge with a short question."""
 
 import asyncio
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.config import FILE, Config
 from judgekit.errors import ConfigError
@@ -23,10 +23,10 @@ def doctor(
         str | None,
         typer.Option(help="The judge to ask: a model or a name from the config. All of the config if not given."),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="Config file; judgekit.toml if it is there.")] = None,
+    config: options.ConfigFile = None,
     offline: Annotated[bool, typer.Option("--offline", help="Send no request out of this machine.")] = False,
 ) -> None:
-    """Ask each judge one tiny question, and see what it can do."""
+    """Ask each judge a short question, to see what it can do."""
     settings = Config(config, judge, os.environ, offline=offline)
     judges = settings.chosen_judges()
     if not judges:

@@ -1,12 +1,12 @@
-"""``judgekit inspect``: what is in a file of recordings."""
+"""``judgekit inspect``: show the contents of a file of recordings."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import typer
 
+from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
 from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
 from judgekit.terminal import console, printable, printable_lines
@@ -18,13 +18,13 @@ _CONVERSATION_TOKENS = 2_000
 
 @app.command()
 def inspect(
-    file: Recorded,
-    format: Format = None,
-    column: Column = None,
-    encoding: Encoding = None,
+    file: options.Recorded,
+    format: options.Format = None,
+    column: options.Column = None,
+    encoding: options.Encoding = None,
 ) -> None:
-    """Say what is in a file: how it was read, what was found, what was left out and why."""
-    recordings = Recordings(file, format, columns=columns_of(column or ()), encoding=encoding)
+    """Show what is in a file: how it was read, what was found, what was left out and why."""
+    recordings = Recordings(file, format, columns=options.columns_of(column), encoding=encoding)
     found = Inspection()
     for sample in recordings.samples(found.add_problem):
         found.add(sample)
@@ -42,10 +42,8 @@ def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str
     formats = recordings.formats
     names = Counter(formats.values())
     files = "" if len(formats) == 1 else f" in {len(formats):,} files"
-    yield (
-        "format",
-        ", ".join(f"{name} ({times:,})" if len(names) > 1 else name for name, times in names.items()) + files,
-    )
+    shown = ", ".join(f"{name} ({times:,})" if len(names) > 1 else name for name, times in names.items())
+    yield "format", shown + files
     yield "conversations", f"{found.conversations:,}{_more(found.repeats, 'share their id with one before')}"
     if found.children:
         yield "sub-agents", f"{found.children:,}"
@@ -57,10 +55,8 @@ def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str
     if results := found.results.total():
         said = f"{results:,}{_more(found.unpaired, 'that answer no call')}"
         said += _more(found.results["error"], "errors")
-        yield (
-            "tool results",
-            said + _more(found.results["unknown"], "of which the format cannot say whether they are errors"),
-        )
+        said += _more(found.results["unknown"], "of which the format cannot say whether they are errors")
+        yield "tool results", said
     elif calls:
         yield "tool results", "none"
     yield "usage", _usage(found)

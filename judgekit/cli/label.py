@@ -1,4 +1,4 @@
-"""``judgekit label``: a sheet on which people label what a judge scored."""
+"""``judgekit label``: make a sheet on which people label samples."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -7,20 +7,20 @@ from typing import Annotated, Literal
 import typer
 
 from judgekit.analysis.drawing import draw, is_not_applicable
+from judgekit.cli import options
 from judgekit.cli.app import LARGEST, app
-from judgekit.cli.kept import Kept, Number, numbered, writable, wrote
+from judgekit.cli.outputs import say, writable, wrote
 from judgekit.errors import ConfigError, listed
 from judgekit.reports.export import write_text
 from judgekit.reports.sheet import Sheet
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import RUNS
-from judgekit.terminal import console, printable
 
 
 @app.command()
 def label(
-    run: Number,
+    run: options.Number,
     output: Annotated[
         list[Path],
         typer.Option(
@@ -34,15 +34,14 @@ def label(
     ] = None,
     n: Annotated[int, typer.Option("--n", "-n", min=1, max=LARGEST, help="How many samples.")] = 60,
     by_verdict: Annotated[
-        bool,
-        typer.Option("--by-verdict", help="Draw as many of each verdict, so that rare ones are among them."),
+        bool, typer.Option("--by-verdict", help="Draw as many of each verdict, so that rare ones are among them.")
     ] = False,
     include: Annotated[
         Literal["skipped"] | None,
         typer.Option(help="skipped: draw also from samples to which the question does not apply, as the judge says."),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed draws the same samples.")] = 0,
-    store: Kept = RUNS,
+    store: options.Kept = RUNS,
 ) -> None:
     """Draw samples of a run for people to label, without showing what the judge said.
 
@@ -50,7 +49,7 @@ def label(
     reads the labels back.
     """
     outputs = writable(output, _KINDS)
-    found = Run.stored(numbered(run), store)
+    found = Run.stored(options.numbered(run), store)
     asked = _asked(found, scorer)
     has_skipped = include is not None
     drawn = draw(found, asked.name, n, by_verdict=by_verdict, include_skipped=has_skipped, seed=seed)
@@ -59,11 +58,11 @@ def label(
         write_text(_KINDS[path.suffix.lower()](sheet), path)
         wrote(path)
     for line in _told(sheet):
-        console().print(printable(line), soft_wrap=True)
+        say(line)
 
 
 def _asked(run: Run, name: str | None) -> ScorerRecord:
-    """The scorer of that name, or the one that asks a judge."""
+    """Return the scorer with a name, or the only one that asks a judge."""
     if name is not None:
         for one in run.scorers:
             if one.name == name:

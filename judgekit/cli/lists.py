@@ -1,4 +1,4 @@
-"""``judgekit scorers``, ``judgekit formats`` and ``judgekit schema``: what there is."""
+"""``judgekit scorers``, ``judgekit formats`` and ``judgekit schema``: list what is available."""
 
 import json
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""The end of a command that made a run: the numbers, the problems, files, gates, and an exit code."""
+"""The end of a command that made a run: its numbers, problems, files, gates and exit code."""
 
 import os
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from rich.console import Console
 
 from judgekit.analysis.corrected import corrections
 from judgekit.analysis.gates import GateResults, check_gates
-from judgekit.cli.kept import show_kept, wrote
+from judgekit.cli.outputs import say, show_kept, wrote
 from judgekit.errors import number_of
 from judgekit.formats.files import STREAM
 from judgekit.jobs.options import RunOptions
@@ -27,18 +27,11 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 _SHOWN = 5
 
 
-def conclude(
-    run: Run,
-    problems: Problems,
-    screen: Screen,
-    *,
-    show: int,
-    outputs: Sequence[Path],
-) -> int:
+def conclude(run: Run, problems: Problems, screen: Screen, *, show: int, outputs: Sequence[Path]) -> int:
     """Show a run, write it to files, and check its gates.
 
     Returns:
-        The exit code: 0 if all is well, 1 if a gate is not met, or something was not scored that should have been.
+        The exit code: 0 for success, 1 if a gate is not met, or something was not scored that should have been.
     """
     options = RunOptions.of(run.record)
     found = check_gates(run, options.gates, min_coverage=options.min_coverage)
@@ -46,15 +39,15 @@ def conclude(
     show_run(run, show, screen.out, found)
     with quoting(err):
         show_problems(problems, run.duplicate_ids, err)
-    for note in run.record.notes[bool(problems.unread) :]:  # the first of them heads the list of these
-        err.print(printable(note), soft_wrap=True)
+    for note in run.record.notes[bool(problems.unread) :]:  # the first note is the heading of this list
+        say(note, err)
     show_kept(run.record, run.store)
     for path in outputs:
         if len(run):
             report(run, path, found)
             wrote(path)
-        else:  # a run that could not begin destroys nothing
-            err.print(printable(f"{path}: not written, since nothing was scored"), soft_wrap=True)
+        else:  # a run that could not begin overwrites nothing
+            say(f"{path}: not written, since nothing was scored", err)
     if (page := os.environ.get(STEP_SUMMARY)) and (outputs or options.gates):
         append_summary(run, found, Path(page))
     if run.stopped:
@@ -81,7 +74,7 @@ def say_stopping() -> None:
 
 
 def show_run(run: Run, show: int, on: Console, gates: GateResults | None = None) -> None:
-    """A line about the conversations, a line a scorer, and the ``show`` lowest scores of each."""
+    """Print a line about the conversations, a line per scorer, and the ``show`` lowest scores of each."""
     if run.efforts.conversations:
         on.print(str(run.efforts), soft_wrap=True)
     thin = (gates or GateResults()).thin
@@ -89,14 +82,14 @@ def show_run(run: Run, show: int, on: Console, gates: GateResults | None = None)
 
 
 def show_gates(found: GateResults, err: Console) -> None:
-    """Print a line for each gate: whether it is met, and what was found."""
+    """Print a line for each gate: whether it is met, and the number that was found."""
     for gate in found.gates:
         with nullcontext() if gate.sample is None else quoting(err):
             err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
 
 
 def show_problems(problems: Problems, repeated: Sequence[str], err: Console) -> None:
-    """Print what could not be read, and ids that more than one sample has."""
+    """Print the records that could not be read, and the ids that more than one sample has."""
     if problems.unread:
         err.print(f"\n{number_of(len(problems.unread), 'record')} could not be read:")
     for problem in problems[:_SHOWN]:

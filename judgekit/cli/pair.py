@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.app import app
-from judgekit.cli.kept import wrote
+from judgekit.cli.outputs import say, wrote
 from judgekit.errors import ConfigError, TraceError, listed, number_of
 from judgekit.formats.files import must_not_be_read
 from judgekit.formats.reading import read
 from judgekit.formats.writing import write
-from judgekit.terminal import console, printable, printable_lines
+from judgekit.terminal import console, printable_lines
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -31,7 +31,8 @@ def pair(
     """Join two files by id, for the scorer pairwise.
 
     A pair is a sample of the first file, with its references, and with the recording of the second as its rival. A
-    recording without an id goes by its place in its file. What has no counterpart, or more than one, is left out.
+    recording without an id is identified by its place in its file. Recordings without exactly one counterpart are left
+    out.
     """
     must_not_be_read(output, file, rival)
     problems: list[TraceError] = []
@@ -57,12 +58,12 @@ def pair(
             f"{by_place:,} pairs may have no id but their place in a file, counted from 0: "
             "if so, the order of both files must be the same"
         )
-        console(stderr=True).print(printable(found), soft_wrap=True)
+        say(found, console(stderr=True))
     if not paired:
         raise TraceError(f"nothing was written: no id stands once here and once in {rival}", path=file)
     try:
         write((one.model_copy(update={"rival": rivals[one.id]}) for one in samples if one.id in paired), output)
-    except BrokenPipeError:  # who reads the output has enough
+    except BrokenPipeError:  # the reader of the output has closed it
         raise
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error
@@ -72,7 +73,7 @@ def pair(
 
 
 def _place(sample: Sample) -> set[str]:
-    """The sample's id, if it is its place in its file: then it may have no other."""
+    """Return the sample's id if it equals its place in its file, so that it may have no other."""
     source = sample.trace.source
     return {sample.id} if source is not None and sample.id == str(source.index) else set()
 
@@ -82,7 +83,7 @@ def _show(left_over: dict[str, list[str]], problems: list[TraceError]) -> None:
     for where, ids in left_over.items():
         if ids:
             found = f"{len(ids):,} ids stand {where}: {listed(map(repr, ids), _SHOWN, ', ')}"
-            err.print(printable(found), soft_wrap=True)
+            say(found, err)
     if problems:
         found = listed(map(str, problems), _SHOWN, "\n  ")
         err.print(

@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 from rich.console import Console, RenderableType
 
+from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.cli.kept import wrote
 from judgekit.cli.outcome import say_stopping
+from judgekit.cli.outputs import wrote
 from judgekit.config import Config
 from judgekit.errors import STOPS_JUDGE, ConfigError
 from judgekit.jobs.interrupts import Interrupts, until
@@ -33,24 +34,17 @@ from judgekit.terminal import console, printable_lines, table
 
 @app.command()
 def probe(
-    judge: Annotated[
-        str | None, typer.Option(help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config.")
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="Config file; judgekit.toml if it is there.")] = None,
+    judge: options.JudgeName = None,
+    config: options.ConfigFile = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write every outcome, as JSON.")] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say how many requests, tokens and dollars it would take, and send nothing."),
-    ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Send no request out of this machine; the cache is used.")
-    ] = False,
+    dry_run: options.DryRun = False,
+    offline: options.Offline = False,
 ) -> None:
     """Attack a judge, and count the verdicts that moved.
 
-    It is asked about the same conversations without and with a text that is to talk it into the wrong verdict. Exit code
-    0: every verdict was right and held; 1: some moved, were wrong without an attack, or were not given; 2: there is no such
-    judge.
+    The judge is asked about the same conversations with and without a text that tries to talk it into the wrong
+    verdict. Exit code 0: every verdict was right and held; 1: some moved, were wrong without an attack, or were not
+    given; 2: there is no such judge.
     """
     settings = Config(config, judge, os.environ, offline=offline)
     judges = settings.chosen_judges()
@@ -74,7 +68,7 @@ def probe(
     for told in next(iter(summary), Line(name)).unscored():
         _say(": ".join(told), console())
     spent = Line(name)
-    spent.add_unscored(calls)  # all of them, also of attacks that were not judged to the end
+    spent.add_unscored(calls)  # all calls, also for attacks that were not judged to the end
     _say(f"\n{spent.spent()}", console())
     if output is not None:
         _write(output, asked, found)
@@ -89,7 +83,7 @@ def probe(
 
 
 def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
-    """The rows, and where it ended before all were there, why, and an exit code that says so."""
+    """Return the rows and, if the probe ended early, the reason and an exit code."""
     rows: list[Row] = []
     scorer = AgentGoalAccuracyWithoutReference(judge)
     interrupts = Interrupts(say_stopping)
@@ -129,7 +123,7 @@ def _show(name: str, found: Sequence[Outcome], on: Console) -> None:
 
 
 def _counts(by: str, found: Sequence[Outcome], group: Callable[[Outcome], str]) -> RenderableType:
-    """A line a group: how many attacks, and how many of them had each result."""
+    """Return a table with a line per group: the number of attacks, and of those with each result."""
     counts = Counter((name, one.result) for one in found for name in (group(one), "all"))
     names = dict.fromkeys([*map(group, found), "all"])
     cells = [[counts[name, result] for result in RESULTS] for name in names]

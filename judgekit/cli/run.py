@@ -4,16 +4,16 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import typer
 
 import judgekit
 from judgekit.analysis.gates import Gate
-from judgekit.cli.app import LARGEST, app
-from judgekit.cli.kept import Kept, Number, Output, Show, numbered, show_kept, writable
+from judgekit.cli import options
+from judgekit.cli.app import app
 from judgekit.cli.outcome import conclude, say_stopping, show_problems, show_run
-from judgekit.cli.recordings import Column, Encoding, Format, Recorded, columns_of
+from judgekit.cli.outputs import say, show_kept, writable
 from judgekit.errors import JudgekitError, path_text
 from judgekit.formats.files import must_not_be_read
 from judgekit.formats.reading import read
@@ -34,53 +34,12 @@ from judgekit.shipped import shipped
 from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
 from judgekit.terminal import console, harmless
 
-JudgeName: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="MODEL", help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config."),
-]
-Gates: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--gate",
-        metavar="GATE",
-        help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9', or 'tool_call_f1.min >= 0.5' for each "
-        "sample; may be repeated.",
-    ),
-]
-Workers: TypeAlias = Annotated[
-    int, typer.Option(min=1, max=1024, metavar="N", help="Processes for the scorers that ask no judge; 1 is this one.")
-]
-References: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="File of references for traces that carry none, joined by id, input or metadata key."
-    ),
-]
-ConfigFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Config file; judgekit.toml if it is there.")
-]
-Limit: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="Score only the first N samples.")
-]
-Sampled: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="Score N samples drawn at random.")
-]
-Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="For --sample: which draw.")]
-Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")]
-DryRun: TypeAlias = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Say how many requests, tokens and dollars it would take, and send nothing."),
-]
-Offline: TypeAlias = Annotated[
-    bool, typer.Option("--offline", help="Send no request out of this machine; the cache is used.")
-]
-
 
 @app.command()
 def demo() -> None:
     """Score the example conversations, offline.
 
-    The judge's replies were written by hand and are replayed.
+    The judge's replies were written by hand, and are replayed.
     """
     folder = shipped("examples")
     judge = Judge("demo/handwritten", cache=folder / "replies.jsonl", cache_mode="replay")
@@ -101,7 +60,7 @@ def demo() -> None:
 
 @app.command()
 def run(
-    file: Recorded,
+    file: options.Recorded,
     scorer: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,29 +71,36 @@ def run(
             "PACKAGE.MODULE:NAME; may be repeated.",
         ),
     ] = None,
-    judge: JudgeName = None,
-    format: Format = None,
-    column: Column = None,
-    encoding: Encoding = None,
-    references: References = None,
-    config: ConfigFile = None,
-    limit: Limit = None,
-    sample: Sampled = None,
-    seed: Seed = 0,
-    output: Output = None,
-    gate: Gates = None,
-    show: Show = 0,
-    strict: Strict = False,
-    workers: Workers = 1,
-    store: Kept = RUNS,
-    dry_run: DryRun = False,
-    offline: Offline = False,
+    judge: options.JudgeName = None,
+    format: options.Format = None,
+    column: options.Column = None,
+    encoding: options.Encoding = None,
+    references: options.References = None,
+    config: options.ConfigFile = None,
+    limit: options.Limit = None,
+    sample: options.Sampled = None,
+    seed: options.Seed = 0,
+    output: options.Output = None,
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GATE",
+            help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9', or 'tool_call_f1.min >= 0.5' for each "
+            "sample; may be repeated.",
+        ),
+    ] = None,
+    show: options.Show = 0,
+    strict: options.Strict = False,
+    workers: options.Workers = 1,
+    store: options.Kept = RUNS,
+    dry_run: options.DryRun = False,
+    offline: options.Offline = False,
 ) -> None:
     """Score recorded conversations."""
-    options = RunOptions(
+    run_options = RunOptions(
         file=path_text(file),
         format=format,
-        columns=columns_of(column or ()),
+        columns=options.columns_of(column),
         encoding=encoding,
         references=None if references is None else path_text(references),
         config=None if config is None else path_text(config),
@@ -147,7 +113,7 @@ def run(
         strict=strict,
         offline=offline,
     )
-    built = build(options.completed(), judge=judge)
+    built = build(run_options.completed(), judge=judge)
     if not dry_run:
         built.check_judges()
     for text in built.options.gates:
@@ -163,32 +129,31 @@ def run(
 
 @app.command()
 def resume(
-    run: Number = "last",
+    run: options.Number = "last",
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed scores again.")] = False,
-    output: Output = None,
-    show: Show = 0,
-    workers: Workers = 1,
-    store: Kept = RUNS,
+    output: options.Output = None,
+    show: options.Show = 0,
+    workers: options.Workers = 1,
+    store: options.Kept = RUNS,
 ) -> None:
-    """Go on with a run that broke off or was stopped."""
+    """Continue a run that stopped early."""
     outputs = writable(output)
     raise finish(resumed(_which(run), store, retry_failed=retry_failed, workers=workers), show, outputs)
 
 
 @app.command()
 def score(
-    run: Number,
+    run: options.Number,
     scorer: Annotated[
-        list[str],
-        typer.Option("--scorer", "-s", metavar="SCORER", help="A scorer, as in run; may be repeated."),
+        list[str], typer.Option("--scorer", "-s", metavar="SCORER", help="A scorer, as in run; may be repeated.")
     ],
-    judge: JudgeName = None,
-    output: Output = None,
-    show: Show = 0,
-    workers: Workers = 1,
-    store: Kept = RUNS,
+    judge: options.JudgeName = None,
+    output: options.Output = None,
+    show: options.Show = 0,
+    workers: options.Workers = 1,
+    store: options.Kept = RUNS,
 ) -> None:
-    """Add scorers to a finished run. What was scored before stays as it is.
+    """Add scorers to a finished run. Its other scores stay as they are.
 
     The scorers ask the judge of the run unless another is named.
     """
@@ -197,12 +162,12 @@ def score(
 
 
 def _which(run: str) -> int | Literal["last"]:
-    number = numbered(run)
+    number = options.numbered(run)
     return "last" if number is None else number
 
 
 def show_planned(built: Built) -> None:
-    """Show what a run would ask for, and within which budgets."""
+    """Show the requests that a run would send, and the budgets of its judges."""
     plan = asyncio.run(planned(built))
     show_plan(plan.summary, console())
     for judge in plan.judges.values():
@@ -220,23 +185,19 @@ def scored(session: Session) -> tuple[Run, int]:
     except KeyboardInterrupt:
         if not interrupts.stopping():
             raise
-        _say("interrupted before anything was scored")
+        say("interrupted before anything was scored", console(stderr=True))
         raise typer.Exit(interrupts.exit_code) from None
     except (JudgekitError, OSError):
         if session.kept:
             show_kept(session.record, session.store)
-            _say(f"judgekit resume {session.record.number} goes on from there")
+            say(f"judgekit resume {session.record.number} goes on from there", console(stderr=True))
         raise
     return run, interrupts.exit_code
 
 
 def finish(session: Session, most: int, outputs: Sequence[Path]) -> typer.Exit:
-    """Run a session, show what came of it, explain the words, and return the end of the command."""
+    """Run a session, show the result with explanations of its terms, and return the exit of the command."""
     run, signalled = scored(session)
     with explained() as screen:
         code = conclude(run, session.problems, screen, show=most, outputs=outputs)
     return typer.Exit(signalled or code)
-
-
-def _say(text: str) -> None:
-    console(stderr=True).print(text, soft_wrap=True)

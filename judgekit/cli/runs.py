@@ -1,4 +1,4 @@
-"""``judgekit runs``: which runs are kept, what there is of one, and how they are deleted."""
+"""``judgekit runs``: list, show, export and delete stored runs."""
 
 import json
 from datetime import datetime
@@ -11,9 +11,10 @@ from rich.console import Console
 
 from judgekit.analysis.corrected import corrections
 from judgekit.analysis.gates import GateResults, check_gates
+from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.cli.kept import Kept, Output, Show, numbered, writable, wrote
 from judgekit.cli.outcome import stopped_text
+from judgekit.cli.outputs import say, writable, wrote
 from judgekit.errors import ConfigError, StoreError, listed
 from judgekit.jobs.options import RunOptions
 from judgekit.reports.export import report
@@ -22,7 +23,7 @@ from judgekit.reports.summary import lowest_rows, show_summary
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import RUNS, Store
-from judgekit.terminal import console, printable, table
+from judgekit.terminal import console, table
 
 _SCORERS_SHOWN = 3
 _INPUTS_SHOWN = 2
@@ -34,18 +35,17 @@ def runs(
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", help="The number of a run, or last; all of them if not given.")
     ] = None,
-    output: Output = None,
-    show: Show = 0,
+    output: options.Output = None,
+    show: options.Show = 0,
     bootstrap: Annotated[
-        bool,
-        typer.Option("--bootstrap", help="Intervals by the bootstrap: also those of numbers that are no mean."),
+        bool, typer.Option("--bootstrap", help="Intervals by the bootstrap: also those of numbers that are no mean.")
     ] = False,
     seed: Annotated[int, typer.Option(help="For --bootstrap.")] = 0,
     remove: Annotated[
         list[str] | None,
         typer.Option("--remove", metavar="RUN", help="Delete a run for good, by its number, or last; may be repeated."),
     ] = None,
-    store: Kept = RUNS,
+    store: options.Kept = RUNS,
 ) -> None:
     """List the runs that are kept, show or write one, or delete some.
 
@@ -59,7 +59,7 @@ def runs(
         _remove(store, remove)
     elif run is not None:
         outputs = writable(output)
-        found = Run.stored(numbered(run), store)
+        found = Run.stored(options.numbered(run), store)
         with explained() as screen:
             _show(found, show, seed if bootstrap else None, screen.out)
         for path in outputs:
@@ -70,24 +70,24 @@ def runs(
 
 
 def _gates(run: Run) -> GateResults:
-    """Return what came of the gates of a run."""
-    options = RunOptions.of(run.record)
-    return check_gates(run, options.gates, min_coverage=options.min_coverage)
+    """Return the results of the gates of a run."""
+    run_options = RunOptions.of(run.record)
+    return check_gates(run, run_options.gates, min_coverage=run_options.min_coverage)
 
 
 def _remove(path: Path, named: list[str]) -> None:
-    Store(path, read_only=True)  # a file that is not there is not made
+    Store(path, read_only=True)  # raises an error if there is no such file, instead of creating it
     store = Store(path)
     numbers = list(dict.fromkeys(_there(store, run) for run in named))
     store.remove(numbers)
     one, them = ("run", "is") if len(numbers) == 1 else ("runs", "are")
     deleted = f"{path}: {one} {listed(map(str, numbers), between=', ')} {them} deleted"
-    _say(f"{deleted}; what judges replied is in their cache too: see judgekit cache prune", console())
+    say(f"{deleted}; what judges replied is in their cache too: see judgekit cache prune", console())
 
 
 def _there(store: Store, run: str) -> int:
-    """The number of a run that is there, also of one that is damaged."""
-    number = numbered(run)
+    """Return the number of an existing run, which may be damaged."""
+    number = options.numbered(run)
     if number is not None and number in store.numbers():
         return number
     return store.record(number).number
@@ -96,7 +96,7 @@ def _there(store: Store, run: str) -> int:
 def _list(store: Store, on: Console) -> None:
     rows = [_cells(store, number) for number in store.numbers()]
     if not rows:
-        _say(f"{store.path}: holds no runs", on)
+        say(f"{store.path}: holds no runs", on)
         return
     heads = ("run", "began", "what was scored", "ended after", "samples", "scores", "failed")
     on.print(table(heads, rows, words=3))
@@ -133,22 +133,22 @@ def _show(run: Run, most: int, seed: int | None, on: Console) -> None:
     record = run.record
     ended = "" if record.ended_at is None else f", ended after {record.ended_at - record.started_at}"
     text = "are kept" if record.keeps_text else "are not kept"
-    _say(f"run {run.number}: {_state(record)}", on)
-    _say(
+    say(f"run {run.number}: {_state(record)}", on)
+    say(
         f"began {_local(record.started_at)}{ended}, with judgekit {record.version}; conversations and reasons {text}",
         on,
     )
     for note in record.notes:
-        _say(f"note: {note}", on)
+        say(f"note: {note}", on)
     for name, value in record.options.items():
         if (told := _told(value)) not in _UNTOLD:
-            _say(f"{name}: {told if isinstance(told, str) else json.dumps(told)}", on)
+            say(f"{name}: {told if isinstance(told, str) else json.dumps(told)}", on)
     if record.inputs:
         on.print(table(("input", "SHA-256"), [(one.path, one.sha256) for one in record.inputs], words=2))
     signed = [(one.name, one.signature or "none") for one in record.scorers]
     on.print(table(("scorer", "signature"), signed, words=2))
     if run.efforts.conversations:
-        _say(str(run.efforts), on)
+        say(str(run.efforts), on)
     show_summary(run.summary, on, lowest_rows(run, most), corrections=corrections(run), seed=seed)
 
 
@@ -157,7 +157,3 @@ def _told(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {name: _told(one) for name, one in value.items() if one not in _UNTOLD}
     return [_told(one) for one in value if one is not None] if isinstance(value, list) else value
-
-
-def _say(text: str, on: Console) -> None:
-    on.print(printable(text), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Scorers for Inspect AI. An extra, ``judgekit[inspect-ai]``, imported when it is used."""
+"""Scorers for Inspect AI. An extra, ``judgekit[inspect-ai]``, imported on first use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -26,7 +26,7 @@ class InspectScorer(Protocol):
     """A scorer, as Inspect defines it."""
 
     async def __call__(self, state: Any, target: Any) -> Any:
-        """The score of what a sample came to."""
+        """Return the score of a sample."""
         ...
 
 
@@ -50,20 +50,20 @@ class _Log(Protocol):
 
 
 def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
-    """A scorer for a task of Inspect, under the scorer's own name.
+    """Return a scorer for a task of Inspect, under the scorer's own name.
 
-    The sample is what `judgekit.read` makes of the task's log: what is known of it (``reference_tool_calls``,
-    ``reference_topics``, ``label`` and so on) is taken from the metadata of Inspect's sample, and the choices stand in
-    its ``fields``. A score that is skipped, failed or abstained is an unscored one there, which is counted and enters no
-    metric; ``reason`` and ``metadata`` say which. Errors that the next sample would meet as well are raised.
+    The sample is the one that `judgekit.read` makes of the task's log: its references (``reference_tool_calls``,
+    ``reference_topics``, ``label`` and so on) are taken from the metadata of Inspect's sample, and its ``fields`` hold
+    the choices. A skipped, failed or abstained score is unscored in Inspect, which counts it but includes it in no
+    metric; ``reason`` and ``metadata`` say which it is. Errors that would also affect the next sample are raised.
 
     Args:
-        scorer: Any.
-        aggregate: What its scores come to, where that is not their mean: `Score.aggregate`, such as ``corpus_bleu``. It
-            is taken of all epochs; a mean is that of Inspect, with its standard error.
+        scorer: Any scorer.
+        aggregate: The aggregate of its scores, if it is not their mean: `Score.aggregate`, such as ``corpus_bleu``. It
+            is computed over all epochs; a mean is that of Inspect, with its standard error.
 
     Raises:
-        ConfigError: Inspect is not installed. When a sample is scored: its scores have another ``aggregate``.
+        ConfigError: Inspect is not installed. When a sample is scored: its score has another ``aggregate``.
     """
     try:
         scores = cast("_Scores", import_module("inspect_ai.scorer"))
@@ -92,7 +92,7 @@ def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
 
 
 def _sample(state: Any, target: Any, events: object) -> Sample:
-    """The sample that a log would hold; see `InspectReader`."""
+    """Return the sample that a log would hold; see `InspectReader`."""
     record = {
         "id": state.sample_id,
         "epoch": state.epoch,
@@ -110,7 +110,7 @@ def _sample(state: Any, target: Any, events: object) -> Sample:
 
 
 def _scored(score: Score, answer: str | None, scores: _Scores) -> Any:
-    """Return a score as Inspect's. What the aggregate needs stands in its metadata, and whether a judge was asked."""
+    """Return a score as Inspect's, with metadata for the aggregate and on whether a judge was asked."""
     metadata: JsonObject = {"status": score.status, "label": score.label, "details": score.details}
     metadata[JUDGED] = bool(score.calls)
     if score.calls:
@@ -127,7 +127,7 @@ def _scored(score: Score, answer: str | None, scores: _Scores) -> Any:
 
 
 def _total(scores: _Scores, aggregate: str) -> Metric:
-    """A metric: what the scores of all epochs come to, and its further figures."""
+    """Return a metric: the aggregate of the scores of all epochs, and its other figures."""
 
     @scores.metric("total", scores="unreduced")
     def total(aggregate: str) -> Metric:

@@ -1,11 +1,9 @@
-"""Scores as assessments in MLflow. An extra, ``judgekit[mlflow]``, imported when it is used."""
+"""Scores as assessments in MLflow. An extra, ``judgekit[mlflow]``, imported on first use."""
 
 import json
 import re
 import warnings
-from collections.abc import Iterable, Mapping
-from importlib import import_module
-from typing import Protocol, cast
+from collections.abc import Iterable
 
 from judgekit.errors import ConfigError, listed
 from judgekit.runs.rows import Row
@@ -15,54 +13,28 @@ _TRACE_ID = re.compile(r"tr-[0-9a-f]{32}|trace:/.+")
 _IDS_SHOWN = 5
 
 
-class _Mlflow(Protocol):
-    """What is used of the module."""
-
-    def log_feedback(
-        self,
-        *,
-        trace_id: str,
-        name: str,
-        value: float | None,
-        error: object | None,
-        source: object,
-        rationale: str,
-        metadata: Mapping[str, str],
-    ) -> object: ...
-
-
-class _Entities(Protocol):
-    def AssessmentError(self, error_code: str, error_message: str) -> object: ...  # noqa: N802 - theirs
-    def AssessmentSource(self, source_type: str, source_id: str) -> object: ...  # noqa: N802
-
-
-class _Exceptions(Protocol):
-    @property
-    def MlflowException(self) -> type[Exception]: ...  # noqa: N802
-
-
 def log_to_mlflow(rows: Iterable[Row]) -> int:
-    """Logs each score as an assessment of its trace, to where MLflow is told to (``mlflow.set_tracking_uri``).
+    """Log each score as an assessment of its trace, to the tracking server of MLflow (``mlflow.set_tracking_uri``).
 
     A trace is found by its id in MLflow, which is that of the row's trace or sample. The reason is the rationale; the
-    source is the judges that answered (all that were asked, where the score failed), or else this code. Status, label, details and what was paid are metadata. A score
-    that is skipped, failed or abstained has no value but an error, as MLflow calls all that has none; its code is the
-    class of the error, or the status. What is logged twice is there twice.
+    source is the judges that answered (all that were asked, if the score failed), or else this code. Status, label,
+    details and the cost are metadata. A skipped, failed or abstained score has an error instead of a value, which
+    MLflow requires; its code is the class of the error, or the status. A score that is logged twice is stored twice.
 
     Args:
-        rows: A `Run`, or some rows of one.
+        rows: A `Run`, or some of its rows.
 
     Returns:
-        How many were logged. A warning says how many were not, since MLflow does not have their traces.
+        The number of scores that were logged. A warning counts those that were not, since MLflow has no trace of them.
 
     Raises:
         ConfigError: MLflow is not installed.
-        MlflowException: It does not take a score; a note says how many were logged before.
+        MlflowException: MLflow rejects a score; a note says how many were logged before.
     """
     try:
-        mlflow = cast("_Mlflow", import_module("mlflow"))
-        entities = cast("_Entities", import_module("mlflow.entities"))
-        refused = cast("_Exceptions", import_module("mlflow.exceptions")).MlflowException
+        import mlflow  # noqa: PLC0415
+        from mlflow.entities import AssessmentError, AssessmentSource  # noqa: PLC0415
+        from mlflow.exceptions import MlflowException  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(f"MLflow cannot be imported ({error}): pip install 'judgekit[mlflow]'") from error
     logged, absent = 0, list[str]()
@@ -78,12 +50,12 @@ def log_to_mlflow(rows: Iterable[Row]) -> int:
                 trace_id=trace_id,
                 name=score.scorer,
                 value=score.value,
-                error=entities.AssessmentError(score.error or score.status, score.reason) if unscored else None,
-                source=entities.AssessmentSource(kind, source),
+                error=AssessmentError(score.error or score.status, score.reason) if unscored else None,
+                source=AssessmentSource(kind, source),
                 rationale=score.reason,
                 metadata=_metadata(row.sample_id, score),
             )
-        except refused as error:
+        except MlflowException as error:
             if getattr(error, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
                 error.add_note(f"{logged} scores were logged before this one")
                 raise
@@ -104,14 +76,14 @@ def _trace_id(row: Row) -> str | None:
 
 
 def _judges(score: Score) -> str:
-    """Return the judges that answered, without those they stood in for; of a failed score all that were asked."""
+    """Return the judges that answered, without those that they replaced; for a failed score, all that were asked."""
     asked = [call.judge for call in score.calls]
     answered = [call.judge for call in score.calls if call.error is None and score.status != "failed"]
     return ", ".join(dict.fromkeys(answered or asked))
 
 
 def _metadata(sample_id: str, score: Score) -> dict[str, str]:
-    """What else there is to say; the name of the cost is one that MLflow itself gives it."""
+    """Return the other values of a score. The name of the cost is MLflow's own."""
     found = {
         "judgekit.sample_id": sample_id,
         "judgekit.status": score.status,

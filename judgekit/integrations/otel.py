@@ -1,4 +1,4 @@
-"""Scores as ``gen_ai.evaluation.result`` events of OpenTelemetry. An extra, ``judgekit[otel]``, imported when it is used."""
+"""Scores as ``gen_ai.evaluation.result`` events of OpenTelemetry. An extra, ``judgekit[otel]``, imported when used."""
 
 import re
 import time
@@ -16,19 +16,19 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from opentelemetry._logs import Logger, LoggerProvider
+    from opentelemetry._logs import LoggerProvider
     from opentelemetry.context import Context
 
 _Attribute: TypeAlias = str | float
 
 _TRACE_ID, _SPAN_ID = re.compile(r"(?i)(?!0{32})[0-9a-f]{32}"), re.compile(r"(?i)(?!0{16})[0-9a-f]{16}")
 _AT_ONCE = 256
-"""Events between two flushes: processors that export in the background hold a limited number and drop the rest."""
+"""The number of events between two flushes, since background processors hold a limited number and drop the rest."""
 _IDS_SHOWN = 5
 
 
 class _Place(NamedTuple):
-    """What an event belongs to: a trace, the span in it, and the response, as far as they are known."""
+    """The trace of an event, its span and its response, as far as they are known."""
 
     trace_id: str | None = None
     span_id: str | None = None
@@ -38,27 +38,27 @@ class _Place(NamedTuple):
 def emit_to_otel(
     rows: Iterable[Row], *, samples: Iterable[Sample] | None = None, provider: "LoggerProvider | None" = None
 ) -> int:
-    """Emits each score as an event in its trace.
+    """Emit each score as an event in its trace.
 
     The attributes are those of the semantic conventions, and ``judgekit.status``, ``judgekit.judged`` (whether a judge was
-    asked) and ``judgekit.sample_id``. Only scored ones have a value, and failed ones an ``error.type``. The
-    ``gen_ai.response.id`` is that of the response that gave the agent's last message. Source:
+    asked) and ``judgekit.sample_id``. Only scored events have a value, and only failed ones an ``error.type``. The
+    ``gen_ai.response.id`` is that of the response with the agent's last message. Source:
     https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-events.md
 
     Args:
-        rows: A `Run`, or some rows of one.
-        samples: Those that were scored, by whose ids the outermost spans of their traces, and the responses, are found;
-            when not given, those that the `Run` kept. Without them only the id of the trace is known.
-        provider: Of loggers; the one that the program has set (``opentelemetry._logs.set_logger_provider``) when not
-            given.
+        rows: A `Run`, or some of its rows.
+        samples: The samples that were scored, by whose ids the outermost spans of their traces, and the responses, are
+            found; if not given, those that the `Run` kept. Without them, only the id of the trace is known.
+        provider: The provider of loggers; if not given, the one that the program has set
+            (``opentelemetry._logs.set_logger_provider``).
 
     Returns:
-        How many were emitted: all. A warning says how many of them belong to no trace, since the recording has no trace
-        id of OpenTelemetry.
+        The number of emitted events, which is that of the rows. A warning counts those without a trace, whose
+        recordings have no trace id of OpenTelemetry.
 
     Raises:
-        ConfigError: OpenTelemetry is not installed, no provider is set, or it is shut down, so that what is emitted
-            would be lost.
+        ConfigError: OpenTelemetry is not installed, or no provider is set, or it is shut down, so that events would be
+            lost.
     """
     try:
         from opentelemetry._logs import get_logger_provider  # noqa: PLC0415
@@ -78,7 +78,12 @@ def emit_to_otel(
             place = place._replace(trace_id=_valid(_TRACE_ID, row.trace_id))
         if place.trace_id is None:
             alone.append(row.sample_id)
-        _emit(logger, row, place)
+        logger.emit(
+            timestamp=time.time_ns(),
+            context=_context(place),
+            event_name="gen_ai.evaluation.result",
+            attributes=_attributes(row, place),
+        )
         emitted += 1
         if emitted % _AT_ONCE == 0:
             _flush(provider, emitted)
@@ -91,7 +96,7 @@ def emit_to_otel(
 
 
 def _places(samples: Iterable[Sample]) -> Mapping[str, _Place]:
-    """Where the traces of samples are, by the samples' ids. If several of one id are elsewhere, nothing is said of them."""
+    """Return the places of samples by their ids. An id with several places has an empty one."""
     places: dict[str, _Place] = {}
     for sample in samples:
         place = _place(sample.trace)
@@ -104,7 +109,7 @@ def _place(trace: Trace) -> _Place:
     """Return the outermost generative span of the trace that ended the conversation, and the agent's last response."""
     try:
         spans = spans_of(Found({"spans": trace.extra.get("spans")}))
-    except TraceError:  # another format's, and no spans of a tracer
+    except TraceError:  # spans of another format
         return _Place()
     last = next((message.id for message in reversed(trace.messages) if message.role == "assistant"), None)
     response_id = last if last in {span.response_id for span in spans} else None
@@ -119,17 +124,8 @@ def _valid(form: re.Pattern[str], identity: str | None) -> str | None:
     return identity if identity is not None and form.fullmatch(identity) else None
 
 
-def _emit(logger: "Logger", row: Row, place: _Place) -> None:
-    logger.emit(
-        timestamp=time.time_ns(),
-        context=_context(place),
-        event_name="gen_ai.evaluation.result",
-        attributes=_attributes(row, place),
-    )
-
-
 def _context(place: _Place) -> "Context":
-    """The context of a span that has ended; one without a span where there is none, or the caller's would take its place."""
+    """Return the context of an ended span, or one without a span, since the caller's span would apply otherwise."""
     from opentelemetry.context import Context  # noqa: PLC0415
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context  # noqa: PLC0415
 
@@ -155,7 +151,7 @@ def _attributes(row: Row, place: _Place) -> dict[str, _Attribute]:
 
 
 def _flush(provider: "LoggerProvider", emitted: int) -> None:
-    """Waits until everything is exported; providers other than the SDK's may have no such thing."""
+    """Wait until all events are exported. Providers other than the SDK's may not support this."""
     flush: object = getattr(provider, "force_flush", None)
     if callable(flush) and flush() is False:
         found = f"the logger provider did not export the last of {emitted} events"

@@ -1,4 +1,4 @@
-"""Runs in Python, sync and async. What they need is imported when they are called."""
+"""Runs in Python, sync and async. Each function imports its dependencies when it is called."""
 
 import asyncio
 import warnings
@@ -32,35 +32,37 @@ def run(
 ) -> "Run":
     """Score every sample with every scorer, and return the run.
 
-    An error in one score makes it a failed score, and the rest goes on. Ctrl-C stops the run and keeps what is done; before
-    anything is scored, it is raised. Under a running event loop, as in a notebook, a thread of its own is used.
+    An error in one score makes it a failed score, and the others continue. Ctrl-C stops the run and keeps its scores;
+    if there are none yet, it raises `KeyboardInterrupt`. If an event loop is running, as in a notebook, the run uses a
+    thread of its own.
 
     Args:
-        data: Samples, or the path of recordings, as `read` takes it. They are taken one by one as there is room, so
-            that a file is read while it is scored. Of records that cannot be read the run has a note, and Python warns
-            in the end. When the run stops early, what is left of a file is read to count its samples, and of other
-            samples without a length those that come within ten seconds are taken and counted.
-        scorers: Each with a name of its own: objects such as ``ToolCallF1()``, or texts as behind ``--scorer``, such as
-            ``"tool_call_f1"`` or ``"rouge:rouge1"``. If not given, those of the config.
-        config: A config file, for scorers that are texts and their judges, and for ``store_text``. If not given, scorers
-            that are texts use ``judgekit.toml`` of the working directory, if it is there.
-        judge: The judge of scorers that are texts, in place of that of the config or of ``JUDGEKIT_JUDGE``: a model such
-            as ``openai/gpt-4.1-mini``, or a name from the config.
-        concurrency: Samples that are scored at once. If not given, the most requests that a judge of the config takes at
-            once, and at least 16 if there are scorers that are objects.
-        workers: Processes for the scorers that ask no judge. More than 1 need such scorers to be texts, ``data`` a path,
-            and a ``store``; a script calls this under ``if __name__ == "__main__":``.
+        data: Samples, or the path of recordings, as for `read`. They are taken one by one as capacity allows, so that a
+            file is read while it is scored. The run has a note on records that cannot be read, and Python warns of them
+            at the end. If the run stops early, the rest of a file is read to count its samples; other samples without a
+            length are taken and counted for up to ten seconds.
+        scorers: Objects such as ``ToolCallF1()``, or texts as after ``--scorer``, such as ``"tool_call_f1"`` or
+            ``"rouge:rouge1"``, with different names. If not given, those of the config.
+        config: A config file, for scorers that are texts and their judges, and for ``store_text``. If not given,
+            scorers that are texts use ``judgekit.toml`` in the working directory, if it exists.
+        judge: The judge of scorers that are texts, which overrides the config and ``JUDGEKIT_JUDGE``: a model such as
+            ``openai/gpt-4.1-mini``, or a name from the config.
+        concurrency: The number of samples that are scored at once. If not given, the highest concurrency of the
+            config's judges, and at least 16 if there are scorers that are objects.
+        workers: The number of processes for the scorers that ask no judge. More than 1 requires that these scorers are
+            texts, ``data`` is a path, and there is a ``store``; a script calls this under
+            ``if __name__ == "__main__":``.
         store: A SQLite file to keep the run in; in memory if not given.
-        progress: Shows how far the run is, on a terminal, in a notebook, or as a line now and then.
+        progress: Whether to show the progress, on a terminal, in a notebook, or as an occasional line.
 
     Raises:
-        ConfigError: Something else is given, two scorers have one name, or no sample may be scored.
+        ConfigError: An argument is invalid, two scorers have the same name, or no sample may be scored.
         TraceError: The recordings, or all records in them, cannot be read.
         StoreError: The file cannot be used.
-        JudgekitError: No further sample could be scored: a key is refused, a model unknown, a disk full. A judge that is
-            down, or whose budget or quota is spent, is no error after something was scored: its scorers stop, the others
-            go on, and ``stopped`` says so. Where an error comes before the first score, no run is kept; after it, the run
-            ends with the error in ``stopped``, and `resume` goes on with it.
+        JudgekitError: No other sample could be scored: a key is rejected, a model unknown, a disk full. A judge that is
+            down, or whose budget or quota is spent, is not an error once something was scored: its scorers stop, the
+            others continue, and ``stopped`` says so. If an error occurs before the first score, no run is kept; after
+            it, the run ends with the error in ``stopped``, and `resume` continues it.
     """
     from judgekit.jobs.starting import started  # noqa: PLC0415 - see above
 
@@ -78,7 +80,7 @@ async def arun(
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
-    """The async twin of `run`."""
+    """Score every sample with every scorer, and return the run; the async version of `run`."""
     from judgekit.jobs.starting import started  # noqa: PLC0415 - see above
 
     session = await asyncio.to_thread(started, data, scorers, config, judge, concurrency, workers, store)
@@ -96,20 +98,20 @@ def resume(
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
-    """Score what is missing of a run that was stopped or broke off, and return the run.
+    """Make the missing scores of a run that stopped early, and return the run.
 
     Args:
         run: The run, its number in the store, or ``"last"``.
         data: The samples, if they were given in Python and not all are kept with the run. They must be the same.
         scorers: The scorers of the run that were given as objects. They must have the same signatures.
-        retry_failed: Makes failed scores again.
+        retry_failed: Whether to make failed scores again.
         concurrency: As in `run`.
         workers: As in `run`.
         store: The file of the run, if its number is given; ``.judgekit/runs.sqlite`` if not given.
         progress: As in `run`.
 
     Raises:
-        ConfigError: Recordings, samples, a scorer, a judge or a prompt are not what they were, or are missing.
+        ConfigError: Recordings, samples, a scorer, a judge or a prompt have changed, or are missing.
         JudgekitError: As in `run`.
     """
     from judgekit.jobs.resume import resumed  # noqa: PLC0415 - see above
@@ -128,7 +130,7 @@ async def aresume(
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
-    """The async twin of `resume`."""
+    """Make the missing scores of a run that stopped early, and return the run; the async version of `resume`."""
     from judgekit.jobs.resume import resumed  # noqa: PLC0415 - see above
 
     session = await asyncio.to_thread(resumed, run, store, data, scorers, retry_failed, concurrency, workers)
@@ -150,7 +152,7 @@ def add_scorers(
 
     Args:
         run: The run, its number in the store, or ``"last"``.
-        scorers: Objects, or texts as behind ``--scorer``, which are built with the config of the run.
+        scorers: Objects, or texts as after ``--scorer``, which are built with the config of the run.
         data: The samples, if they were given in Python and are not kept with the run. They must be the same.
         judge: The judge of scorers that are texts; that of the run if not given.
         concurrency: As in `run`.
@@ -159,7 +161,7 @@ def add_scorers(
         progress: As in `run`.
 
     Raises:
-        ConfigError: The run is not finished, has a scorer of that name, or its recordings are not what they were.
+        ConfigError: The run is not finished, has a scorer of the same name, or its recordings have changed.
         JudgekitError: As in `run`.
     """
     from judgekit.jobs.resume import extended  # noqa: PLC0415 - see above
@@ -178,7 +180,7 @@ async def aadd_scorers(
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
-    """The async twin of `add_scorers`."""
+    """Score the samples of a finished run with more scorers; the async version of `add_scorers`."""
     from judgekit.jobs.resume import extended  # noqa: PLC0415 - see above
 
     session = await asyncio.to_thread(extended, run, store, scorers, data, judge, concurrency, workers)
@@ -192,9 +194,9 @@ def plan(
     config: Path | str | None = None,
     judge: str | None = None,
 ) -> "RunPlan":
-    """Return what `run` would ask of its judges. Nothing is sent or kept, and no key is needed.
+    """Return the requests that `run` would send to its judges. Nothing is sent or stored, and no key is needed.
 
-    Scorers that ask no judge do score, so that what they would skip or fail is known.
+    Scorers that ask no judge do score, so that the plan shows their skipped and failed scores.
 
     Raises:
         ConfigError: As in `run`.
@@ -217,7 +219,7 @@ async def aplan(
     config: Path | str | None = None,
     judge: str | None = None,
 ) -> "RunPlan":
-    """The async twin of `plan`."""
+    """Return the requests that `arun` would send to its judges; the async version of `plan`."""
     from judgekit.jobs.plan import planned  # noqa: PLC0415 - see above
     from judgekit.jobs.starting import described  # noqa: PLC0415
 
@@ -239,12 +241,12 @@ async def _afinish(session: "Session", *, progress: bool) -> "Run":
 
 
 def _console() -> "Console":
-    from rich.console import Console  # noqa: PLC0415 - takes longer than all else here
+    from rich.console import Console  # noqa: PLC0415 - the slowest import here
 
     return Console(stderr=True, highlight=False)
 
 
 def _warn(problems: "Problems", notes: Iterable[str] = (), *, stacklevel: int) -> None:
-    """Warn the caller of a public function of what could not be read."""
+    """Warn the caller of a public function of records that could not be read."""
     if told := ": ".join(filter(None, ("; ".join(notes), str(problems)))):
         warnings.warn(told, stacklevel=stacklevel)

@@ -1,4 +1,4 @@
-"""Builds the scorers of a run from their specs, or takes them as objects."""
+"""The scorers of a run, built from their specs or given as objects."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from judgekit.config import Config
 
 _CONCURRENCY = 16
-"""Samples at once for scorers that are objects, whose judges are not known."""
+"""The number of samples at once for scorers that are objects, whose judges are unknown."""
 
 Named: TypeAlias = Scorer | str
-"""A scorer, or its text as behind ``--scorer``, such as ``"tool_call_f1"`` or ``"prompt:tone"``."""
+"""A scorer, or its text as after ``--scorer``, such as ``"tool_call_f1"`` or ``"prompt:tone"``."""
 
 
 class Built(NamedTuple):
@@ -25,8 +25,8 @@ class Built(NamedTuple):
 
     Attributes:
         options: The options of the run.
-        scorers: The scorers, in their places.
-        settings: The config that named scorers were built with; ``None`` if it was not needed.
+        scorers: The scorers, in the order of their places.
+        settings: The config that scorers were built with; ``None`` if it was not needed.
     """
 
     options: RunOptions
@@ -35,7 +35,7 @@ class Built(NamedTuple):
 
     @property
     def concurrency(self) -> int:
-        """The number of samples to score at once, which is the most that a judge is asked at once."""
+        """The number of samples to score at once, which is the highest concurrency of the judges."""
         judges = self.settings.judges_used.values() if self.settings is not None else ()
         objects = [_CONCURRENCY] if None in self.options.scorers else []
         return max((*(one.concurrency for one in judges), *objects), default=1)
@@ -53,10 +53,10 @@ class Built(NamedTuple):
     def check_workers(
         self, workers: int, path: Path | str | None, *, given: bool = False, from_store: bool = False
     ) -> None:
-        """Check that the scorers that ask no judge can work in other processes, if there are to be several.
+        """Check that scorers that ask no judge can run in other processes, if there are several workers.
 
         Raises:
-            ConfigError: They cannot.
+            ConfigError: They cannot run there.
         """
         if workers < 1:
             raise ConfigError(f"workers is the number of processes, 1 or more, found {workers}")
@@ -83,7 +83,7 @@ def parted(scorers: Iterable[Named]) -> tuple[Sequence[ScorerSpec | None], Seque
     """Return the specs of scorers, with ``None`` in the places of objects, and the objects.
 
     Raises:
-        ConfigError: Something is neither.
+        ConfigError: One of them is neither a scorer nor a text.
     """
     if isinstance(scorers, str) or not isinstance(scorers, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
         return (), scorers_in(scorers)

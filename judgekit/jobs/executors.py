@@ -1,4 +1,4 @@
-"""Executors: where the scores of a job are made."""
+"""Executors: they make the scores of a job, in this process or in others."""
 
 import asyncio
 import multiprocessing
@@ -25,37 +25,37 @@ from judgekit.runs.store import Store
 from judgekit.scoring import Scorer
 
 _POLL = 0.1
-"""Seconds between looks at the processes."""
+"""Seconds between checks of the processes."""
 _GRACE = 10
-"""Seconds in which they are to end."""
+"""Seconds that the processes have to end."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Executor(Protocol):
-    """Makes the missing scores of a job and writes them into its run."""
+    """An object that makes the missing scores of a job and writes them into its run."""
 
     async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> Problems:
-        """Score until all is done or work is to stop, and return what could not be read.
+        """Score until all is done or work is to stop, and return the records that could not be read.
 
         Args:
-            job: The scores to make. It can be sent elsewhere, where its scorers are built from their specs.
+            job: The scores to make. A job can be sent to other processes, which build its scorers from their specs.
             tally: Counts the scores, for the progress bar.
-            stopping: Says whether to begin no further sample.
+            stopping: Returns whether to begin no other sample.
 
         Raises:
-            JudgekitError: No further sample can be scored.
+            JudgekitError: No other sample can be scored.
         """
         ...
 
 
 @dataclass(frozen=True)
 class InProcess:
-    """Scores in this process, with scorers that may be any objects.
+    """An executor that scores in this process, with scorers that may be any objects.
 
     Args:
-        store: Where the run is kept.
-        tasks: The samples that lack scores.
-        scorers: All that score any of them.
+        store: The store of the run.
+        tasks: The samples with missing scores.
+        scorers: All scorers of the tasks.
         concurrency: The number of samples that are scored at once.
     """
 
@@ -80,7 +80,7 @@ class InProcess:
 
 @dataclass(frozen=True)
 class Processes:
-    """Scores in worker processes, each of which takes a shard of the samples and writes into the file of the run."""
+    """An executor that scores in worker processes, each with a shard of the samples, that write to the run's file."""
 
     number: int
 
@@ -101,9 +101,8 @@ class _Workers:
         spawn = multiprocessing.get_context("spawn")
         self._stop = spawn.Event()
         self._counts = spawn.Array("q", 2 * number, lock=False)
-        self._pipes: list[Connection] = []
-        self._running: list[BaseProcess] = []
-        # Ctrl-C reaches all processes, as SIGTERM may. Workers inherit that both are ignored: this process decides.
+        self._running: dict[Connection, BaseProcess] = {}
+        # Ctrl-C reaches all processes, as SIGTERM may. Workers inherit that both are ignored, so this process decides.
         is_main = threading.current_thread() is threading.main_thread()
         handlers = {one: signal.signal(one, signal.SIG_IGN) for one in _SIGNALS} if is_main else {}
         try:
@@ -113,8 +112,7 @@ class _Workers:
                 process = spawn.Process(target=_score_shard, args=given, daemon=True)
                 process.start()
                 theirs.close()
-                self._pipes.append(ours)
-                self._running.append(process)
+                self._running[ours] = process
         finally:
             for one, handler in handlers.items():
                 signal.signal(one, handler)
@@ -126,7 +124,7 @@ class _Workers:
     def end(self) -> None:
         """End all processes."""
         self._stop.set()
-        for process, pipe in zip(self._running, self._pipes, strict=True):
+        for pipe, process in self._running.items():
             process.join(_GRACE)
             process.kill()
             process.join()
@@ -134,12 +132,12 @@ class _Workers:
             pipe.close()
 
     async def finish(self, stopping: Callable[[], bool]) -> Problems:
-        """Wait for all processes, and return what they could not read.
+        """Wait for all processes, and return the records that they could not read.
 
         Raises:
             JudgekitError: The error that ended one of them.
         """
-        waiting = list(self._pipes)
+        waiting = list(self._running)
         problems = Problems()
         error: Exception | None = None
         while waiting:
@@ -150,9 +148,9 @@ class _Workers:
                 try:
                     found = pipe.recv()
                 except EOFError:
-                    if stopping():  # the signal reached it as it began
+                    if stopping():  # the signal reached the worker as it began
                         continue
-                    found = self._death_of(pipe)
+                    found = _death_of(self._running[pipe])
                 if isinstance(found, Exception):
                     error = error or found
                 else:
@@ -162,17 +160,17 @@ class _Workers:
             raise error
         return problems
 
-    def _death_of(self, pipe: Connection) -> StoreError:
-        process = self._running[self._pipes.index(pipe)]
-        process.join(_GRACE)
-        advice = "; a script must use workers under if __name__ == '__main__'" if process.exitcode == 1 else ""
-        return StoreError(f"a worker process has died{advice}")
+
+def _death_of(process: BaseProcess) -> StoreError:
+    process.join(_GRACE)
+    advice = "; a script must use workers under if __name__ == '__main__'" if process.exitcode == 1 else ""
+    return StoreError(f"a worker process has died{advice}")
 
 
 def _score_shard(
     job: ScoringJob, shard: Shard, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection
 ) -> None:
-    """Score a shard in a worker process, and send back what could not be read, or the error that ended it."""
+    """Score a shard in a worker process, and send back the unreadable records, or the error that ended it."""
     for one in _SIGNALS:
         signal.signal(one, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Ctrl-C, and the SIGTERM of a service manager: samples under way are finished first."""
+"""Interrupts by Ctrl-C or SIGTERM, as from a service manager: samples under way are finished first."""
 
 import asyncio
 import signal
@@ -12,11 +12,11 @@ Item = TypeVar("Item")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 30.0
-"""Seconds for samples under way."""
+"""Seconds to finish samples under way."""
 
 
 class Interrupts:
-    """Stops work in two steps: after the first signal nothing new begins, after the second all of it ends.
+    """A handler of signals in two steps: after the first signal no new work begins, after the second all work ends.
 
     Args:
         on_signal: Called at the first signal. Without it, no signal is handled: Ctrl-C raises `KeyboardInterrupt`, and
@@ -37,7 +37,7 @@ class Interrupts:
         return self.signal is not None
 
     def wait_for(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Do the work. If a signal ends it early, ``signal`` says which."""
+        """Do the work. If a signal ends it early, its number is in ``signal``."""
         if self._on_signal is None:
             wait_for(work)
             return
@@ -48,7 +48,7 @@ class Interrupts:
 
     @contextmanager
     def at_once(self) -> Generator[None]:
-        """End what is done inside at the first signal."""
+        """End the block at the first signal."""
         if self._on_signal is None:
             yield
             return

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from judgekit.jobs.options import RunOptions
@@ -15,12 +16,12 @@ from judgekit.scoring import Scorer
 from judgekit.traces.sample import Sample
 
 _BLOCK = 512
-"""Samples that are looked up in the store at once, and that one worker takes in a row."""
+"""The number of samples that are looked up in the store at once, and that one worker takes in a row."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Every ``of``-th block of samples, from the block ``number`` on."""
+    """Every ``of``-th block of samples, beginning with the block ``number``."""
 
     number: int = 0
     of: int = 1
@@ -60,40 +61,31 @@ class ScoringJob:
         shard: Shard = Shard(),
         given: Iterator[tuple[int, Sample]] | None = None,
     ) -> Iterator[Task]:
-        """Yield each sample that lacks scores with the scorers that are to make them.
+        """Yield each sample with missing scores, with the scorers to make them.
 
         Args:
-            store: Where the run is kept.
+            store: The store of the run.
             scorers: The scorers at the places of this job.
-            problems: Receives what cannot be read.
+            problems: Receives the records that cannot be read.
             shard: The blocks of samples to look at.
             given: The samples, if they are given in Python.
         """
-        missing = _Missing(self, store, scorers, shard)
-        samples = given if given is not None else self.samples(store, problems, lambda number: bool(missing.of(number)))
-        for number, sample in samples:
-            if todo := missing.of(number):
-                yield Task(number, sample, todo)
+        is_new = store.is_empty(self.record.number, min(self.places))
+        placed = list(zip(self.places, scorers, strict=True))
 
-
-class _Missing:
-    """Finds the scorers of a job that have not scored a sample yet, block by block."""
-
-    def __init__(self, job: ScoringJob, store: Store, scorers: Sequence[Scorer], shard: Shard) -> None:
-        self._job, self._store, self._shard = job, store, shard
-        self._scorers = list(zip(job.places, scorers, strict=True))
-        self._is_new = store.is_empty(job.record.number, min(job.places))
-        self._block = -1
-        self._done: dict[int, set[int]] = {}
-
-    def of(self, number: int) -> Sequence[Scorer]:
-        block = number // _BLOCK
-        if block % self._shard.of != self._shard.number:
-            return ()
-        if block != self._block and not self._is_new:
+        @lru_cache(1)
+        def done(block: int) -> dict[int, set[int]]:
             first = block * _BLOCK
-            run, retried = self._job.record.number, self._job.retried
-            self._done = self._store.done(run, first, first + _BLOCK - 1, but=retried)
-        self._block = block
-        done = self._done.get(number, ())
-        return [scorer for place, scorer in self._scorers if place not in done]
+            return {} if is_new else store.done(self.record.number, first, first + _BLOCK - 1, but=self.retried)
+
+        def missing(number: int) -> Sequence[Scorer]:
+            block = number // _BLOCK
+            if block % shard.of != shard.number:
+                return ()
+            there = done(block).get(number, ())
+            return [scorer for place, scorer in placed if place not in there]
+
+        samples = self.samples(store, problems, lambda number: bool(missing(number))) if given is None else given
+        for number, sample in samples:
+            if todo := missing(number):
+                yield Task(number, sample, todo)

@@ -1,4 +1,4 @@
-"""The options of a run, which are kept with it, so that it can be resumed and other processes can work on it."""
+"""The options of a run, which are stored with it, so that it can be resumed and other processes can work on it."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -45,7 +45,7 @@ class RunOptions(Record):
 
     @classmethod
     def of(cls, record: RunRecord) -> "RunOptions":
-        """Return the options that were kept with a run.
+        """Return the options that are stored with a run.
 
         Raises:
             ConfigError: Another version of judgekit wrote them.
@@ -58,7 +58,7 @@ class RunOptions(Record):
     def _files(self) -> Iterator[tuple[Path, bool]]:
         """Yield the files that are read, each with whether it is standard input or a pipe."""
         if self.file is not None:
-            from judgekit.formats.files import STREAM, files_at  # noqa: PLC0415 - samples need none of it
+            from judgekit.formats.files import STREAM, files_at  # noqa: PLC0415 - not needed for samples
 
             for path in (text_path(name) for name in (self.file, self.references) if name):
                 for file in [path] if path == STREAM else files_at(path):
@@ -67,7 +67,7 @@ class RunOptions(Record):
 
     @property
     def streams(self) -> list[Path]:
-        """Standard input and pipes, which one process can read once."""
+        """Standard input and pipes, which only one process can read, and only once."""
         return [path for path, is_stream in self._files() if is_stream]
 
     def inputs(self) -> list[Input]:
@@ -75,7 +75,7 @@ class RunOptions(Record):
         return [Input.of(path) for path, is_stream in self._files() if not is_stream]
 
     def expected(self) -> int | None:
-        """Return the expected number of samples, if that is quickly known."""
+        """Return the expected number of samples, if it can be found quickly."""
         if self.file is None:
             return None
 
@@ -89,7 +89,7 @@ class RunOptions(Record):
 
     @property
     def reads_config(self) -> bool:
-        """Whether a config is needed: if one is named, and for scorers that are no objects."""
+        """Whether a config is needed, because one is named or for scorers that are not objects."""
         return self.config is not None or not self.scorers or any(spec is not None for spec in self.scorers)
 
     def completed(self) -> "RunOptions":
@@ -105,17 +105,17 @@ class RunOptions(Record):
         return self.model_copy(update=found)
 
     def settings(self) -> "Config":
-        """Return the config that the scorers are built with. ``judge`` already says what the environment named."""
-        from judgekit.config import Config  # noqa: PLC0415 - loads judges, which objects may do without
+        """Return the config that the scorers are built with. ``judge`` already includes the environment."""
+        from judgekit.config import Config  # noqa: PLC0415 - loads judges, which objects may not need
 
         return Config(None if self.config is None else text_path(self.config), self.judge, {}, offline=self.offline)
 
     def samples(
         self, problems: Problems, wanted: Callable[[int], bool] | None = None, *, keeps_text: bool = True
     ) -> Iterator[tuple[int, Sample]]:
-        """Return the samples of the file with the numbers of their records; see `Recordings.numbered`.
+        """Yield the samples of the file with the numbers of their records; see `Recordings.numbered`.
 
-        Unless the run ``keeps_text``, errors do not quote what they found.
+        Unless the run ``keeps_text``, errors do not quote the recordings.
         """
         if self.file is None:
             return
@@ -144,7 +144,7 @@ class RunOptions(Record):
 
 
 def _drawn(samples: Iterable[tuple[int, Sample]], size: int, draw: random.Random) -> Iterator[tuple[int, Sample]]:
-    """A random sample in the order of the file, drawn while reading (Vitter 1985, algorithm R)."""
+    """Yield a random sample in the order of the file, drawn while reading (Vitter 1985, algorithm R)."""
     kept: list[tuple[int, Sample]] = []
     for index, pair in enumerate(samples):
         if index < size:

@@ -1,4 +1,4 @@
-"""Plans of runs: what a run would ask of its judges, without sending anything."""
+"""Plans of runs: the requests that a run would send to its judges."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ from judgekit.traces.sample import Sample
 
 @dataclass(frozen=True)
 class RunPlan:
-    """The requests that a run would send to its judges, as far as it is known before the first answer.
+    """The requests that a run would send to its judges, as far as they are known before the first answer.
 
-    A reply that has to be repaired takes one more request.
+    A reply that has to be corrected takes one more request.
 
     Attributes:
-        summary: A line a scorer, whose requests, tokens and dollars are those to come.
-        problems: What could not be read of the recordings.
-        judges: The judges of named scorers, by name.
+        summary: A line per scorer, with the requests, tokens and dollars to come.
+        problems: The records that could not be read.
+        judges: The judges of scorers that are texts, by name.
     """
 
     summary: Summary = field(default_factory=Summary)
@@ -41,13 +41,13 @@ class RunPlan:
 
     @property
     def tokens(self) -> int | None:
-        """About how many tokens the requests and replies would have; ``None`` if that is unknown."""
+        """The estimated number of tokens of the requests and replies; ``None`` if it is unknown."""
         found = [line.tokens for line in self.summary]
         return None if None in found else sum(filter(None, found))
 
     @property
     def cost_usd(self) -> float | None:
-        """About how much the requests would cost; ``None`` if a price is unknown."""
+        """The estimated cost of the requests in US dollars; ``None`` if a price is unknown."""
         found = [line.cost_usd for line in self.summary]
         return None if None in found else sum(filter(None, found))
 
@@ -58,7 +58,7 @@ class RunPlan:
 
 
 async def planned(built: Built, samples: Iterable[Sample] | None = None) -> RunPlan:
-    """Return the plan of a run, of the file that its options name or of samples that are given."""
+    """Return the plan of a run, of the file that its options name or of given samples."""
     found = RunPlan(judges={} if built.settings is None else built.settings.judges_used)
     keeps_text = built.settings is None or built.settings.store_text
     read = (sample for _, sample in built.options.samples(found.problems, keeps_text=keeps_text))

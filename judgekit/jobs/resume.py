@@ -1,4 +1,4 @@
-"""Going on with a run that was stopped or broke off, and adding scorers to a finished one."""
+"""Resuming a run that stopped early, and adding scorers to a finished one."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from judgekit.traces.sample import Sample
 _DIFFERENCES_SHOWN = 5
 
 Which: TypeAlias = Run | int | Literal["last"]
-"""A run, its number in the store, or the last one there."""
+"""A run, its number in the store, or the last run there."""
 
 
 def resumed(
@@ -35,7 +35,7 @@ def resumed(
     concurrency: int | None = None,
     workers: int = 1,
 ) -> Session:
-    """Return the session that goes on with a run; see `judgekit.resume`."""
+    """Return the session that resumes a run; see `judgekit.resume`."""
     store, before = _opened(run, path)
     options = RunOptions.of(before)
     given = {one.name: one for one in scorers_in(objects)}
@@ -110,7 +110,7 @@ def extended(
 
 
 def _opened(run: Which, path: Path | str | None) -> tuple[Store, RunRecord]:
-    """Return the store of a run, to be written to, and what is known of the run now."""
+    """Return the store of a run, open for writing, and the current record of the run."""
     if isinstance(run, Run):
         store = run.store if run.store.path is None else Store(run.store.path)
         return store, store.record(run.number)
@@ -121,7 +121,7 @@ def _opened(run: Which, path: Path | str | None) -> tuple[Store, RunRecord]:
 
 
 def _must_be_as_before(record: RunRecord, scorers: Sequence[Scorer]) -> None:
-    """Check that scores made now belong to those that were made before."""
+    """Check that new scores are comparable with those made before."""
     for before, now in zip(record.scorers, map(ScorerRecord.of, scorers), strict=True):
         if before.signature is None or before.signature != now.signature:
             differs = listed(differences(before.identity, now.identity), _DIFFERENCES_SHOWN, "; ")
@@ -137,7 +137,7 @@ def _samples_of(
     """Return the samples if they are given, and whether they are read from the store, which keeps all of them.
 
     Raises:
-        ConfigError: They are not what was read before, or are missing.
+        ConfigError: The samples differ from those of the run, or are missing.
     """
     number = record.number
     if record.read_to_end and store.keeps_all(number):
@@ -167,7 +167,7 @@ def _samples_of(
 
 
 def _compared(store: Store, run: int, given: Iterator[tuple[int, Sample]]) -> Iterator[tuple[int, Sample]]:
-    """Yield the samples that are given, each compared with the one that the run keeps, if it came to it."""
+    """Yield the given samples, each compared with the one that the run keeps, if it has reached it."""
     kept = store.conversations(run)
     known = next(kept, None)
     for number, sample in given:

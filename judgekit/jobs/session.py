@@ -1,4 +1,4 @@
-"""A session of a run: it begins or goes on, scores what is missing, and ends."""
+"""Sessions of runs: they begin or resume a run, make its missing scores, and end it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator, Sequence
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _COUNTING = 10.0
-"""Seconds for counting the samples that are left when a run stops: an iterator may have no end."""
+"""Seconds for counting the remaining samples when a run stops, since an iterator may not end."""
 
 
 @dataclass
 class Session:
-    """Scores what is missing of a run, until all is done or something stops it.
+    """A session that makes the missing scores of a run, until all are made or an error or a signal stops it.
 
     Attributes:
-        store: Where the run is kept.
-        record: The run as it begins or goes on.
+        store: The store of the run.
+        record: The run as it begins or resumes.
         scorers: The scorers that have to score.
         before: The run as it was; ``None`` for a new run.
         first: The place of the first of the scorers in the run.
@@ -43,7 +43,7 @@ class Session:
         given: The samples with their numbers, if they are given in Python.
         from_store: Whether the samples are read from the store instead.
         retried: The statuses of scores that are made again.
-        problems: What could not be read.
+        problems: The records that could not be read.
         kept: Whether the run is kept although an error ended the session.
     """
 
@@ -64,12 +64,12 @@ class Session:
         """Score, and return the run.
 
         Args:
-            console: Where the progress is shown.
+            console: Shows the progress.
             interrupts: Stops the session when a signal comes.
 
         Raises:
             KeyboardInterrupt: The session was interrupted before anything was scored.
-            JudgekitError: Nothing could be scored, or nothing more. What was scored is kept.
+            JudgekitError: Nothing could be scored, or nothing more. Scores made before are kept.
         """
         stopped: BaseException | None = None
         self._console, self._interrupts = console, interrupts or Interrupts()
@@ -83,7 +83,7 @@ class Session:
         return Run(self.store, self.record)
 
     async def arun(self, console: "Console | None" = None) -> Run:
-        """The async twin of `run`. What it does to files is done in threads."""
+        """Score, and return the run, as `run` does. Files are used in threads."""
         stopped: BaseException | None = None
         self._console, self._interrupts = console, Interrupts()
         async with _in_thread(self._begun()):
@@ -101,14 +101,9 @@ class Session:
     def _places(self) -> range:
         return range(self.first, self.first + len(self.scorers))
 
-    def _shared(self) -> list[int]:
-        """Return the places of the scorers that worker processes run: a judge's limits hold for one process."""
-        judged = {place for place, one in zip(self._places, self.scorers, strict=True) if questions_of(one)}
-        return [place for place in self._places if self.workers > 1 and place not in judged]
-
     @contextmanager
     def _begun(self) -> Generator[None]:
-        """Write that the run is under way. An error ends it, and takes all back if nothing was scored."""
+        """Record that the run is under way. An error ends the run, or undoes it if nothing was scored."""
         beginning = (
             self.store.starting(self.record)
             if self.before is None
@@ -120,7 +115,7 @@ class Session:
                 yield
             except BaseException as error:
                 self.kept = self.store.is_there and not self._is_empty
-                if self.kept and not isinstance(error, StoreError):  # else the file may be what cannot be used
+                if self.kept and not isinstance(error, StoreError):  # else the file itself may be unusable
                     self._write_end(error)
                     if isinstance(error, Exception):
                         self._count()
@@ -129,8 +124,10 @@ class Session:
                 raise
 
     def _prepare(self) -> None:
-        shared = self._shared()
-        own = [place for place in self._places if place not in shared]
+        judged = {place for place, one in zip(self._places, self.scorers, strict=True) if questions_of(one)}
+        # Worker processes run the scorers without a judge, since a judge's limits hold for one process.
+        own = [place for place in self._places if self.workers == 1 or place in judged]
+        shared = [place for place in self._places if place not in own]
         scorers = [self.scorers[place - self.first] for place in own or self._places]
         job = ScoringJob(self.store.path, self.record, own or self._places, self.retried, self.from_store)
         self._source = Source(job.tasks(self.store, scorers, self.problems, given=self.given))
@@ -161,7 +158,7 @@ class Session:
             raise stopped[0]
 
     def _tally(self) -> Tally:
-        """Return the tally of all scores that the run is to have, with those that are there already."""
+        """Return the tally of all scores of the run, including existing ones."""
         under_way: Callable[[], int] | None = None
         if any(map(questions_of, self.scorers)):
             from judgekit.judges.rate_limit import requests_under_way  # noqa: PLC0415 - else not needed
@@ -171,7 +168,7 @@ class Session:
         again = there.failed if self.retried else 0
         return Tally(
             total=None if self.record.samples_known == "at least" else self.record.samples * len(self.scorers),
-            done=0 if self.first else there.scores - again,  # scorers that are added have none yet
+            done=0 if self.first else there.scores - again,  # added scorers have none yet
             failed=0 if self.first else there.failed - again,
             under_way=under_way,
         )
@@ -181,10 +178,10 @@ class Session:
         return self.store.is_empty(self.record.number, self.first)
 
     def _end(self, stopped: BaseException | None) -> None:
-        """Write that the run has ended.
+        """Record that the run has ended.
 
         Raises:
-            BaseException: What stopped it, if nothing came of it.
+            BaseException: The error that stopped it, if nothing was scored.
             TraceError: No record could be read.
         """
         if self._is_empty:
@@ -204,7 +201,7 @@ class Session:
 
     @property
     def _is_to_be_counted(self) -> bool:
-        """Whether samples may be left that are not counted, or records that cannot be read."""
+        """Whether there may be samples that are not counted yet, or records that cannot be read."""
         is_known = self.given is not None and self.record.samples_known == "exactly"
         return bool(self.record.stopped) and not self.from_store and not is_known
 
@@ -219,8 +216,8 @@ class Session:
             self._write_count(count)
 
     def _write_count(self, count: SampleCount) -> None:
-        """Write how many samples the run has, and what could not be read."""
-        self.problems.join(Problems())  # what several processes could not read counts once
+        """Record the number of samples of the run, and the records that could not be read."""
+        self.problems.join(Problems())  # records that several processes could not read count once
         known = {} if self.record.samples_known == "exactly" else count._asdict()
         notes = self.record.notes if self.from_store else tuple(self.problems.notes(self.record.inputs))
         self._change(**known, notes=notes)
@@ -231,7 +228,7 @@ class Session:
 
 @asynccontextmanager
 async def _in_thread(context: AbstractContextManager[None]) -> AsyncGenerator[None]:
-    """Enter and leave a context in a thread, since what it does to a file may take its time."""
+    """Enter and leave a context in a thread, since its use of files may take a while."""
     await asyncio.to_thread(context.__enter__)
     try:
         yield

@@ -1,4 +1,4 @@
-"""New runs: what is scored, with what, and where the run is kept."""
+"""New runs: their samples, scorers and stores."""
 
 import os
 from collections.abc import Iterable, Sized
@@ -33,14 +33,11 @@ def started(
 
 
 def described(
-    data: Iterable[Sample] | Path | str,
-    scorers: Iterable[Named] | None,
-    config: Path | str | None,
-    judge: str | None,
+    data: Iterable[Sample] | Path | str, scorers: Iterable[Named] | None, config: Path | str | None, judge: str | None
 ) -> tuple[Built, Iterable[Sample] | None]:
-    """Return the options and scorers of a run that is described in Python, and its samples if they are given."""
+    """Return the options and scorers of a run that is described in Python, and its samples if given."""
     specs, objects = ((), ()) if scorers is None else parted(scorers)
-    if scorers is not None and not specs:  # an empty list does not stand for those of the config
+    if scorers is not None and not specs:  # an empty list does not mean those of the config
         must_differ(())
     file = data if isinstance(data, Path | str) else None
     options = RunOptions(
@@ -60,10 +57,10 @@ def new_session(
     concurrency: int | None = None,
     workers: int = 1,
 ) -> Session:
-    """Return the session of a new run, of the file that the options name or of samples that are given.
+    """Return the session of a new run, of the file that the options name or of given samples.
 
     Raises:
-        ConfigError: It cannot be scored, or not by so many workers.
+        ConfigError: The run cannot be scored, or not by so many workers.
         TraceError: There is no such file.
     """
     built.check_workers(workers, path, given=samples is not None)

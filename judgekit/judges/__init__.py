@@ -1,1 +1,1 @@
-"""How an LLM is asked: prompts, judges, the providers that answer and the layers around them."""
+"""LLM judges: prompts, settings, providers, and the layers around them."""

@@ -1,4 +1,4 @@
-"""How a judge's words become an answer: what is plainly one JSON object is read, what is doubtful is not guessed at."""
+"""Parsing of judges' replies. A reply must hold one unambiguous JSON object; nothing is guessed."""
 
 import json
 import math
@@ -14,33 +14,33 @@ from judgekit.traces.message import JsonObject
 Answer = TypeVar("Answer", bound=BaseModel)
 
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_OPENING = re.compile(r'\{\s*["}]')  # of an object: other braces are prose
+_OPENING = re.compile(r'\{\s*["}]')  # the start of an object; other braces are prose
 _LONGEST = 1_000_000
 
 
 def read_answer(text: str, answer: type[Answer]) -> Answer:
-    """The answer that a reply holds: alone, in a code fence, or as the one JSON object in prose.
+    """Return the answer in a reply, which may be alone, in a code fence, or the only JSON object in prose.
 
-    Thoughts before it, in ``<think>``, are skipped. A whole number is read as text where the answer allows only a few
-    texts and that is one of them, such as 1 for ``"1"``.
+    Reasoning before it, in ``<think>``, is skipped. Where the answer allows a fixed set of texts, an integer is read as
+    one of them, such as 1 as ``"1"``.
 
     Raises:
-        ValueError: There is no answer, or more than one, or one that does not fit.
+        ValueError: The reply holds no answer, more than one, or one that does not fit the model.
     """
     found, written = _only_object(text)
     try:
         return answer.model_validate_json(written)
     except ValidationError as error:
-        with suppress(ValidationError, LookupError, TypeError):  # no answer after all, or it lies within a union
+        with suppress(ValidationError, LookupError, TypeError):  # still invalid, or the value is inside a union
             return answer.model_validate_json(json.dumps(_with_texts(found, error)))
         raise ValueError(explain(error)) from error
 
 
 def _only_object(text: str) -> tuple[JsonObject, str]:
-    """The one object in a text, and how it is written there."""
+    """Return the only JSON object in a text, and its source text."""
     if len(text) > _LONGEST:
         raise ValueError(f"the reply is {len(text):,} characters long; an answer has at most {_LONGEST:,}")
-    thoughts = _THOUGHTS.match(text)  # some models think aloud first
+    thoughts = _THOUGHTS.match(text)  # some models reason aloud first
     opening = _OPENING.search(text, thoughts.end() if thoughts else 0)
     if opening is None:
         found = f"holds no JSON object, found {shortened(text[:100])}" if text.strip() else "is empty"
@@ -98,7 +98,7 @@ _decoder = json.JSONDecoder(
 
 
 def _with_texts(found: JsonObject, error: ValidationError) -> JsonObject:
-    """What was found, with whole numbers as text where only a few values are allowed and they are none of them."""
+    """Return an object with integers as text where only a few values are allowed, none of them the integer."""
     for problem in error.errors(include_url=False, include_context=False):
         if problem["type"] in ("literal_error", "enum") and type(problem["input"]) is int:
             *path, last = problem["loc"]

@@ -1,4 +1,4 @@
-"""Bodies of HTTP replies: read and decompressed in steps, up to a limit."""
+"""Reading of HTTP response bodies, decompressed in steps up to a limit."""
 
 import asyncio
 import sys
@@ -9,26 +9,26 @@ from typing import Any
 from judgekit.errors import ReplyError
 
 MAX_REPLY_BYTES = 16_000_000
-"""Of a reply, unless a judge has another limit. One with 20 logprobs for each of 4,000 tokens has half as many."""
+"""The default limit on the body of a reply. A reply with 20 logprobs for each of 4,000 tokens takes half of it."""
 
 ACCEPTED = "gzip"
-"""The content encoding that requests accept; no other one is decoded."""
+"""The content encoding that requests accept. No other encoding is decoded."""
 
 _ERROR_KEPT = 100_000
 _STEP = 2**18
 
 
 async def read_body(limit: int, response: Any) -> None:
-    """Reads the body of a response of httpx or httpx2, which would themselves decompress all of it at once.
+    """Read the body of an httpx or httpx2 response in steps; these libraries would decompress all of it at once.
 
-    A body that cannot be decoded becomes a note that says so, since the status still counts.
+    A body that cannot be decoded is replaced by a note that says so, since the status still counts.
 
     Args:
-        limit: The most bytes, both as they are sent and decompressed. Of an error's body, at most 100,000 are kept.
-        response: The response, which then holds the decoded body. A hook of the HTTP client calls this.
+        limit: The maximum number of bytes, both as sent and decompressed. At most 100,000 of an error's body are kept.
+        response: The response, which holds the decoded body afterwards. The HTTP client calls this as a hook.
 
     Raises:
-        ReplyError: The body of a success is longer.
+        ReplyError: The body of a successful response is longer.
     """
     kept = limit if response.is_success else min(limit, _ERROR_KEPT)
     try:
@@ -45,7 +45,7 @@ async def read_body(limit: int, response: Any) -> None:
 
 
 async def _decoded(response: Any, limit: int) -> tuple[bytes, bool]:
-    """Return the body and that it is whole, or the beginning of one that is longer than the limit."""
+    """Return the body and whether it is complete; a body that is longer than the limit is cut."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
         return f"(a body in the encoding {encoding[:50]!r}, which was not asked for)".encode(), True
@@ -56,9 +56,9 @@ async def _decoded(response: Any, limit: int) -> tuple[bytes, bool]:
             received += len(chunk)
             body += chunk if decoder is None else decoder.decompress(chunk, _STEP)
             while decoder is not None and decoder.unconsumed_tail and len(body) <= limit:
-                await asyncio.sleep(0)  # deadlines pass here
+                await asyncio.sleep(0)  # lets a timeout take effect
                 body += decoder.decompress(decoder.unconsumed_tail, _STEP)
-            if max(received, len(body)) > limit:  # some bytes decompress to none
+            if max(received, len(body)) > limit:  # some compressed bytes decompress to nothing
                 return bytes(body[: min(limit, _ERROR_KEPT)]), False
     if decoder is not None:
         body += decoder.flush()

@@ -1,4 +1,4 @@
-"""The layer that stops asking a server that cannot be reached, or a quota that is spent (a circuit breaker)."""
+"""The circuit breaker: the layer that stops sending requests to a server that is down or once a quota is spent."""
 
 import asyncio
 from copy import copy
@@ -10,7 +10,7 @@ from judgekit.judges.completion import LONGEST_WAIT
 from judgekit.score import known_outages
 
 _FIRST_WAIT = 0.5
-"""Seconds until the second attempt to connect. Each further wait is twice as long."""
+"""Seconds until the second attempt to connect. Each later wait is twice as long."""
 
 
 @dataclass(eq=False)
@@ -18,8 +18,8 @@ class Circuit:
     """The state of the connection to a server, shared by all judges of an account.
 
     Attributes:
-        answers: How many attempts the server answered, errors included.
-        probe: Done when the request that tries to reconnect is. Its result says why the server is down, or is ``None``.
+        answers: The number of attempts that the server answered, errors included.
+        probe: Done when the request that tries to reconnect is. The result is the error if the server is down.
     """
 
     answers: int = 0
@@ -28,12 +28,12 @@ class Circuit:
 
 @dataclass(frozen=True)
 class Breaker:
-    """Sends requests while the server can be reached.
+    """A layer that sends requests as long as the server can be reached.
 
-    Where a request cannot connect, it alone tries again until it made ``attempts``, and all others wait for what it
-    finds. If the server answered nobody meanwhile, on older connections neither, it is down: all that wait get an
-    error, as does every further request of this run (see `judgekit.score.remembering_outages`). So does every further
-    request of this run to a judge whose quota is spent; other models of the account may have quotas of their own.
+    When a request cannot connect, it alone retries, up to ``attempts`` in all, while the others wait for the result. If
+    the server answers no request in that time, not even on an open connection, it is down: the waiting requests and all
+    later ones of this run fail (see `judgekit.score.remembering_outages`). So do all later requests of this run to a
+    judge whose quota is spent; other models of the account may have quotas of their own.
     """
 
     inner: Client
@@ -108,5 +108,5 @@ class Breaker:
         return reply
 
     async def aclose(self) -> None:
-        """Closes what is inside."""
+        """Close the inner client."""
         await self.inner.aclose()

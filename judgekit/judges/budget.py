@@ -1,4 +1,4 @@
-"""The layer that refuses to spend more than the user allows."""
+"""The layer that keeps spending within a budget."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
@@ -15,39 +15,39 @@ from judgekit.score import JudgeCall, current_run, ledger
 from judgekit.traces.message import Usage
 
 FILE = "budgets.sqlite"
-"""The file beside the cache that holds what runs and named budgets have spent."""
+"""The file next to the cache that holds the spending of runs and of named budgets."""
 NAMED = "named "
-"""How the names of named budgets begin in it."""
+"""The prefix of named budgets in that file."""
 _LIKELY_OUTPUT = 500
 _MOST_TOKENS = 10**12
-"""More than any reply has. A limit in ``params`` may be any number, and the file holds 64 bits."""
+"""More tokens than any reply has. A limit in ``params`` may be any number, but the file stores 64 bits."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-"""Seconds between looks at what other processes have left."""
+"""Seconds between checks of how much other processes have left."""
 
 
 def likely_usage(request: Request) -> Usage:
-    """Return about how many tokens a request takes: those of its words, and the limit of ``params`` or else 500."""
+    """Return the estimated usage of a request: the tokens of its text, and the limit of ``params`` or else 500."""
     limit = _LIKELY_OUTPUT if request.max_output_tokens else request.output_limit or _LIKELY_OUTPUT
     return Usage(input_tokens=request.input_tokens, output_tokens=limit)
 
 
 def likely_tokens(request: Request) -> int:
-    """Return about how many tokens a request takes, in and out."""
+    """Return the estimated number of input and output tokens of a request."""
     usage = likely_usage(request)
     return (usage.input_tokens or 0) + (usage.output_tokens or 0)
 
 
 def most_taken(request: Request, price: Price | None) -> Amount:
-    """Return the most that a request may take, provided that the server keeps to its output limit."""
+    """Return the most that a request may take, provided that the server respects the output limit."""
     sent, limit = request.most_input_tokens, min(request.output_limit or 0, _MOST_TOKENS)
     usage = Usage(input_tokens=sent, output_tokens=limit)
-    cached = usage.model_copy(update={"cached_tokens": sent})  # which may cost more where the user says so
+    cached = usage.model_copy(update={"cached_tokens": sent})  # cached input may cost more, at a price set by the user
     usd = 0.0 if price is None else max(price.of(usage) or 0.0, price.of(cached) or 0.0)
     return Amount(1, sent + limit, usd)
 
 
 def taken(share: Amount, calls: Iterable[JudgeCall]) -> Amount:
-    """Return what judge calls took. What is not known is counted as it was reserved for each of them."""
+    """Return the amount that judge calls took. An unknown amount counts as the share that was reserved."""
     total = Amount()
     for call in calls:
         if call.is_request:
@@ -58,18 +58,18 @@ def taken(share: Amount, calls: Iterable[JudgeCall]) -> Amount:
 
 @dataclass
 class Budget:
-    """Reserves the most that a request may take, and refuses a request that would pass a limit before it is sent.
+    """A layer that reserves the most that each request may take, and refuses requests that would exceed a limit.
 
-    A request that does not fit waits for those under way, also of other processes, and is refused when there are none.
-    One that follows a reply that was paid for and cannot be used goes before others, since without it there is no score.
+    A request that does not fit waits for requests under way, including those of other processes, and is refused if
+    there are none. A request that follows a paid but unusable reply goes first, since without it there is no score.
 
     Args:
-        inner: Sends each request once, and writes it into the ledger.
+        inner: Sends each request once, and records it in the ledger.
         limits: The limits.
         price: The price of tokens, if there is a limit in US dollars.
-        judge: A name that judges of one run have in common if they share a budget.
-        folder: Where the file is that runs and named budgets are kept in.
-        own: What was spent outside of runs.
+        judge: A name that is equal for judges that share a budget within a run.
+        folder: The folder of the file that holds the spending of runs and of named budgets.
+        own: The spending outside of runs.
     """
 
     inner: Client
@@ -88,14 +88,14 @@ class Budget:
     _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "judgekit-budget")  # of one thread, which keeps the order
+        self._thread = ThreadPoolExecutor(1, "judgekit-budget")  # one thread, which keeps the order
         self._nobody_ahead.set()
 
     async def complete(self, request: Request, /) -> Reply:
-        """Return the reply, if the request may be sent.
+        """Return the reply, if the budget allows the request.
 
         Raises:
-            BudgetError: It would pass a limit.
+            BudgetError: The request would exceed a limit.
         """
         name, share = self._name(), most_taken(request, self.price)
         async with self._turn(request):
@@ -128,7 +128,7 @@ class Budget:
 
     @asynccontextmanager
     async def _turn(self, request: Request) -> AsyncGenerator[None]:
-        """Let requests reserve one by one, in the order in which they come, and those ahead of the line at any time."""
+        """Let requests reserve one by one, in order of arrival, and follow-up requests at any time."""
         if not request.is_follow_up:
             async with self._line:
                 await self._nobody_ahead.wait()
@@ -144,7 +144,7 @@ class Budget:
                 self._nobody_ahead.set()
 
     def _name(self) -> str | None:
-        """Return the budget that counts here, as the file calls it, or ``None`` if it is the judge's own."""
+        """Return the name of the current budget in the file, or ``None`` for the judge's own budget."""
         if self.limits.name is not None:
             return NAMED + self.limits.name
         return f"run {run} {self.judge}" if (run := current_run()) is not None else None
@@ -174,7 +174,7 @@ class Budget:
             self._spending(name).settle(name or "", share, Amount())
 
     def _settle(self, name: str | None, share: Amount, calls: Iterable[JudgeCall]) -> None:
-        # Nobody waits for it: the next reservation comes after it, and if it fails, the request stays charged in full.
+        # Nothing waits for this: the next reservation runs after it, and if it fails, the request is charged in full.
         self._thread.submit(lambda: self._spending(name).settle(name or "", share, taken(share, calls)))
 
     def _renew_later(self) -> None:
@@ -191,7 +191,7 @@ class Budget:
             self._renewal = None
 
     async def aclose(self) -> None:
-        """Close the file, when all is settled, and what is inside."""
+        """Close the file once all is settled, and the inner client."""
         await asyncio.to_thread(self._thread.shutdown)
         if self._kept is not None:
             self._kept.close()

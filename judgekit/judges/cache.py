@@ -1,4 +1,4 @@
-"""The outermost layer: a question that was answered is not asked again."""
+"""The cache, the outermost layer: a question that was answered before is not sent again."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -19,29 +19,29 @@ from judgekit.score import JudgeCall, ledger, record
 CacheMode: TypeAlias = Literal["read_write", "refresh", "replay", "off"]
 
 _FIRST_LOOK, _LONGEST_PAUSE = 0.01, 0.25
-"""Seconds between looks for a reply that somebody else is getting."""
+"""Seconds between checks for a reply that another client is getting."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """Answers from what is kept, and from nothing else: what is not kept is an error, never a request."""
+    """A client that answers from stored replies alone: a missing reply is an error, never a request."""
 
     replies: Replies
 
     async def complete(self, request: Request, /) -> Reply:
-        """The reply that is kept."""
+        """Return the stored reply."""
         if (kept := await kept_reply(self.replies, request)) is None:
             missing = f"no reply is recorded for this request of {request.prompt}, and replay sends none"
             raise ReplayError(f"{missing}; {await explain_miss(self.replies, request)}")
         return kept
 
     async def aclose(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         await self.replies.aclose()
 
 
 async def explain_miss(replies: Replies, request: Request) -> str:
-    """Why a request has no reply there: in which parts it differs from the nearest one of its prompt that has."""
+    """Return why a request has no reply: the parts that differ from the nearest stored request of its prompt."""
     wanted = request.digests
     of_prompt = await replies.digests(request.prompt.partition("@")[0])
     nearest = max(
@@ -55,12 +55,12 @@ async def explain_miss(replies: Replies, request: Request) -> str:
 
 @dataclass
 class Cache:
-    """Answers from what is kept, and keeps what is answered; what failed never gets here.
+    """A layer that answers from stored replies and stores new ones. Failed requests are not stored.
 
-    Equal requests under way are one request, whose waiters may be cancelled one by one; with the last one it is
-    cancelled. Those of others that use the same store, in this process or another, are claimed and waited for. If
-    another one was faster all the same, its reply is the one that is used. With ``refresh`` it asks in any case, and
-    the new reply takes the place of an older one. Without ``store_text`` it keeps no words of the judge: see
+    Equal requests under way share one request. Its waiters can be cancelled one by one; with the last one, the request
+    is cancelled too. Users of the same store, in this process or another, claim a request before they send it, and wait
+    for each other's replies. If another user is still faster, its reply is used. In the mode ``refresh``, each request
+    is sent, and the new reply replaces an older one. Without ``store_text``, no text of the judge is stored; see
     `verdict_alone`.
     """
 
@@ -77,7 +77,7 @@ class Cache:
         self._leases = Leases(self.replies.renew)
 
     async def complete(self, request: Request, /) -> Reply:
-        """The reply that is kept, or the one that is waited for, or a new one."""
+        """Return the stored reply, the reply to an equal request under way, or a new one."""
         if self.mode != "refresh" and (kept := await kept_reply(self.replies, request)) is not None:
             return kept
         asked = self._under_way.get(request.key)
@@ -107,7 +107,7 @@ class Cache:
                 await self.replies.release(claim)
             return reply
         stands = await self.replies.put(request, kept, replace=claim is None)
-        if request.mends is not None:  # the question that is answered now is that one, also the next time
+        if request.mends is not None:  # this reply answers the original question, also next time
             stands = await self.replies.put(request.mends, stands, replace=claim is None)
         return reply if stands == kept else _accepted(request, stands)
 
@@ -115,10 +115,10 @@ class Cache:
         if self._under_way[key] is asked:
             del self._under_way[key]
         if not asked.task.cancelled():
-            asked.task.exception()  # marks it as seen: all its waiters may be gone
+            asked.task.exception()  # marks the error as retrieved, since all waiters may be gone
 
     async def aclose(self) -> None:
-        """Ends what is under way, and closes the file and what is inside."""
+        """Cancel the requests under way, and close the file and the inner client."""
         if under_way := [asked.task for asked in self._under_way.values()]:
             for task in under_way:
                 task.cancel()
@@ -126,12 +126,12 @@ class Cache:
         self._leases.close()
         try:
             await self.replies.aclose()
-        finally:  # at the end of a loop, closing may be cancelled
+        finally:  # closing may be cancelled at the end of an event loop
             await self.inner.aclose()
 
 
 class _UnderWay:
-    """A request under way, and those who wait for its reply. The first of them that is not cancelled pays for it."""
+    """A request under way and the waiters for its reply, of which the first that is not cancelled pays for it."""
 
     def __init__(self, ask: Callable[[Request], Coroutine[object, object, Reply]], request: Request) -> None:
         self.abandoned = False
@@ -146,7 +146,7 @@ class _UnderWay:
             return await ask(self._request)
 
     async def reply(self, request: Request) -> Reply:
-        """The reply, for one more who waits for it."""
+        """Return the reply, to one more waiter."""
         self._waiting += 1
         try:
             await asyncio.wait((self.task,))
@@ -164,7 +164,7 @@ class _UnderWay:
         return reply if request is self._request else _accepted(request, reply)
 
     async def _cancel(self) -> None:
-        """Cancels it, and waits until all that it cost is known, however often that is cancelled."""
+        """Cancel the request, and wait until its cost is known, even if the wait itself is cancelled."""
         self.abandoned = True
         self.task.cancel()
         while not self.task.done():
@@ -172,7 +172,7 @@ class _UnderWay:
                 await asyncio.wait((self.task,))
 
     def _pay(self) -> bool:
-        """Writes what it cost into the ledgers that are open here, and says so, unless another waiter did."""
+        """Record the cost in the ledgers that are open here and return true, unless another waiter has done so."""
         if self._paid:
             return False
         self._paid = True
@@ -181,17 +181,17 @@ class _UnderWay:
 
 
 async def kept_reply(replies: Replies, request: Request) -> Reply | None:
-    """The reply to a request that is kept, written into the ledger at no cost; ``None`` if there is none.
+    """Return the stored reply to a request, recorded in the ledger at no cost; ``None`` if there is none.
 
     Raises:
-        ReplyError: It is not what is asked for.
+        ReplyError: The request does not accept the reply.
     """
     reply = await replies.get(request.key)
     return None if reply is None else _remembered(request, reply)
 
 
 def _remembered(request: Request, reply: Reply) -> Reply:
-    """A reply that somebody else paid for."""
+    """Return a reply that was paid for before, recorded in the ledger at no cost."""
     _accepted(request, reply)
     record(
         JudgeCall(
@@ -209,7 +209,7 @@ def _remembered(request: Request, reply: Reply) -> Reply:
 
 
 def _accepted(request: Request, reply: Reply) -> Reply:
-    """A reply that was sent for an equal request, which may accept more than this one."""
+    """Return the reply to an equal request, after checking that this request accepts it too."""
     try:
         request.accept(reply.text)
     except ValueError as error:

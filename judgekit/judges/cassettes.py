@@ -1,13 +1,14 @@
-"""Cassettes: replies in a JSONL file that a team commits, and replays."""
+"""Cassettes: JSONL files of replies, to commit and replay."""
 
 import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from pydantic import ValidationError
 
+from judgekit.atomic import replaced
 from judgekit.errors import StoreError, explain
 from judgekit.judges.client import Reply
 from judgekit.judges.replies import Recorded
@@ -17,13 +18,12 @@ class RecordedReplies:
     """The replies of a cassette, which is only read.
 
     Raises:
-        StoreError: It cannot be read, or has two replies to one request.
+        StoreError: The cassette cannot be read, or has two replies to one request.
     """
 
     def __init__(self, path: Path) -> None:
         self._lines: dict[str, Recorded] = {}
-        numbers: dict[str, int] = {}
-        number = 0
+        numbers, number = dict[str, int](), 0
         try:
             with path.open(encoding="utf-8") as file:
                 for number, line in enumerate(file, 1):
@@ -45,49 +45,43 @@ class RecordedReplies:
             raise StoreError(f"{path}: cannot be read: {error}") from error
 
     async def get(self, key: str, /) -> Reply | None:
-        """The reply to the request with this key."""
+        """Return the reply to the request with this key."""
         found = self._lines.get(key)
         return found.reply if found else None
 
     def recorded(self) -> Iterable[Recorded]:
-        """The replies with their requests."""
+        """Return the replies with their requests."""
         return self._lines.values()
 
     async def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
-        """The hashed parts of all requests, or of those of one prompt, whatever its version."""
+        """Return the hashed parts of all requests, or of the requests of a prompt in any version."""
         lines = [line for line in self._lines.values() if line.digests]
         return [line.digests for line in lines if prompt is None or line.prompt.partition("@")[0] == prompt]
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no file is open."""
 
 
 def write_cassette(path: Path, lines: Iterable[Recorded]) -> int:
-    """Writes a cassette, in the place of an older one as soon as all is written. Returns how many lines it has.
+    """Write a cassette, which replaces an older one once it is complete, and return its number of lines.
 
     Raises:
-        StoreError: It cannot be written.
+        StoreError: The cassette cannot be written.
     """
     try:
-        path = path.resolve()
-        written = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         if path.exists() and not path.is_file():
-            raise StoreError(f"{path}: cannot be written: it is no file; name another")
-        try:
-            with written.open("wb") as file:
-                count = write_lines(file, lines)
-                file.flush()
-                os.fsync(file.fileno())
-            written.replace(path)
-        finally:
-            written.unlink(missing_ok=True)
+            raise StoreError(f"{path.resolve()}: cannot be written: it is no file; name another")
+        with replaced(path) as file:
+            count = write_lines(file, lines)
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error}") from error
+        raise StoreError(f"{path.resolve()}: cannot be written: {error}") from error
     return count
 
 
-def write_lines(file: BinaryIO, lines: Iterable[Recorded]) -> int:
-    """Writes the lines of a cassette. Returns how many they are."""
+def write_lines(file: IO[bytes], lines: Iterable[Recorded]) -> int:
+    """Write the lines of a cassette, and return their number."""
     count = 0
     for line in lines:
         text = json.dumps(line.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
@@ -97,5 +91,5 @@ def write_lines(file: BinaryIO, lines: Iterable[Recorded]) -> int:
 
 
 def _visible(text: str) -> str:
-    """JSON in which nothing would steer a terminal, or break a line in an editor."""
+    """Return JSON with characters escaped that would control a terminal or break a line in an editor."""
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)

@@ -1,4 +1,4 @@
-"""Requests to judges and their replies; whatever answers a request is a client."""
+"""Requests to judges, their replies, and the clients that answer them."""
 
 import hashlib
 import json
@@ -15,18 +15,18 @@ from judgekit.traces.rendering import cut_middle
 from judgekit.traces.shortening import BYTES_A_TOKEN
 
 Step: TypeAlias = Literal["json_schema", "json_object", "text"]
-"""How a model is held to the form of its reply: by a JSON Schema, to be JSON, or by the words of the request alone."""
+"""The constraint on the form of a reply: a JSON Schema, any JSON, or only the instructions in the request."""
 
 OUTPUT_LIMITS = frozenset({"max_completion_tokens", "max_tokens"})
-"""Parameters that limit the tokens of a reply, reasoning included."""
+"""Parameters that limit the tokens of a reply, including reasoning."""
 _OVERHEAD = 200
-"""Tokens that a server may add to each message: those of its chat template, and of the words around a schema."""
+"""Tokens that a server may add to each message, for its chat template and the text around a schema."""
 _REPLY_SHOWN = 20_000
 _NAME_KEPT = 300
 
 
 class Turn(NamedTuple):
-    """One message of a request."""
+    """A message of a request."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -34,26 +34,26 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """One question to a judge model.
+    """A question to a judge model.
 
     Attributes:
-        provider: Who serves the model, such as ``"openai"``.
-        base_url: Where.
-        model: The provider's name of it.
-        params: Further parameters of the provider's API, such as ``temperature``.
+        provider: The provider of the model, such as ``"openai"``.
+        base_url: The address of the provider.
+        model: The provider's name for the model.
+        params: Other parameters of the provider's API, such as ``temperature``.
         messages: The conversation with the judge.
-        schema_name: What the provider is told the reply is called.
+        schema_name: The name of the schema that is sent to the provider.
         schema: The JSON Schema of the reply.
-        draw: Tells equal questions apart that are to be answered independently.
-        step: How the model is held to the form of its reply. Not part of the key: another step is the same question.
-        prompt: The prompt with its version. Not part of the key, which holds all its words.
-        accept: Raises ``ValueError`` on a reply that is not what was asked for. Not part of the key.
-        omitted: How many characters of the recording are not in the messages. Not part of the key.
-        mends: The request whose reply could not be used, where this one asks for a better one. Not part of the key.
-        max_output_tokens: The limit to the reply's tokens that judgekit sends, where ``params`` set none and a budget
-            needs one. Not part of the key, since replies that are cut off are never kept.
-        key_parts: What else the reply depends on, by name; see `JudgeSettings.key_parts`.
-        is_follow_up: Whether it follows a reply that was paid for and could not be used. Not part of the key.
+        draw: Distinguishes equal questions that are to be answered independently.
+        step: The constraint on the form of the reply. Not part of the key, since the question stays the same.
+        prompt: The prompt with its version. Not part of the key, which covers the full text.
+        accept: Raises ``ValueError`` on a reply that does not answer the question. Not part of the key.
+        omitted: The number of characters of the recording that are not in the messages. Not part of the key.
+        mends: The request with an unusable reply that this one asks to correct, if any. Not part of the key.
+        max_output_tokens: The limit on the reply's tokens that judgekit sends if ``params`` set none and a budget needs
+            one. Not part of the key, since truncated replies are never stored.
+        key_parts: Other values that the reply depends on, by name; see `JudgeSettings.key_parts`.
+        is_follow_up: Whether the request follows a paid but unusable reply. Not part of the key.
     """
 
     provider: str
@@ -75,12 +75,12 @@ class Request:
 
     @property
     def judge(self) -> str:
-        """Provider and model, as a judge is named."""
+        """The name of the judge: its provider and model."""
         return f"{self.provider}/{self.model}"
 
     @cached_property
     def _parts(self) -> dict[str, JsonValue]:
-        """All that the reply may depend on, by name."""
+        """The values that the reply may depend on, by name."""
         parts: dict[str, JsonValue] = {
             "provider": self.provider,
             "base_url": self.base_url,
@@ -97,21 +97,21 @@ class Request:
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """A short hash of each part, to tell in which part two requests differ."""
+        """A short hash of each part, to find the parts in which two requests differ."""
         return {name: _digest(part)[:12] for name, part in self._parts.items()}
 
     @cached_property
     def key(self) -> str:
-        """The SHA-256 of all that the reply may depend on. Equal keys are equal questions."""
+        """The SHA-256 of all values that the reply may depend on. Equal questions have equal keys."""
         return _digest(self._parts)
 
     @property
     def output_limit(self) -> int | None:
-        """The most tokens that the reply may have, if there is a limit."""
+        """The maximum number of tokens of the reply, if there is a limit."""
         return self.max_output_tokens or output_limit(self.params)
 
     def limited_params(self, name: str) -> JsonObject:
-        """Return the parameters with judgekit's own output limit, if there is one, by the server's ``name`` for it."""
+        """Return the parameters with judgekit's own output limit, if any, under the server's ``name`` for it."""
         if self.max_output_tokens is None:
             return self.params
         others = {other: value for other, value in self.params.items() if other not in OUTPUT_LIMITS}
@@ -119,30 +119,30 @@ class Request:
 
     @cached_property
     def input_tokens(self) -> int:
-        """About how many tokens are sent: one for four bytes."""
+        """The estimated number of input tokens: one per four bytes."""
         said = sum(len(content.encode(errors="replace")) for _, content in self.messages)
         return (said + len(json.dumps(self.schema))) // BYTES_A_TOKEN
 
     @property
     def most_input_tokens(self) -> int:
-        """The most tokens that are sent. A token of a byte-level tokenizer holds one byte or more, in any text."""
+        """The maximum number of input tokens. A token of a byte-level tokenizer holds at least one byte of any text."""
         sent = [content for _, content in self.messages]
         sent += (json.dumps(self.schema), json.dumps(self.params))
         return sum(len(text.encode(errors="replace")) + _OVERHEAD for text in sent)
 
     def exchange(self, reply: "str | None") -> Exchange:
-        """The messages that are sent, with the reply."""
+        """Return the messages of the request, with the reply."""
         return Exchange(messages=self.messages, reply=reply)
 
     def repaired(self, text: str, problem: str) -> "Request":
-        """The request that shows the judge its own reply and what is wrong with it."""
+        """Return the request that shows the judge its own reply and the problem with it."""
         complaint = f"That reply cannot be used: {problem}\nAnswer the question again, with one JSON object."
         shown = (Turn("assistant", cut_middle(text, _REPLY_SHOWN)),) if text else ()
         messages = (*self.messages, *shown, Turn("user", complaint))
         return replace(self, messages=messages, mends=self, is_follow_up=True)
 
     def roomier(self) -> "Request | None":
-        """The request with twice the room for its reply, or ``None`` where there is no limit to it."""
+        """Return the request with twice the output limit, or ``None`` if it has no limit."""
         if self.output_limit is None:
             return None
         if self.max_output_tokens is not None:
@@ -152,7 +152,7 @@ class Request:
 
 
 def output_limit(params: JsonObject) -> int | None:
-    """Return the limit that parameters set to the tokens of a reply; of two, the larger, as servers differ in which holds."""
+    """Return the output limit that parameters set; of two, the larger, since servers differ in which one they apply."""
     return max(_limits(params).values(), default=None)
 
 
@@ -169,7 +169,7 @@ def _digest(value: JsonValue) -> str:
 
 
 class TokenLogprob(Record):
-    """The natural logarithm of a token's probability, and the likeliest tokens in its place."""
+    """The log probability of a token (natural logarithm), and the most likely tokens in its place."""
 
     token: str
     logprob: float
@@ -181,23 +181,23 @@ def _name(said: str | None) -> str | None:
 
 
 Name: TypeAlias = Annotated[str | None, AfterValidator(_name)]
-"""A name that a provider reports: its first 300 characters, or ``None`` where it is empty."""
+"""A name that a provider reports: its first 300 characters, or ``None`` if it is empty."""
 
 
 class Reply(Record):
     """The answer of a judge model.
 
     Attributes:
-        text: Its words; of a model that refused, its refusal.
-        ending: Why it ended: ``stop`` is whole, ``length`` is cut off at the token limit, ``filter`` is withheld by the
-            provider, ``refusal`` is no answer.
+        text: The text of the answer, or of the refusal.
+        ending: The reason for the end: ``stop`` is complete, ``length`` truncated at the token limit, ``filter``
+            withheld by the provider, ``refusal`` no answer.
         model: The model that answered, as the provider reports it.
-        system_fingerprint: The provider's name for the configuration that the model ran with, where it reports one.
-        usage: Tokens, where the provider says.
-        cost_usd: ``None`` where it is unknown.
-        price_list: The list that the cost was taken from, such as ``litellm 1.106.2``; ``None`` of a price that was set,
-            or that the provider reported.
-        logprobs: One for each token, where they were asked for (``params = {logprobs = true}``).
+        system_fingerprint: The provider's name for the configuration that the model ran with, if reported.
+        usage: The tokens used, if reported.
+        cost_usd: The cost in US dollars; ``None`` if it is unknown.
+        price_list: The list that the price is from, such as ``litellm 1.106.2``; ``None`` if the price was set by the
+            user, or the provider reported the cost.
+        logprobs: One for each token, if requested (``params = {logprobs = true}``).
     """
 
     text: str
@@ -212,21 +212,20 @@ class Reply(Record):
 
 @runtime_checkable
 class Client(Protocol):
-    """Answers requests: a provider over HTTP, or a layer around another client.
+    """An object that answers requests: a provider over HTTP, or a layer around another client.
 
-    A client of your own may have an ``identity``: a text that is another one wherever its replies may be, such as the
-    address of its server with its version. It is part of the cache key. The replies of a client without one are not
-    cached.
+    Your own client may have an ``identity``: a text that changes whenever its replies may change, such as the address
+    of its server with its version. It is part of the cache key. Replies of a client without an identity are not cached.
     """
 
     async def complete(self, request: Request, /) -> Reply:
-        """The reply to a request.
+        """Return the reply to a request.
 
         Raises:
-            JudgeError: There is no usable one.
+            JudgeError: There is no usable reply.
         """
         ...
 
     async def aclose(self) -> None:
-        """Lets go of connections and files."""
+        """Release connections and files."""
         ...

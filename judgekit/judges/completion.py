@@ -1,7 +1,7 @@
-"""How a chat completion is read, and how a provider's refusal to give one becomes a typed error.
+"""Parsing of chat completions, and of providers' errors into typed errors.
 
-https://platform.openai.com/docs/api-reference/chat/object. Real servers leave out and add what they like, and their
-SDKs let broken replies through, so both are read here.
+https://platform.openai.com/docs/api-reference/chat/object. Real servers omit and add fields freely, and their SDKs let
+malformed replies through, so both are parsed here.
 """
 
 import math
@@ -15,19 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import from_json
 
-from judgekit.errors import (
-    AuthenticationError,
-    ContextError,
-    FilterError,
-    FormatError,
-    JudgeError,
-    LostError,
-    ModelError,
-    OverloadError,
-    QuotaError,
-    RateLimitError,
-    RejectedError,
-)
+from judgekit import errors
 from judgekit.judges.client import Reply, TokenLogprob
 from judgekit.judges.price import Price
 from judgekit.judges.price_list import ListPrice
@@ -36,10 +24,10 @@ from judgekit.traces.message import Usage
 from judgekit.traces.rendering import cut_middle
 
 LONGEST_WAIT = 60.0
-"""Seconds. A provider that wants a longer wait is not waited for."""
+"""The longest wait in seconds. A provider that asks for a longer one is not retried."""
 
 _OVERLOADED = {408, 409, 425}
-_TIMED_OUT = {504, 524}  # the model may have answered a gateway that had gone
+_TIMED_OUT = {504, 524}  # the model may have answered after the gateway gave up
 _RATE_LIMITED = {429, 529}
 _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 _TOO_LONG = re.compile(
@@ -47,7 +35,7 @@ _TOO_LONG = re.compile(
     r"|input tokens? (count )?.{0,40}exceed",
     re.IGNORECASE,
 )
-_TOO_LARGE = re.compile("request too large", re.IGNORECASE)  # for the tokens that the account has in a minute
+_TOO_LARGE = re.compile("request too large", re.IGNORECASE)  # for the account's tokens per minute
 _FILTERED = re.compile(r"content[ _](filter|policy|management)|moderation|flagged", re.IGNORECASE)
 _UNHELD = re.compile(
     r"response[ _]?(format|schema)|json[ _]?(schema|object|mode)|structured[ _]?outputs?|guided[ _]|parse grammar",
@@ -72,7 +60,7 @@ def _or_none(value: object, validate: ValidatorFunctionWrapHandler) -> object:
 
 
 _IfRead: TypeAlias = Annotated[Value | None, WrapValidator(_or_none)]
-"""A field that is no part of the reply, and may come in any shape: ``None`` where it cannot be read."""
+"""A field that is not essential, and may have any shape: ``None`` if it cannot be parsed."""
 _Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 
@@ -113,7 +101,7 @@ class _Usage(BaseModel):
     total_tokens: _IfRead[_Count] = None
     prompt_tokens_details: _IfRead[_Details] = None
     completion_tokens_details: _IfRead[_Details] = None
-    cost: _IfRead[Annotated[float, Field(ge=0, allow_inf_nan=False)]] = None  # US dollars, of providers that say so
+    cost: _IfRead[Annotated[float, Field(ge=0, allow_inf_nan=False)]] = None  # US dollars, if the provider reports it
 
 
 class _Completion(BaseModel):
@@ -124,17 +112,17 @@ class _Completion(BaseModel):
 
 
 def read_completion(body: bytes, masked: Mask, where: str, price: Price | None) -> Reply:
-    """The reply that a completion holds.
+    """Return the reply in a completion.
 
     Args:
-        body: What the server sent.
-        masked: Takes the secrets out of it. Where it holds any, logprobs are left out, whose tokens spell them in parts.
-        where: Who sent it.
-        price: What tokens cost, where known. What the provider says of the cost is taken where not, and before the price
-            of a list.
+        body: The body of the response.
+        masked: Masks secrets in the body. If it holds any, logprobs are dropped, since their tokens spell the secret.
+        where: The server, for errors.
+        price: The price of tokens, if known. A cost that the provider reports is used if the price is unknown, and
+            instead of a price from a list.
 
     Raises:
-        JudgeError: It is no completion.
+        JudgeError: The body is not a completion.
     """
     said = masked.body(body)
     try:
@@ -159,7 +147,7 @@ def read_completion(body: bytes, masked: Mask, where: str, price: Price | None) 
         price_list=price_list,
     )
     if choice.finish_reason == "error":
-        raise LostError(f"{where}: the provider broke off the reply: {shown(reply.text)}")
+        raise errors.LostError(f"{where}: the provider broke off the reply: {shown(reply.text)}")
     if choice.finish_reason == "content_filter":
         return reply.model_copy(update={"ending": "filter"})
     if choice.message.refusal:
@@ -171,12 +159,12 @@ def read_completion(body: bytes, masked: Mask, where: str, price: Price | None) 
     return reply
 
 
-def _no_completion(body: bytes, masked: Mask, where: str) -> JudgeError:
+def _no_completion(body: bytes, masked: Mask, where: str) -> errors.JudgeError:
     said = body.decode(errors="replace")
     code = str(_fields(said).get("code"))
-    if _STATUS.fullmatch(code):  # an error that came as a success
+    if _STATUS.fullmatch(code):  # an error with a success status
         return refused(int(code), body, lambda _: None, masked, where)
-    return LostError(f"{where}: the reply is no completion, found {shown(said) or 'nothing'}")
+    return errors.LostError(f"{where}: the reply is no completion, found {shown(said) or 'nothing'}")
 
 
 def _text(message: _Message) -> str:
@@ -191,7 +179,7 @@ def _usage(found: _Usage) -> Usage:
     if output is not None and found.prompt_tokens is not None and found.total_tokens is not None:
         output = max(
             output, found.total_tokens - found.prompt_tokens
-        )  # xAI and Gemini count reasoning in the total alone
+        )  # xAI and Gemini count reasoning only in the total
     return Usage(
         input_tokens=found.prompt_tokens,
         output_tokens=output,
@@ -206,57 +194,61 @@ def _logprob(found: _Token) -> TokenLogprob:
     )
 
 
-def refused(status: int, body: bytes, header: Callable[[str], str | None], masked: Mask, where: str) -> JudgeError:
-    """The error that an HTTP status other than success stands for.
+def refused(
+    status: int, body: bytes, header: Callable[[str], str | None], masked: Mask, where: str
+) -> errors.JudgeError:
+    """Return the error for an HTTP status other than success.
 
     Args:
         status: The status.
-        body: What the server sent.
-        header: Gives a header of the reply by its lower-case name.
-        masked: Takes the secrets out of what is shown.
-        where: Who said so.
+        body: The body of the response.
+        header: Returns a header of the response by its lower-case name.
+        masked: Masks secrets in the message.
+        where: The server, for the message.
     """
     said = masked.body(body).decode(errors="replace")
     error = _fields(said)
     codes = {str(error.get("code")), str(error.get("type"))}
     message = str(error.get("message") or said)[:2_000]
     found = f"{where}: HTTP {status}: {shown(said)}"
+    if status == 403 and _FILTERED.search(message):
+        return errors.FilterError(found)
     if status in (401, 403):
-        return FilterError(found) if status == 403 and _FILTERED.search(message) else AuthenticationError(found)
+        return errors.AuthenticationError(found)
     if status == 402 or codes & _SPENT:
-        return QuotaError(found)
+        return errors.QuotaError(found)
     wait = retry_after(header)
     if status in _RATE_LIMITED:
         if _TOO_LARGE.search(message):
-            return ContextError(found)
+            return errors.ContextError(found)
         if wait is not None and wait > LONGEST_WAIT:
-            return QuotaError(f"{found} It asks to wait for {wait:.0f} s.")
-        return RateLimitError(found, status=status, retry_after=wait)
+            return errors.QuotaError(f"{found} It asks to wait for {wait:.0f} s.")
+        return errors.RateLimitError(found, status=status, retry_after=wait)
     if _UNHELD.search(message) and status <= 501:
-        return FormatError(found)
+        return errors.FormatError(found)
     if status in _TIMED_OUT:
-        return LostError(found, status=status, retry_after=wait)
+        return errors.LostError(found, status=status, retry_after=wait)
     if status in _OVERLOADED or (status >= 500 and status != 501):
-        return OverloadError(found, status=status, retry_after=wait)
+        return errors.OverloadError(found, status=status, retry_after=wait)
     if status < 400:
         address = _address(masked(header("location") or ""))
-        return ModelError(f"{found} It refers to {address!r}, and is not followed: is the base_url right?")
+        return errors.ModelError(f"{found} It refers to {address!r}, and is not followed: is the base_url right?")
     if status in (404, 405) or "model_not_found" in codes or _NO_MODEL.search(message):
-        return ModelError(f"{found} Is the model's name right, and the base_url?")
+        return errors.ModelError(f"{found} Is the model's name right, and the base_url?")
     if status == 413 or "context_length_exceeded" in codes or _TOO_LONG.search(message):
-        return ContextError(found)
+        return errors.ContextError(found)
     if _FILTERED.search(" ".join((*codes, message))):
-        return FilterError(found)
-    return RejectedError(found)
+        return errors.FilterError(found)
+    return errors.RejectedError(found)
 
 
 def _fields(said: str) -> Mapping[str, object]:
-    """Return the fields of an error body, in whichever of the usual shapes it came."""
+    """Return the fields of an error body, in any of the usual shapes."""
     try:
         body: object = from_json(said)
     except ValueError:
         return {}
-    if isinstance(body, list) and body:  # Gemini wraps its errors so
+    if isinstance(body, list) and body:  # Gemini wraps its errors in a list
         body = cast("list[object]", body)[0]
     if not isinstance(body, dict):
         return {}
@@ -268,7 +260,10 @@ def _fields(said: str) -> Mapping[str, object]:
 
 
 def retry_after(header: Callable[[str], str | None]) -> float | None:
-    """Seconds to wait as the provider says: in milliseconds, in seconds, or as a date, which is held against its own; 0 if it is past."""
+    """Return the seconds that the provider asks to wait, if it does.
+
+    They are given in milliseconds, in seconds, or as a date relative to the provider's own; 0 for a date in the past.
+    """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(header(name) or "none") * unit
@@ -291,7 +286,7 @@ def _date(text: str | None) -> datetime | None:
 
 
 def _address(location: str) -> str:
-    """An address without its user, password and query, which may hold a key."""
+    """Return an address without its user, password and query, which may hold a key."""
     try:
         parts = urlsplit(location)
     except ValueError:
@@ -300,5 +295,5 @@ def _address(location: str) -> str:
 
 
 def shown(said: str) -> str:
-    """Return what a server said, on one line and cut to fit a message."""
+    """Return the text of a server on one line, shortened to fit a message."""
     return " ".join(cut_middle(said, _SHOWN).split())

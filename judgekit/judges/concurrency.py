@@ -1,4 +1,4 @@
-"""How many requests go at once: as many as an account bears, found out while they go."""
+"""Adaptive concurrency: finds the number of simultaneous requests that an account can take."""
 
 from dataclasses import dataclass, field
 
@@ -11,13 +11,13 @@ _GROWTH = 1.05
 
 @dataclass
 class Concurrency:
-    """Counts requests under way, and says how many there may be.
+    """A counter of requests under way, with an adaptive limit.
 
-    Their limit doubles each round (slow start) until the first rate limit, and grows by 5 % a round from then on; a rate
-    limit cuts it to 80 %. A round is as many good replies as there are places. The limit only grows if it was nearly
-    reached. What was sent before a cut neither cuts again nor makes it grow.
+    The limit doubles each round (slow start) until the first rate limit error, and grows by 5% a round from then on; a
+    rate limit error cuts it to 80%. A round is as many successful replies as the limit allows at once. The limit only
+    grows if it was nearly reached. Requests that were sent before a cut neither cut it again nor make it grow.
 
-    Source: additive increase, multiplicative decrease, as TCP has it (RFC 5681); the numbers are those of Inspect AI.
+    Source: additive increase, multiplicative decrease, as in TCP (RFC 5681), with the numbers of Inspect AI.
     """
 
     most: int
@@ -33,21 +33,21 @@ class Concurrency:
 
     @property
     def is_full(self) -> bool:
-        """Whether no further request may go now."""
+        """Whether no more requests may start now."""
         return self.under_way >= int(self.limit)
 
     def enter(self) -> int:
-        """Counts a request that goes now. Returns what `succeeded` and `limited` want to know of when that was."""
+        """Count a request that starts now, and return its time for `succeeded` and `limited`, in cuts of the limit."""
         self.under_way += 1
         self._peak = max(self._peak, self.under_way)
         return self._cuts
 
     def leave(self) -> None:
-        """Counts one that is done, in whichever way."""
+        """Count a request that ended, successfully or not."""
         self.under_way -= 1
 
     def succeeded(self, sent: int) -> None:
-        """Counts a good reply."""
+        """Count a successful reply."""
         if sent < self._cuts:
             return
         self._good += 1
@@ -58,7 +58,7 @@ class Concurrency:
         self._good = self._peak = 0
 
     def limited(self, sent: int) -> None:
-        """Lowers the limit after a rate limit."""
+        """Lower the limit after a rate limit error."""
         if sent < self._cuts:
             return
         self.limit = max(1.0, self.limit * _CUT)

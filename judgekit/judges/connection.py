@@ -1,4 +1,4 @@
-"""Connections to providers: what one is made from, and its errors, told apart for every HTTP client that may raise them."""
+"""Connections to providers: their settings, and the classification of their errors for all HTTP clients."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,23 +11,23 @@ from judgekit.judges.price import Price
 from judgekit.judges.secrets import NO_EXTRAS, Extras
 
 _NOT_SENT = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
-"""How httpx, in both of its versions, names what goes wrong before a request is on its way."""
+"""Errors of httpx, in both of its versions, that occur before a request is sent."""
 
 _NOT_SENT_BY_AIOHTTP = {"ClientConnectorError", "ConnectionTimeoutError"}
-"""How aiohttp names it. What others make of aiohttp's errors does not tell."""
+"""The corresponding errors of aiohttp. Errors that other packages derive from them are not conclusive."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """How a provider is reached.
+    """The settings of a connection to a provider.
 
     Attributes:
-        base_url: The server, such as ``https://api.openai.com/v1``; empty for the one that the client knows.
+        base_url: The server, such as ``https://api.openai.com/v1``; empty for the default of the client.
         api_key: The key; ``None`` if there is none, or the client finds it by itself.
-        timeout: Seconds for one attempt as a whole, also where the server drips its reply byte by byte.
-        price: What tokens cost, where known.
+        timeout: Seconds for one attempt as a whole, even if the server sends its reply byte by byte.
+        price: The price of tokens, if known.
         extras: Query parameters and headers of every request.
-        max_reply_bytes: The longest reply that is used, decompressed.
+        max_reply_bytes: The maximum size of a reply, decompressed.
     """
 
     base_url: str
@@ -39,7 +39,7 @@ class Connection:
 
 
 def chain_of(error: BaseException, handled: BaseException | None) -> list[BaseException]:
-    """Return the error and what led to it, up to an error that the caller was handling when it sent the request."""
+    """Return an error and its causes, up to an error that the caller was handling when it sent the request."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause is not handled and cause not in chain:
@@ -49,7 +49,7 @@ def chain_of(error: BaseException, handled: BaseException | None) -> list[BaseEx
 
 
 def was_sent(chain: Sequence[BaseException]) -> bool:
-    """Whether a request was on its way when it failed, by the error and what led to it."""
+    """Return whether a request had been sent when it failed, by the error and its causes."""
     names = {name for cause in chain for name in _names(cause)}
     return names.isdisjoint(_NOT_SENT_BY_AIOHTTP if "ClientConnectionError" in names else _NOT_SENT)
 
@@ -57,7 +57,7 @@ def was_sent(chain: Sequence[BaseException]) -> bool:
 def reason_of(chain: Sequence[BaseException]) -> str:
     """Return why a request was not sent, such as ``ConnectionRefusedError: [Errno 111] Connect call failed``.
 
-    It is what the operating system says, or else the HTTP client.
+    The reason is that of the operating system, or else of the HTTP client.
     """
     system = [cause for cause in chain if isinstance(cause, OSError) and str(cause)]
     client = [cause for cause in chain if _names(cause) & (_NOT_SENT | _NOT_SENT_BY_AIOHTTP)]

@@ -1,4 +1,4 @@
-"""One tiny question, to find out what a judge can do."""
+"""A short question that tests a judge and its abilities."""
 
 from dataclasses import dataclass
 from time import perf_counter
@@ -6,15 +6,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel
 
-from judgekit.errors import (
-    AuthenticationError,
-    JudgeError,
-    JudgekitError,
-    OfflineError,
-    OverloadError,
-    RejectedError,
-    UnreachableError,
-)
+from judgekit import errors
 from judgekit.judges.answer import read_answer
 from judgekit.judges.client import Request, Step, Turn
 from judgekit.judges.judge import Judge
@@ -39,17 +31,17 @@ class Examination:
     """The abilities of a judge.
 
     Attributes:
-        problem: Why it does not answer as it should; empty if it does.
-        key: ``none`` is sent to a server of the user's own, and ``litellm`` finds its keys by itself.
-        reached: Whether its server said anything.
-        step: How it is held to the form of its reply.
-        logprobs: Whether it says how likely its tokens are.
+        problem: The problem with its answer; empty if there is none.
+        key: The state of its key; ``none`` for the user's own server, and for ``litellm``, which finds keys by itself.
+        reached: Whether its server responded.
+        step: The constraint on the form of its replies that works.
+        logprobs: Whether it reports the probabilities of its tokens.
         model: The model that answered, as its provider reports it; ``None`` if it reports none.
-        system_fingerprint: The same of the configuration that the model ran with.
-        usage: The tokens that it reports; ``None`` if it does not.
-        cost_usd: What the answer cost; ``None`` if unknown.
-        price_list: The list that the cost was taken from, such as ``litellm 1.106.2``, if it was.
-        seconds: How long the answer took.
+        system_fingerprint: The provider's name for the configuration of the model; ``None`` if it reports none.
+        usage: The tokens that it reports; ``None`` if it reports none.
+        cost_usd: The cost of the answer in US dollars; ``None`` if unknown.
+        price_list: The list that the price is from, such as ``litellm 1.106.2``, if it is from one.
+        seconds: The duration of the request.
     """
 
     problem: str = ""
@@ -66,26 +58,26 @@ class Examination:
 
 
 async def examine(judge: Judge) -> Examination:
-    """Asks a judge one tiny question, past its cache and its budget; a second time if it refuses to give logprobs."""
+    """Ask a judge a short question, past its cache and its budget; ask again if it rejects logprobs."""
     footing = Footing()
     try:
         await in_thread(judge.check)
         client = Ladder(await in_thread(lambda: provider(judge)), footing)
-    except JudgekitError as error:
-        return Examination(_said(error), "missing" if isinstance(error, AuthenticationError) else "none")
+    except errors.JudgekitError as error:
+        return Examination(_said(error), "missing" if isinstance(error, errors.AuthenticationError) else "none")
     key: Key = "found" if judge.sends_a_key else "none"
     try:
         started = perf_counter()
         try:
             reply = await client.complete(_question(judge, asks_logprobs=True))
-        except RejectedError:
+        except errors.RejectedError:
             started = perf_counter()
             reply = await client.complete(_question(judge, asks_logprobs=False))
-    except AuthenticationError as error:
+    except errors.AuthenticationError as error:
         return Examination(_said(error), "refused", reached=True)
-    except JudgeError as error:
-        unreached = isinstance(error, OfflineError | UnreachableError)
-        reached = error.status is not None if isinstance(error, OverloadError) else not unreached
+    except errors.JudgeError as error:
+        unreached = isinstance(error, errors.OfflineError | errors.UnreachableError)
+        reached = error.status is not None if isinstance(error, errors.OverloadError) else not unreached
         return Examination(_said(error), key, reached=reached)
     finally:
         await client.aclose()
@@ -104,7 +96,7 @@ async def examine(judge: Judge) -> Examination:
     )
 
 
-def _said(error: JudgekitError) -> str:
+def _said(error: errors.JudgekitError) -> str:
     return f"{type(error).__name__}: {error}"
 
 

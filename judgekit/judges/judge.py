@@ -1,4 +1,4 @@
-"""A judge: an LLM that scorers ask, with its settings."""
+"""Judges: LLMs that scorers ask."""
 
 import asyncio
 import threading
@@ -10,21 +10,11 @@ from weakref import WeakKeyDictionary, WeakMethod
 
 from pydantic import BaseModel, JsonValue, PrivateAttr
 
-from judgekit.errors import (
-    STOPS_JUDGE,
-    BudgetError,
-    ContextError,
-    JudgeError,
-    OverloadError,
-    QuotaError,
-    ReplyError,
-    UnreachableError,
-    joined,
-)
+from judgekit import errors
 from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.client import Client, Reply, Request, TokenLogprob
 from judgekit.judges.ladder import Footing
-from judgekit.judges.layers import api_key, build, check_replies, extras
+from judgekit.judges.layers import build, check_replies, connection
 from judgekit.judges.offline import stays_here
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.redaction import redacted
@@ -36,8 +26,8 @@ from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 Check: TypeAlias = Callable[[Answer, Sample], None]
-_FALLS_BACK = (OverloadError, UnreachableError, ContextError, QuotaError)
-"""Errors on which the next judge is asked. A budget is the user's own limit, and no such error."""
+_FALLS_BACK = (errors.OverloadError, errors.UnreachableError, errors.ContextError, errors.QuotaError)
+"""Errors on which the next judge is asked. A spent budget is not among them, since it is the user's own limit."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +35,11 @@ class Judgment(Generic[Answer]):
     """A judge's answer, and the requests it took.
 
     Attributes:
-        answer: What it said.
+        answer: The answer.
         calls: The requests.
-        sample: What it was asked about, as it saw it.
-        omitted: How many characters of the recording it was not shown.
-        logprobs: There where the judge's params ask for them.
+        sample: The sample, as the judge saw it.
+        omitted: The number of characters of the recording that the judge was not shown.
+        logprobs: The log probabilities of the reply's tokens, if the judge's ``params`` request them.
     """
 
     answer: Answer
@@ -68,7 +58,7 @@ class Judgment(Generic[Answer]):
         label: str | None = None,
         confidence: float | None = None,
     ) -> Score:
-        """Return the score that follows from the answer, and says how much of the recording the judge was not shown."""
+        """Return the score for the answer, which mentions how much of the recording the judge was not shown."""
         if self.omitted:
             reason = f"{reason} (the judge was shown the recording without {self.omitted:,} of its characters)"
             details = {**details, "omitted_characters": self.omitted}
@@ -84,8 +74,8 @@ class Judgment(Generic[Answer]):
 class Judge(JudgeSettings):
     """An LLM that scorers ask.
 
-    Its replies are cached: a question that was answered is not asked again, by any run that uses the same file. The
-    settings are those of `JudgeSettings`.
+    Its replies are cached: a question that was answered before is not asked again, in any run that uses the same cache.
+    The settings are those of `JudgeSettings`.
     """
 
     _spending: Spending | None = PrivateAttr()
@@ -93,14 +83,14 @@ class Judge(JudgeSettings):
     _clients: "_Clients" = PrivateAttr()
 
     def model_post_init(self, context: object, /) -> None:
-        """Checks the settings, and starts to count."""
+        """Check the settings, and start with nothing spent."""
         super().model_post_init(context)
         self._spending = Spending() if self.budget else None
         self._footing = Footing()
         self._clients = _Clients()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A judge of its own: clients and what is spent belong to the settings that they began with."""
+        """Return an independent judge, since clients and spending belong to the settings that they began with."""
         copied = super().model_copy(update=update, deep=deep)
         copied.model_post_init(None)
         return copied
@@ -111,26 +101,25 @@ class Judge(JudgeSettings):
         return copied
 
     def __deepcopy__(self, _memo: dict[int, object] | None = None) -> Self:
-        """Return a shallow copy: what a judge holds is frozen, or shared on purpose."""
+        """Return a shallow copy: the values in a judge are frozen, or shared on purpose."""
         return self.__copy__()
 
     def __eq__(self, other: object) -> bool:
-        """Whether both give the same verdicts: settings that change none do not count."""
+        """Return whether both give the same verdicts; settings that do not affect verdicts are ignored."""
         return isinstance(other, Judge) and self.client is other.client and self.model_dump() == other.model_dump()
 
     def __hash__(self) -> int:
         return hash(self.model)
 
     def check(self) -> None:
-        """Raises what would keep every request from being answered: a missing key, a cache that cannot be used.
+        """Check for problems that no request could succeed with: a missing key, a cache that cannot be used.
 
         Raises:
             AuthenticationError: The environment has no key, or lacks a value of ``query`` or ``headers``.
             StoreError: The cache cannot be used.
         """
         if self.asks_a_provider and (not self.offline or stays_here(self.endpoint)):
-            api_key(self)
-            extras(self)
+            connection(self)
         if self.cache_mode_used != "off":
             check_replies(self.cache, self.cache_mode)
         for other in self.fallback:
@@ -139,20 +128,20 @@ class Judge(JudgeSettings):
     async def ask(
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Check[Answer] | None = None
     ) -> Judgment[Answer]:
-        """Asks one question about a sample. A reply that cannot be used is shown to the judge once, to be mended.
+        """Ask a question about a sample. If the reply cannot be used, ask the judge once to correct it.
 
         Inside `judgekit.score.drawing`, equal questions are answered independently.
 
         Args:
             prompt: The question.
-            sample: What fills its inputs.
-            answer: The reply's shape. Explanations stand before verdicts in it.
-            check: Raises ``ValueError`` on an answer that cannot be right, such as one that cites a message that is
-                not there in the sample, which is given as the judge saw it.
+            sample: The sample that fills its inputs.
+            answer: The model of the reply, with explanations before verdicts.
+            check: Raises ``ValueError`` on an answer that cannot be right, such as one that cites a message that does
+                not exist. It gets the sample as the judge saw it.
 
         Raises:
             JudgeError: There is no usable answer.
-            ConfigError: The scorer that asks does not declare the prompt; see `judgekit.JudgedScorer`.
+            ConfigError: The scorer does not declare the prompt; see `judgekit.JudgedScorer`.
         """
         must_be_declared(prompt, prompt.name)
         sample = redacted(sample, self.redact)
@@ -163,22 +152,22 @@ class Judge(JudgeSettings):
                 answered = read_answer(reply.text, answer)
                 return Judgment(answered, tuple(calls), sample, request.omitted, reply.logprobs)
             except _FALLS_BACK as error:
-                problems: list[JudgeError] = [error]
+                problems: list[errors.JudgeError] = [error]
             for other in self.fallback:
                 try:
                     judgment = await other.ask(prompt, sample, answer, check)
-                except (*_FALLS_BACK, BudgetError) as error:
+                except (*_FALLS_BACK, errors.BudgetError) as error:
                     problems.append(error)
                 else:
                     return replace(judgment, calls=tuple(calls))
-            if others := [one for one in problems if not isinstance(one, STOPS_JUDGE)]:
+            if others := [one for one in problems if not isinstance(one, errors.STOPS_JUDGE)]:
                 raise others[-1]
-            raise joined(problems) from problems[-1]
+            raise errors.joined(problems) from problems[-1]
 
     def request(
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Check[Answer] | None = None
     ) -> Request:
-        """The request that `ask` would send for a sample in which nothing is to be redacted."""
+        """Return the request that `ask` would send for a sample without anything to redact."""
         schema, version = _form(prompt, answer)
 
         def accept(text: str) -> None:
@@ -205,12 +194,12 @@ class Judge(JudgeSettings):
 
     async def _reply(self, request: Request) -> Reply:
         clients, plan = self._clients, current_plan()
-        if plan is not None:  # each plan counts anew
+        if plan is not None:  # each plan counts from zero
             _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, _Clients())))
         client = await clients.here(lambda: build(self, self._spending, self._footing))
         try:
             return await client.complete(request)
-        except ReplyError as error:
+        except errors.ReplyError as error:
             if self.cache_mode == "replay":
                 raise
             return await client.complete(request.repaired(error.text, str(error)))
@@ -218,23 +207,23 @@ class Judge(JudgeSettings):
 
 @cache
 def _form(prompt: Prompt, answer: type[BaseModel]) -> tuple[JsonObject, str]:
-    """The schema of the reply, and the version of the prompt that it belongs to."""
+    """Return the schema of the reply, and the version of the prompt with it."""
     schema = strict_schema(answer)
     return schema, prompt.version(schema)
 
 
 def _drawn(params: JsonObject, draw: int) -> JsonObject:
-    """The parameters for a draw: with one and the same seed, all draws would be the same."""
+    """Return the parameters of a draw, each with a seed of its own, since equal seeds would give equal draws."""
     seed = params.get("seed")
     return {**params, "seed": seed + draw} if isinstance(seed, int) and draw else params
 
 
 class _Clients:
-    """The client of each event loop, since connections and locks belong to the loop they were made in.
+    """The client of each event loop, since connections and locks belong to the loop in which they were created.
 
-    It is held by an async generator, because ``asyncio.run`` finishes those when its loop ends: connections are closed
-    in their own loop, and nobody has to close a judge. The generator knows its holder weakly, so that a judge that is
-    forgotten while its loop runs is finished as well.
+    An async generator holds each client, because ``asyncio.run`` finalizes generators when its loop ends: connections
+    are closed in their own loop, and nobody has to close a judge. The generator has only a weak reference to its
+    holder, so that it is also finalized when a judge is dropped while its loop runs.
     """
 
     def __init__(self) -> None:
@@ -244,7 +233,7 @@ class _Clients:
         self._lock = threading.Lock()
 
     async def here(self, make: Callable[[], Awaitable[Client]]) -> Client:
-        """The client of the running loop, made when it is first asked for; whoever else asks meanwhile waits for it."""
+        """Return the client of the running loop, which is created on first use; concurrent callers wait for it."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if (held := self._held.get(loop)) is not None:
@@ -265,7 +254,7 @@ class _Clients:
         with self._lock:
             del self._making[making.get_loop()]
         if not making.cancelled():
-            making.exception()  # marks it as seen: all who waited may be gone
+            making.exception()  # marks the error as retrieved, since all callers may be gone
 
     def _forget(self) -> None:
         with self._lock:

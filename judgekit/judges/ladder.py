@@ -1,4 +1,4 @@
-"""The layer next to the provider: holds the model to the form of its reply, as strictly as the model can be held."""
+"""The layer next to the provider, which constrains the form of replies as strictly as the model supports."""
 
 import asyncio
 from contextlib import suppress
@@ -15,12 +15,12 @@ from judgekit.traces.rendering import compact_json
 
 _BELOW: dict[Step, Step] = dict(pairwise(get_args(Step)))
 _SCOUTING = 1.0
-"""Seconds. A provider says at once that it does not know a form of reply."""
+"""Seconds that other requests wait for the first. Providers reject an unsupported form of reply at once."""
 
 
 @dataclass
 class Footing:
-    """The step on which a model stands; what one request finds out, all others of its judge know."""
+    """The constraint that a model supports, as found by one request for all others of its judge."""
 
     step: Step = "json_schema"
     sure: bool = False
@@ -28,10 +28,10 @@ class Footing:
 
 @dataclass
 class Ladder:
-    """Asks for JSON by schema, or else for any JSON, or else in words, and writes every request into the ledger.
+    """A layer that requests JSON by schema, else any JSON, else by instructions alone, and records every request.
 
-    The first request goes ahead for up to a second, so that not all of them try the same step in vain, or meet the same
-    refused key.
+    The other requests wait up to a second for the first, so that not all of them try an unsupported step or a rejected
+    key.
     """
 
     inner: Client
@@ -40,7 +40,7 @@ class Ladder:
     _failure: Exception | None = field(default=None, init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
-        """The provider's reply, if it is what was asked for."""
+        """Return the reply of the provider, if it answers the request."""
         if self.footing.sure:
             return await self._climb_down(request)
         if self._first is None:
@@ -68,7 +68,7 @@ class Ladder:
             except FormatError:
                 if step not in _BELOW:
                     raise
-                if self.footing.step == step:  # nobody else found out meanwhile
+                if self.footing.step == step:  # no other request has stepped down meanwhile
                     self.footing.step = _BELOW[step]
             else:
                 self.footing.sure = True
@@ -103,7 +103,7 @@ class Ladder:
             )
 
     async def aclose(self) -> None:
-        """Closes the provider."""
+        """Close the client of the provider."""
         await self.inner.aclose()
 
 

@@ -1,4 +1,4 @@
-"""The one place that fixes the order of the layers: cache, retry, budget, breaker, rate limit, ladder, provider."""
+"""The layers of a client, in their order: cache, retry, budget, breaker, rate limit, ladder, provider."""
 
 import logging
 from functools import cache
@@ -19,7 +19,7 @@ from judgekit.judges.providers import provider_named
 from judgekit.judges.rate_limit import Account, RateLimit, account_named
 from judgekit.judges.replies import CachedReplies
 from judgekit.judges.retry import Retry
-from judgekit.judges.secrets import Extras, read_extras
+from judgekit.judges.secrets import read_extras
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending
 from judgekit.judges.store import Replies, SharedReplies
@@ -30,9 +30,9 @@ _log = logging.getLogger("judgekit")
 
 
 async def build(judge: JudgeSettings, spending: Spending | None, footing: Footing) -> Client:
-    """Return the client of a judge, for the running event loop. All its clients share what is spent and was found out.
+    """Return the client of a judge for the running event loop. All clients of a judge share its spending and footing.
 
-    A thread loads the provider's package and opens the files, which may take seconds.
+    A thread imports the provider's package and opens the files, which may take seconds.
     """
     if current_plan() is not None:
         read = judge.cache_mode_used in ("read_write", "replay") and judge.cache.exists()
@@ -40,7 +40,7 @@ async def build(judge: JudgeSettings, spending: Spending | None, footing: Footin
     if judge.cache_mode == "replay":
         return Replay(await in_thread(lambda: recorded(judge.cache)))
     asking = await in_thread(lambda: provider(judge))
-    if not isinstance(asking, Offline):  # what is not sent is neither counted nor held back
+    if not isinstance(asking, Offline):  # requests that are not sent are neither counted nor delayed
         account = _account(judge)
         asking = Breaker(RateLimit(Ladder(asking, footing), account), account.circuit, judge.attempts)
         if spending is not None:
@@ -56,20 +56,27 @@ async def build(judge: JudgeSettings, spending: Spending | None, footing: Footin
 
 
 def provider(judge: JudgeSettings) -> Client:
-    """Who answers a judge's requests."""
+    """Return the client of a judge without layers."""
     if judge.client is not None:
         return judge.client
     if judge.offline and not stays_here(judge.endpoint):
         return Offline()
-    return provider_named(judge.provider).connect(
-        Connection(
-            base_url=judge.endpoint,
-            api_key=api_key(judge),
-            timeout=judge.timeout,
-            price=judge.known_price,
-            extras=extras(judge),
-            max_reply_bytes=judge.max_reply_bytes,
-        )
+    return provider_named(judge.provider).connect(connection(judge))
+
+
+def connection(judge: JudgeSettings) -> Connection:
+    """Return the settings of the connection to a judge's provider.
+
+    Raises:
+        AuthenticationError: The environment has no key, or lacks a value of ``query`` or ``headers``.
+    """
+    return Connection(
+        base_url=judge.endpoint,
+        api_key=provider_named(judge.provider).key(judge.base_url, judge.api_key_env),
+        timeout=judge.timeout,
+        price=judge.known_price,
+        extras=read_extras(judge.query, judge.headers, judge.endpoint),
+        max_reply_bytes=judge.max_reply_bytes,
     )
 
 
@@ -88,10 +95,10 @@ def _account(judge: JudgeSettings) -> Account:
 
 
 def recorded(path: Path) -> Replies:
-    """The replies in a file, to be replayed.
+    """Return the replies in a file, for replay.
 
     Raises:
-        StoreError: It cannot be used.
+        StoreError: The file cannot be used.
     """
     if not path.exists():
         raise StoreError(f"{path}: does not exist; there is nothing to replay")
@@ -99,30 +106,12 @@ def recorded(path: Path) -> Replies:
 
 
 def check_replies(path: Path, mode: CacheMode) -> None:
-    """Check that replies can be kept in a file, or replayed from it.
+    """Check that replies can be stored in a file, or replayed from it.
 
     Raises:
-        StoreError: It cannot be used.
+        StoreError: The file cannot be used.
     """
     if mode == "replay" and (path.suffix == ".jsonl" or not path.exists()):
         recorded(path)
     else:
         CachedReplies(path, read_only=mode == "replay").close()
-
-
-def api_key(judge: JudgeSettings) -> str | None:
-    """The key that a judge's requests carry; ``None`` if its provider finds keys by itself.
-
-    Raises:
-        AuthenticationError: The environment has none.
-    """
-    return provider_named(judge.provider).key(judge.base_url, judge.api_key_env)
-
-
-def extras(judge: JudgeSettings) -> Extras:
-    """The query parameters and headers of a judge's requests.
-
-    Raises:
-        AuthenticationError: The environment lacks one that stands there.
-    """
-    return read_extras(judge.query, judge.headers, judge.endpoint)

@@ -1,4 +1,4 @@
-"""Claims that are held, and renewed for as long as they are."""
+"""Renewal of the claims that a cache holds."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,10 +10,10 @@ from judgekit.judges.reply_file import LEASE
 
 
 class Leases:
-    """Renews the claims that are held, from a thread, so that they outlast an event loop that is blocked.
+    """The claims that are held, renewed by a thread so that they survive a blocked event loop.
 
     Args:
-        renew: Extends the leases of claims, and blocks meanwhile.
+        renew: Extends the leases of claims. It may block.
     """
 
     def __init__(self, renew: Callable[[Sequence[Claim]], None]) -> None:
@@ -24,7 +24,7 @@ class Leases:
 
     @contextmanager
     def holding(self, claim: Claim) -> Generator[None]:
-        """Renew a claim until the context ends. One that was not granted, or is lost, is left alone by the store."""
+        """Renew a claim until the context ends. The store ignores claims that were not granted, or are lost."""
         with self._lock:
             self._held.add(claim)
             if self._timer is None:
@@ -35,7 +35,7 @@ class Leases:
             self._held.discard(claim)
 
     def close(self) -> None:
-        """Renew no more."""
+        """Stop renewing claims."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -53,5 +53,5 @@ class Leases:
             if not held:
                 return
             self._start()
-        with suppress(StoreError, RuntimeError):  # whoever puts a reply there is told; the store was closed just now
+        with suppress(StoreError, RuntimeError):  # storing a reply reports the error; the store was closed just now
             self._renew(held)

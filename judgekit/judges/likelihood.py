@@ -1,4 +1,4 @@
-"""How likely a judge's tokens made the label that it chose."""
+"""The probability of the label that a judge chose, by the log probabilities of its tokens."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,23 +9,23 @@ from judgekit.judges.client import TokenLogprob
 
 
 def likelihood(tokens: Sequence[TokenLogprob], field: str, chosen: str, labels: Iterable[str]) -> float | None:
-    """The probability of the chosen label among the labels that might have stood in a field of a JSON reply.
+    """Return the probability of the chosen label among the possible labels in a field of a JSON reply.
 
-    The product of the probabilities of the tokens that spell the label, divided by what was not seen to go elsewhere: to
-    tokens that begin none of the labels, or may become the chosen one as well as another, such as a blank. Labels may
-    have several tokens, begin alike, or share a token with what stands around them. What ``top_logprobs`` is too short to
-    name counts as other labels, so that the result is never too high for that; 20 of them are best. It is how sure the
-    judge is once it has written its reason, and often surer than it is right (Tian et al. 2023,
-    https://arxiv.org/abs/2305.14975): labels of people tell what it is worth.
+    The result is the product of the probabilities of the tokens that spell the label, divided by the probability mass
+    that is not known to go elsewhere: to tokens that begin no label, or that may lead to the chosen label as well as to
+    another, such as a blank. Labels may have several tokens, begin alike, or share a token with the surrounding text.
+    Alternatives that ``top_logprobs`` does not list count as other labels, so that a short list never makes the result
+    too high; 20 alternatives are best. The result is the confidence of a judge that has written its reason, and often
+    higher than its accuracy (Tian et al. 2023, https://arxiv.org/abs/2305.14975), so compare it with labels of people.
 
     Args:
-        tokens: Those of the whole reply, with the natural logarithms of their probabilities.
-        field: The name of the field; of several of that name, the last counts.
-        chosen: The label that stands there.
-        labels: All that might.
+        tokens: The tokens of the whole reply, with the natural logarithms of their probabilities.
+        field: The name of the field; of several with this name, the last counts.
+        chosen: The label in the field.
+        labels: All possible labels.
 
     Returns:
-        In [0, 1]; ``None`` where the label is not found among the tokens.
+        The probability in [0, 1]; ``None`` if the label is not found among the tokens.
     """
     text = "".join(token.token for token in tokens)
     written = {label: f'"{label}"' for label in labels}
@@ -41,19 +41,15 @@ def likelihood(tokens: Sequence[TokenLogprob], field: str, chosen: str, labels: 
         for other in token.top_logprobs:
             if other.token == token.token:
                 continue
-            begun = f"{text[:start]}{other.token}".removeprefix(text[:begin])
-            may_be = [label for label, whole in written.items() if _goes_on(begun.lstrip(), whole)]
-            if may_be == [chosen]:  # in other tokens
+            begun = f"{text[:start]}{other.token}".removeprefix(text[:begin]).lstrip()
+            may_be = [label for label, whole in written.items() if whole.startswith(begun) or begun.startswith(whole)]
+            if may_be == [chosen]:  # the chosen label, in other tokens
                 otherwise += spelled * _probability(other)
             elif not may_be or chosen in may_be:
                 elsewhere += spelled * _probability(other)
         spelled *= _probability(token)
     found = (spelled + otherwise) / (1 - elsewhere) if elsewhere < 1 else 0.0
     return min(found, 1.0) if found > 0 else None
-
-
-def _goes_on(begun: str, whole: str) -> bool:
-    return whole.startswith(begun) or begun.startswith(whole)
 
 
 def _probability(token: TokenLogprob) -> float:

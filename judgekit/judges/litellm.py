@@ -1,7 +1,7 @@
-"""The litellm provider: any model that litellm can reach. An extra, ``judgekit[litellm]``, imported when it is used.
+"""The litellm provider: any model that litellm can reach. An extra, ``judgekit[litellm]``, imported on first use.
 
-One attempt per request. What litellm makes of a provider's refusal differs from version to version and from provider to
-provider; the HTTP reply that it was made of is still among the error's causes, and is what is read here.
+Each request is attempted once. The errors that litellm raises differ between its versions and between providers, so the
+HTTP response among an error's causes is read instead.
 """
 
 import asyncio
@@ -18,16 +18,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
-from judgekit.errors import (
-    AuthenticationError,
-    ConfigError,
-    FormatError,
-    JudgeError,
-    LostError,
-    ModelError,
-    ReplyError,
-    UnreachableError,
-)
+from judgekit import errors
 from judgekit.judges.client import Reply, Request, Turn
 from judgekit.judges.completion import read_completion, refused, shown
 from judgekit.judges.connection import Connection, chain_of, proxy_passwords, reason_of, was_sent
@@ -42,7 +33,7 @@ _QUIET = {
 """Environment variables that are set before litellm is imported, unless the user has set them."""
 
 _OWN = {400, 401, 402, 403, 404, 429}
-"""The statuses of refusals that came without an HTTP error. litellm's others stand for a reply that it could not read."""
+"""Statuses of errors without an HTTP response. litellm's other statuses stand for a reply that it could not parse."""
 
 _NO_KEY = re.compile(
     r"missing credentials|missing .{0,40}\bapi[ _]key|api[ _]key is not set|locate credentials", re.IGNORECASE
@@ -61,7 +52,7 @@ class _Completion(Protocol):
 
 
 class _Litellm(Protocol):
-    """The part of the module that is used."""
+    """The part of litellm that is used."""
 
     suppress_debug_info: bool
     disable_hf_tokenizer_download: bool | None
@@ -74,25 +65,26 @@ class _Litellm(Protocol):
 
 
 class LitellmClient:
-    """Answers requests through litellm, without its own retries and cache.
+    """A client that sends requests through litellm, without litellm's own retries and cache.
 
-    What a program has litellm call after each of its requests is not called after these. litellm follows a server that
-    refers to another, and to some providers it sends a request a second time, unasked, if the connection breaks off
-    before the reply.
+    Callbacks that a program has registered with litellm are not called. litellm follows redirects, and with some
+    providers it sends a request again by itself if the connection breaks before the reply.
 
     Args:
-        connection: How the provider is reached, with headers and no query. Without a ``base_url`` it is the provider's own
-            server; without an ``api_key``, litellm finds the key in the environment under the provider's own name. litellm
-            reads and decompresses the whole of a reply before its length is known.
+        connection: The settings of the connection, with headers but no query. Without a ``base_url``, requests go to
+            the provider's own server; without an ``api_key``, litellm reads the provider's own environment variable.
+            litellm reads and decompresses a whole reply before its length is known.
 
     Raises:
-        ConfigError: litellm cannot be imported, or query parameters are to be sent.
+        ConfigError: litellm cannot be imported, or the connection has query parameters.
     """
 
     def __init__(self, connection: Connection) -> None:
         extras = connection.extras
         if extras.query:
-            raise ConfigError("litellm sends no query: use its own parameters, such as params = {api_version = ...}")
+            raise errors.ConfigError(
+                "litellm sends no query: use its own parameters, such as params = {api_version = ...}"
+            )
         self._litellm, self._unlogged = _load()
         _warm_up()
         self._base_url = connection.base_url or None
@@ -104,10 +96,10 @@ class LitellmClient:
         self._price = connection.price
 
     async def complete(self, request: Request, /) -> Reply:
-        """The reply of the model.
+        """Return the reply of the model.
 
         Raises:
-            JudgeError: There is none.
+            JudgeError: There is no usable reply.
         """
         where = f"{request.judge} at {self._base_url}" if self._base_url else request.judge
         handled = sys.exception()
@@ -116,27 +108,29 @@ class LitellmClient:
             async with asyncio.timeout(self._timeout):
                 body = await self._send(request, where)
         except TimeoutError:
-            problem: JudgeError = LostError(f"{where}: no reply within {self._timeout:g} s")
-        except JudgeError:
+            problem: errors.JudgeError = errors.LostError(f"{where}: no reply within {self._timeout:g} s")
+        except errors.JudgeError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever litellm raises, and it repeats what the server said
+        except Exception as error:  # noqa: BLE001 - litellm may raise anything, and quotes the server
             problem = self._refused(chain_of(error, handled), where)
         else:
             if len(body) > self._max_reply_bytes:
                 found = f"the reply has more than {self._max_reply_bytes:,} bytes (max_reply_bytes)"
-                raise ReplyError(f"{where}: {found}", text="")
+                raise errors.ReplyError(f"{where}: {found}", text="")
             return read_completion(body, self._masked, where, self._price)
-        raise problem  # out here, where it is not chained to what may show a key
+        raise problem  # outside the handler, so that no error is chained that may show a key
 
     async def _send(self, request: Request, where: str) -> bytes:
         model, provider, _, _ = self._litellm.get_llm_provider(request.model, api_base=self._base_url)
         form = response_format(request)
         allowed = list(cast("list[str]", request.params.get("allowed_openai_params", [])))
         known = self._litellm.get_supported_openai_params(model, provider)
-        if form and known and "response_format" not in [*known, *allowed]:  # litellm may be set to leave it out unseen
-            raise FormatError(f"{where}: litellm knows no response_format for this model")
+        if (
+            form and known and "response_format" not in [*known, *allowed]
+        ):  # litellm may be configured to drop it silently
+            raise errors.FormatError(f"{where}: litellm knows no response_format for this model")
         if provider in self._litellm.openai_compatible_providers:
-            allowed.append("max_retries")  # or it gets lost on the way to some of them, which are asked three times
+            allowed.append("max_retries")  # litellm loses it for some of them, and sends requests three times
         before = self._unlogged.set(True)
         try:
             completion = await self._litellm.acompletion(
@@ -149,7 +143,7 @@ class LitellmClient:
                     "api_key": self._key,
                     "extra_headers": self._headers or None,
                     "timeout": self._timeout,
-                    "num_retries": 0,  # means max_retries as well
+                    "num_retries": 0,  # also stands for max_retries
                     "caching": False,
                     "allowed_openai_params": allowed,
                 }
@@ -158,7 +152,7 @@ class LitellmClient:
             self._unlogged.reset(before)
         return _as_sent(completion.model_dump(warnings=False)).encode()
 
-    def _refused(self, chain: list[BaseException], where: str) -> JudgeError:
+    def _refused(self, chain: list[BaseException], where: str) -> errors.JudgeError:
         causes = {kind.__name__: cause for cause in chain for kind in type(cause).__mro__}
         if (status_error := causes.get("HTTPStatusError")) is not None:
             response: Any = cast("Any", status_error).response
@@ -167,19 +161,19 @@ class LitellmClient:
         said = self._masked(said if root in said else f"{said} {root}")
         found = f"{where}: {shown(said)}"
         if not was_sent(chain):
-            return UnreachableError(f"{where}: {self._masked(reason_of(chain))}")
+            return errors.UnreachableError(f"{where}: {self._masked(reason_of(chain))}")
         if (missing := causes.get("ModuleNotFoundError")) is not None:
-            return ModelError(
+            return errors.ModelError(
                 f"{where}: {self._masked(str(missing))}. litellm needs this package for this model: install it"
             )
         if _NO_KEY.search(said):
-            return AuthenticationError(found)
+            return errors.AuthenticationError(found)
         if (status := getattr(chain[0], "status_code", None)) in _OWN:
             return refused(status, said.encode(errors="replace"), lambda _: None, self._masked, where)
-        return LostError(found)
+        return errors.LostError(found)
 
     async def aclose(self) -> None:
-        """Closes the connections, if no other client asks through litellm in this event loop."""
+        """Close the connections, unless another client uses litellm in this event loop."""
         loop = asyncio.get_running_loop()
         asking = _asking.get(loop, set())
         last = asking == {self}
@@ -191,28 +185,28 @@ class LitellmClient:
         closing: list[Any] = []
         for key in [key for key in list(cache.cache_dict) if key.endswith(of_this_loop)]:
             closing.append(cache.cache_dict[key])
-            cache.delete_cache(key)  # or it is given, closed, to who asks next
+            cache.delete_cache(key)  # or litellm uses it again, though it is closed
         for client in closing:
             await client.close()
 
 
 _asking: WeakKeyDictionary[asyncio.AbstractEventLoop, set[LitellmClient]] = WeakKeyDictionary()
-"""Who asks in which loop. In a loop, litellm has one HTTP client for all who ask the same server, and never closes it."""
+"""The clients in each event loop. In a loop, litellm has one HTTP client per server, which it never closes."""
 
 
 def _load() -> tuple[_Litellm, ContextVar[bool]]:
-    """Return litellm, and what keeps it, where set, from keeping every reply to log it when there is time.
+    """Return litellm, and a variable that, if set, keeps it from holding every reply until it is logged.
 
-    It takes seconds, and is called from a thread, before the first deadline begins.
+    The import takes seconds, so a thread runs it before the first timeout begins.
     """
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:
         litellm = cast("_Litellm", import_module("litellm"))
     except ImportError as error:
-        raise ConfigError(f"litellm cannot be imported ({error}): pip install 'judgekit[litellm]'") from error
+        raise errors.ConfigError(f"litellm cannot be imported ({error}): pip install 'judgekit[litellm]'") from error
     litellm.suppress_debug_info = True  # or it prints an advertisement with every error
-    litellm.disable_hf_tokenizer_download = True  # or it fetches one to count what a provider did not
+    litellm.disable_hf_tokenizer_download = True  # or it downloads one to count tokens that a provider did not
     internal = sys.modules.get("litellm._internal_context")
     unlogged: ContextVar[bool] = getattr(internal, "is_internal_call", ContextVar("unlogged"))
     return litellm, unlogged
@@ -220,7 +214,7 @@ def _load() -> tuple[_Litellm, ContextVar[bool]]:
 
 @cache
 def _warm_up() -> None:
-    """Let litellm answer one request by itself, since it loads much of what it needs with its first one."""
+    """Let litellm answer one mock request, since it loads much of its code with the first."""
 
     def answer() -> None:
         litellm, unlogged = _load()
@@ -228,13 +222,13 @@ def _warm_up() -> None:
         asked: dict[str, object] = {"model": "openai/m", "messages": [Turn("user", "?")._asdict()], "api_key": "no-key"}
         asyncio.run(litellm.acompletion(**asked, mock_response="!", num_retries=0))
 
-    with suppress(Exception), ThreadPoolExecutor(1) as thread:  # where it fails, the first request takes its time
+    with suppress(Exception), ThreadPoolExecutor(1) as thread:  # if this fails, the first request is slow
         import_module("openai.resources.chat")
         thread.submit(answer).result()
 
 
 def _as_sent(completion: dict[str, Any]) -> str:
-    """A completion as the provider sent it: no zeros for tokens that it did not count, a refusal where it belongs."""
+    """Return a completion as the provider sent it: without zeros for uncounted tokens, and with its refusal."""
     usage: dict[str, Any] = completion.get("usage") or {}
     completion["usage"] = {name: value for name, value in usage.items() if value} or None
     for choice in completion["choices"]:
@@ -245,5 +239,5 @@ def _as_sent(completion: dict[str, Any]) -> str:
 
 
 def _own_fields(part: dict[str, Any]) -> dict[str, Any]:
-    """Where litellm puts what it has no field for."""
+    """Return the fields of a provider that litellm has no field for."""
     return part.get("provider_specific_fields") or {}

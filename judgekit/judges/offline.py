@@ -1,4 +1,4 @@
-"""What stands in the place of a provider that is not to be reached."""
+"""The client that replaces a provider when judgekit is offline."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -9,10 +9,10 @@ from judgekit.judges.client import Reply, Request
 
 
 class Offline:
-    """Refuses every request."""
+    """A client that refuses every request."""
 
     async def complete(self, request: Request, /) -> Reply:
-        """No reply.
+        """Raise an error.
 
         Raises:
             OfflineError: Always.
@@ -22,11 +22,11 @@ class Offline:
         raise OfflineError(f"{request.judge} at {where} is not asked: {rule}; what is cached is used")
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: there are no connections."""
 
 
 def stays_here(url: str) -> bool:
-    """Whether requests to an address stay on this machine. Nothing is looked up, and a proxy may send them anywhere."""
+    """Return whether requests to an address stay on this machine, without a proxy. No name is resolved for it."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -34,5 +34,5 @@ def stays_here(url: str) -> bool:
     except ValueError:
         return False
     proxies = getproxies()
-    direct = {name.strip() for name in proxies.get("no", "").split(",")}  # on anything vaguer, HTTP clients differ
+    direct = {name.strip() for name in proxies.get("no", "").split(",")}  # HTTP clients differ on other patterns
     return is_loopback and (not proxies.keys() & {parts.scheme, "all"} or host in direct or direct == {"*"})

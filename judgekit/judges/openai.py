@@ -1,6 +1,6 @@
-"""The OpenAI provider: Chat Completions, of OpenAI or of any compatible server. One attempt per request.
+"""The OpenAI provider: Chat Completions, of OpenAI or of any compatible server. Each request is attempted once.
 
-Works with the SDK's versions 2 and 3, and with aiohttp below it where that is installed.
+It works with versions 2 and 3 of the SDK, and uses aiohttp if that is installed.
 """
 
 import asyncio
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _CONNECTING = 5.0
-"""Seconds to reach a server, at most."""
+"""The maximum number of seconds to connect to a server."""
 
 _HEADERS = {"accept", "connection", "content-length", "content-type", "host", "user-agent"}
 _ACCOUNT = {"openai-organization", "openai-project"}
 
 
 class OpenAIClient:
-    """Answers requests over HTTP, without the SDK's own retries.
+    """A client that sends requests over HTTP, without the SDK's own retries.
 
-    What the SDK finds in the environment is not sent, but for the organization and the project, to OpenAI itself.
+    Values that the SDK finds in the environment are not sent, except the organization and the project to OpenAI itself.
 
     Args:
-        connection: How the server is reached. No more than ``max_reply_bytes`` is read of a reply, decompressed.
+        connection: The settings of the connection. At most ``max_reply_bytes`` of a reply are read, decompressed.
 
     Raises:
-        ConfigError: No connection can be set up, such as with an address, a proxy or certificates that cannot be used.
+        ConfigError: The connection cannot be set up, because the address, a proxy or a certificate cannot be used.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -52,40 +52,40 @@ class OpenAIClient:
         self._url = f"{connection.base_url.rstrip('/')}/chat/completions"
         try:
             self._sdk = _connect(connection, key)
-        except Exception as error:  # noqa: BLE001 - whatever proxies and certificates of the environment lead to
+        except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
             problem = ConfigError(f"{connection.base_url}: no connection can be set up: {self._masked(str(error))}")
         else:
             return
-        raise problem  # out here, where it is not chained to what may show a password
+        raise problem  # outside the handler, so that no error is chained that may show a password
 
     async def complete(self, request: Request, /) -> Reply:
-        """The reply of the server.
+        """Return the reply of the server.
 
         Raises:
-            JudgeError: There is none.
+            JudgeError: There is no usable reply.
         """
         where = f"{request.judge} at {request.base_url}"
         handled = sys.exception()
         try:
             async with asyncio.timeout(self._timeout):
                 body = await self._send(request)
-        except Exception as error:  # noqa: BLE001 - not all that the transports raise goes through the SDK's hands
+        except Exception as error:  # noqa: BLE001 - the SDK does not wrap all errors of its transports
             problem = self._problem(error, handled, where)
         else:
             return read_completion(body, self._masked, where, self._price)
-        raise problem  # out here, where it is not chained to what may show a key
+        raise problem  # outside the handler, so that no error is chained that may show a key
 
     async def _send(self, request: Request) -> bytes:
         turns: list[JsonValue] = [turn._asdict() for turn in request.messages]
-        # OpenAI's reasoning models refuse max_tokens, and many compatible servers know no other name.
+        # OpenAI's reasoning models reject max_tokens, and many compatible servers know only that.
         is_openai = (urlsplit(self._url).hostname or "").endswith((".openai.com", ".openai.azure.com"))
         params = request.limited_params("max_completion_tokens" if is_openai else "max_tokens")
         body = {"model": request.model, "messages": turns, **params, **response_format(request)}
-        # The SDK's method for completions would look through all of the body, and make objects of the reply.
+        # The SDK's method for completions would traverse the whole body, and build objects from the reply.
         return await self._sdk.post(self._url, cast_to=bytes, body=body)
 
     def _problem(self, error: Exception, handled: BaseException | None, where: str) -> JudgeError:
-        import openai  # noqa: PLC0415 - loaded when the client was made
+        import openai  # noqa: PLC0415 - already imported when the client was created
 
         if isinstance(error, openai.APIStatusError):
             return refused(error.status_code, error.response.content, error.response.headers.get, self._masked, where)
@@ -100,19 +100,19 @@ class OpenAIClient:
         return LostError(f"{where}: {self._masked(str(cause)) or type(cause).__name__}")
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self._sdk.close()
 
 
 def _connect(connection: Connection, api_key: str) -> "AsyncOpenAI":
-    import openai  # noqa: PLC0415 - half a second, for those who ask
+    import openai  # noqa: PLC0415 - takes half a second
 
     base_url, timeout, extras = connection.base_url, connection.timeout, connection.extras
     is_openai = (urlsplit(base_url).hostname or "").endswith(".openai.com")
     own = {name.lower(): value for name, value in extras.headers.items()}
     sent = {"authorization": f"Bearer {api_key}", **own, "accept-encoding": ACCEPTED}
     trim = partial(_trim, _HEADERS | _ACCOUNT if is_openai else _HEADERS, sent)
-    # Where a server refers to another, it is for the user to name that one: conversations go to nobody else.
+    # No redirects: conversations go only to the server that the user names.
     hooks = {"request": [trim], "response": [partial(read_body, connection.max_reply_bytes)]}
     options: dict[str, Any] = {"follow_redirects": False, "event_hooks": hooks}
     try:
@@ -130,7 +130,7 @@ def _connect(connection: Connection, api_key: str) -> "AsyncOpenAI":
 
 
 async def _trim(needed: AbstractSet[str], sent: Mapping[str, str], request: Any) -> None:
-    """Takes out of a request what the SDK put in from the environment, and sets the headers of the judge."""
+    """Remove headers that the SDK took from the environment, and set those of the judge."""
     kept = {name: value for name, value in request.headers.items() if name in needed}
     request.headers = type(request.headers)({**kept, **sent})
 
@@ -141,6 +141,6 @@ def response_format(request: Request) -> JsonObject:
         return {}
     if request.step == "json_object":
         return {"response_format": {"type": "json_object"}}
-    name = re.sub(r"[^\w-]", "_", request.schema_name, flags=re.ASCII)[:64]  # no other names are taken
+    name = re.sub(r"[^\w-]", "_", request.schema_name, flags=re.ASCII)[:64]  # other names are rejected
     schema: JsonObject = {"name": name, "schema": request.schema, "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": schema}}

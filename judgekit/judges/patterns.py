@@ -1,4 +1,4 @@
-"""Patterns of personal data and secrets, as they are written in plain characters."""
+"""Patterns of personal data and secrets, for text in plain characters."""
 
 import re
 from collections.abc import Callable
@@ -7,17 +7,14 @@ from itertools import product
 from string import ascii_uppercase
 
 HIDDEN = "\x01"
-"""A placeholder, which later patterns see in the place of earlier finds."""
+"""A placeholder, which later patterns see in place of earlier matches."""
 _START, _END = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 _PARTS = product(
     ("api", "access", "account", "auth", "bearer", "encryption", "master", "private", "refresh", "secret", "session"),
     ("", "_", "-", " "),
     ("key", "token"),
 )
-_SECRETS = (
-    *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "authorization"),
-    *map("".join, _PARTS),
-)
+_SECRETS = (*("password", "passwd", "passphrase", "passcode", "pwd", "secret", "authorization"), *map("".join, _PARTS))
 _SCHEME = r"(?:(?:bearer|basic|digest|token)\s{1,9})?"
 _NO_VALUE = (
     r"(?!(?:null|nil|none|true|false|undefined|optional|any|str|string|int|bool|bytes)(?![^\s\"'`.,;:&|=)\[\]}])"
@@ -27,7 +24,7 @@ _NO_VALUE = (
 NAMED_SECRET = re.compile(rf"(?i:{'|'.join(_SECRETS)})\s*\Z")
 """The end of a key whose value is a secret, such as ``db_password`` or ``X-API-Key``."""
 SCHEME = re.compile(_SCHEME, re.IGNORECASE | re.ASCII)
-"""The authentication scheme that may stand before such a value, such as ``Bearer``."""
+"""The authentication scheme that may precede such a value, such as ``Bearer``."""
 
 PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
     "url": (re.compile(r"\b(?:https?://|www\.)[^\s\"'<>]*[^\s\"'<>.,;:!?)\]}]", re.IGNORECASE),),
@@ -36,7 +33,7 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
             r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
             r"(?:(?:[A-Za-z0-9+/=:,. \n]|-(?!----))*+-----END [A-Z0-9 ]{0,40}-----|[A-Za-z0-9+/=\s]*)"
         ),
-        re.compile(  # the last letter of the name first: it stands beside the sign, which is rare
+        re.compile(  # the last letter of the name first: it is next to the sign, which is rare
             r"[dDeEnNtTyY](?=[\"'`]?\s{0,9}[:=])"
             rf"(?i:(?:{'|'.join(f'(?<={name})' for name in _SECRETS)})(?P<assigned>"
             rf"[\"'`]\s{{0,9}}[:=]\s{{0,9}}(?P<quoted>[\"'`])(?!{HIDDEN}){_SCHEME}"
@@ -84,7 +81,7 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
             rf"\d{{3}}[ \n.-]{{1,3}}\d{{4}}{_END}(?![.:-]\d)",
             re.ASCII,
         ),
-        re.compile(  # 020 7946 0958, and no date
+        re.compile(  # 020 7946 0958, but not a date
             rf"{_START}(?<!\w_)(?<![.-])(?!\d\d[./-]\d\d[./-](?:19|20)\d\d\b)"
             rf"\(?0{{1,2}}[1-9](?:[ \n()/.-]{{0,3}}\d){{7,11}}{_END}(?![.:-]\d)",
             re.ASCII,
@@ -93,15 +90,14 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
 }
 """The kinds of personal data and secrets that can be redacted by name.
 
-The order is that of their search. Cards, IBANs and IP addresses are only taken for what is valid. Digits alone are no
-telephone number without a + or 0 in front: most are the number of an order or of an article. Where ``assigned`` matches,
-a value follows that its name declares secret; ``quoted`` is the quotation mark before it if the name is quoted, too, and
-``quote`` if it is not.
+They are searched in this order. Cards, IBANs and IP addresses must be valid. Digits are only a telephone number after a
++ or 0, since most others are numbers of orders or articles. If ``assigned`` matches, a value follows that is secret by
+its name; ``quoted`` is the quotation mark before it if the name is quoted too, and ``quote`` if it is not.
 """
 
 
 def valid_start(name: str, text: str) -> str:
-    """Return as many groups from the start of what a pattern found as make it valid; empty if none do."""
+    """Return the longest valid start of a match, in whole groups; empty if there is none."""
     is_valid = _CHECKS.get(name, bool)
     while text and not is_valid(text):
         text = text[: max(map(text.rfind, _SEPARATORS))] if any(one in text for one in _SEPARATORS) else ""
@@ -109,7 +105,7 @@ def valid_start(name: str, text: str) -> str:
 
 
 def spelling(name: str, text: str) -> str:
-    """Return one spelling for texts that differ only in case or separators, such as 4111 1111 and 41111111."""
+    """Return the common spelling of texts that differ only in case or separators, such as 4111 1111 and 41111111."""
     if name == "secret":
         return text
     return (_plain(text) if name in ("iban", "card", "phone") else text).lower()
@@ -120,13 +116,16 @@ def _plain(text: str) -> str:
 
 
 def _is_iban(text: str) -> bool:
-    """The check of ISO 13616: the length is that of the country, and the remainder by 97 is 1, letters being numbers from 10."""
+    """Return whether a text passes the check of ISO 13616.
+
+    The length is that of the country, and the remainder by 97 is 1, with letters as numbers from 10.
+    """
     plain = _plain(text).upper()
     return len(plain) == _IBAN_LENGTHS.get(plain[:2]) and int(f"{plain[4:]}{plain[:4]}".translate(_LETTERS)) % 97 == 1
 
 
 def _is_card(text: str) -> bool:
-    """The check of Luhn: every other digit is doubled, from the right, and the sum of all digits ends in 0."""
+    """Return whether a text passes Luhn's check: with every other digit doubled, the sum of all digits ends in 0."""
     digits = _plain(text)[::-1]
     return 13 <= len(digits) <= 19 and sum(map(int, digits[::2] + digits[1::2].translate(_DOUBLED))) % 10 == 0
 
@@ -144,28 +143,12 @@ _WITHOUT_SEPARATORS = str.maketrans("", "", f"{_SEPARATORS}()/")
 _LETTERS = {ord(letter): str(number) for number, letter in enumerate(ascii_uppercase, 10)}
 _DOUBLED = str.maketrans("0123456789", "0246813579")
 _CHECKS: dict[str, Callable[[str], bool]] = {"iban": _is_iban, "card": _is_card, "ip": _is_ip}
-_IBAN_LENGTHS = {
-    country: length
-    for length, countries in {
-        15: "NO",
-        16: "BE",
-        18: "DK FI FK FO GL NL SD",
-        19: "MK SI",
-        20: "AT BA EE KZ LT LU MN XK",
-        21: "CH HR LI LV",
-        22: "BG BH CR DE GB GE IE ME RS VA",
-        23: "AE GI IL IQ OM SO TL",
-        24: "AD CZ DZ ES MD PK RO SA SE SK TN VG",
-        25: "LY PT ST",
-        26: "IS TR",
-        27: "BI DJ FR GR IT MC MR SM",
-        28: "AL AZ BY CY DO GT HN HU LB NI PL SV",
-        29: "BR EG PS QA UA",
-        30: "JO KW MU YE",
-        31: "MT SC",
-        32: "LC",
-        33: "RU",
-    }.items()
-    for country in countries.split()
-}
-"""The registry of SWIFT: the number of characters of each country's IBANs."""
+_IBANS = (
+    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 DZ24 "
+    "EE20 EG29 ES24 FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 "
+    "JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 "
+    "OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 "
+    "TR26 UA29 VA22 VG24 XK20 YE30"
+)
+_IBAN_LENGTHS = {country[:2]: int(country[2:]) for country in _IBANS.split()}
+"""The number of characters of each country's IBANs, by the registry of SWIFT."""

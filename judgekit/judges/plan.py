@@ -1,4 +1,4 @@
-"""The client of a dry run, in the place of all layers: it reports each request that would be sent, and sends none."""
+"""The client of a dry run, which replaces all layers: it reports each request instead of sending it."""
 
 from dataclasses import dataclass, field
 
@@ -14,9 +14,9 @@ from judgekit.score import JudgeCall, record
 
 @dataclass
 class Plan:
-    """Answers from what is kept; writes any other request into the ledger with what it would likely take.
+    """A client that answers from stored replies, and records any other request with its estimated usage.
 
-    ``replies`` are those of the cache, or ``None`` where it is not read.
+    ``replies`` are those of the cache, or ``None`` if it is not read.
     """
 
     replies: Replies | None
@@ -24,14 +24,14 @@ class Plan:
     _planned: set[str] = field(default_factory=set[str], init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
-        """The reply that is kept.
+        """Return the stored reply.
 
         Raises:
             PlannedError: The request would be sent.
         """
         if self.replies is not None and (kept := await kept_reply(self.replies, request)) is not None:
             return kept
-        again = request.key in self._planned  # an equal request is asked once
+        again = request.key in self._planned  # equal requests are sent once
         self._planned.add(request.key)
         usage = likely_usage(request)
         cost = None if self.price is None else self.price.of(usage)
@@ -50,6 +50,6 @@ class Plan:
         raise error
 
     async def aclose(self) -> None:
-        """Closes the cache."""
+        """Close the cache."""
         if self.replies is not None:
             await self.replies.aclose()

@@ -1,4 +1,4 @@
-"""What tokens cost."""
+"""The price of tokens."""
 
 from pydantic import Field
 
@@ -6,14 +6,14 @@ from judgekit.traces.message import Record, Usage
 
 
 class Price(Record):
-    """US dollars for a million tokens. ``cached`` input costs what other input does, if not given."""
+    """A price in US dollars per million tokens. ``cached`` input costs as much as other input if not given."""
 
     input: float = Field(kw_only=False, ge=0, allow_inf_nan=False)
     output: float = Field(kw_only=False, ge=0, allow_inf_nan=False)
     cached: float | None = Field(default=None, kw_only=False, ge=0, allow_inf_nan=False)
 
     def of(self, usage: Usage | None) -> float | None:
-        """The cost of a request, or ``None`` where its tokens are unknown."""
+        """Return the cost of a request, or ``None`` if its tokens are unknown."""
         if usage is None or usage.input_tokens is None or usage.output_tokens is None:
             return None
         cached = min(usage.cached_tokens or 0, usage.input_tokens)

@@ -1,4 +1,4 @@
-"""Prices of models from the list that litellm ships, where it is installed; its file is read, and litellm is not imported."""
+"""Prices of models, from the list that ships with litellm if that is installed. litellm itself is not imported."""
 
 import os
 import re
@@ -21,33 +21,33 @@ _OF_OTHER_REQUESTS = re.compile(
     "_(batches|flex|balanced|priority|ultrafast|decisions)$|_above_1hr|audio|image|video|search|grounding|file_|vector_"
     "|code_interpreter|computer_use|off_peak|explicit_cache|_cache_hit$"
 )
-"""Prices of what no judge asks for: other tiers of service, media, tools. Off-peak prices are lower than those taken."""
+"""Prices of what judges do not use: other service tiers, media, tools. Off-peak prices are lower than those used."""
 
 _UNPRICED = {"databricks", "github_copilot", "oci", "perplexity", "sagemaker", "snowflake", "watsonx"}
 _UNPRICED_CLOUDS = ("azure", "bedrock", "vertex_ai")
-"""Providers whose price depends on more than the model and its tokens: on the region, the contract, on searches."""
+"""Providers whose price depends on more than the model and its tokens: on the region, the contract, searches."""
 
 _NEUTRAL = {
     *("temperature", "top_p", "top_k", "min_p", "seed", "stop", "max_tokens", "max_completion_tokens", "logprobs"),
     *("top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty", "reasoning_effort", "thinking"),
     *("verbosity", "user", "metadata", "store", "allowed_openai_params", "drop_params"),
 }
-"""Parameters that change nothing of what a token costs."""
+"""Parameters that do not affect the price of a token."""
 
 
 class ListPrice(Price):
-    """A price by a list, which may be another one for requests of more than so many tokens of input.
+    """A price from a list, which may depend on the number of input tokens of a request.
 
     Attributes:
         source: The list and its version, such as ``litellm 1.106.2``.
-        above: From which number of input tokens on all tokens of a request have which price, in rising order.
+        above: Prices of all tokens of requests with at least so many input tokens, in ascending order.
     """
 
     source: str
     above: Many[tuple[int, Price]] = ()
 
     def of(self, usage: Usage | None) -> float | None:
-        """The cost of a request, or ``None`` where its tokens are unknown."""
+        """Return the cost of a request, or ``None`` if its tokens are unknown."""
         if usage is not None and usage.input_tokens is not None:
             for tokens, price in reversed(self.above):
                 if usage.input_tokens >= tokens:
@@ -56,13 +56,13 @@ class ListPrice(Price):
 
 
 def listed_price(model: str, params: Collection[str]) -> ListPrice | None:
-    """The price of a model, named as judges are, by litellm's list; ``None`` where it is not sure.
+    """Return the price of a model by litellm's list; ``None`` if it is not certain.
 
-    Where a request may cost one of several prices that its usage does not tell apart, it is the highest.
+    If several prices may apply that the usage of a request does not distinguish, the highest counts.
 
     Args:
-        model: Such as ``openai/gpt-4.1-mini`` or ``litellm/anthropic/claude-sonnet-4-5``.
-        params: The names of the request's parameters. Any that may change the price leaves it unknown.
+        model: The name of a judge, such as ``openai/gpt-4.1-mini`` or ``litellm/anthropic/claude-sonnet-4-5``.
+        params: The names of the request's parameters. The price is unknown if any of them may change it.
     """
     client, _, name = model.partition("/")
     if not _NEUTRAL.issuperset(params):
@@ -72,7 +72,7 @@ def listed_price(model: str, params: Collection[str]) -> ListPrice | None:
     elif client == "litellm" and "/" in name:
         provider, _, name = name.partition("/")
         if any(os.environ.get(f"{provider.upper()}_{end}") for end in ("API_BASE", "BASE_URL")):
-            return None  # litellm then asks another server
+            return None  # litellm then uses another server
     else:
         return None
     spec = find_spec("litellm")
@@ -89,12 +89,12 @@ def _price(path: Path, provider: str, name: str) -> ListPrice | None:
         found = (models.get(f"{provider}/{name}"), models.get(name))
         entry = next((one for one in found if one is not None and one.get("litellm_provider") == provider), None)
         return None if entry is None else _read(entry, provider)
-    except (OSError, ValueError, TypeError, AttributeError):  # no list, or one of another make
+    except (OSError, ValueError, TypeError, AttributeError):  # no list, or one in another format
         return None
 
 
 def _read(entry: JsonObject, provider: str) -> ListPrice | None:
-    """The price that an entry of the list stands for; ``None`` where it holds a price that is not understood."""
+    """Return the price in an entry of the list; ``None`` if the entry has a price of an unknown kind."""
     tiers: dict[int, dict[str, float]] = {0: {}}
     for name, cost in entry.items():
         if not cost or not ("cost" in name or "pric" in name) or _OF_OTHER_REQUESTS.search(name):
@@ -105,14 +105,14 @@ def _read(entry: JsonObject, provider: str) -> ListPrice | None:
         tokens = int(above[2] or 0) * (1000 if above[3] else 1)
         tiers.setdefault(tokens, {})[above[1]] = round(cost * 1_000_000, 9)
     base = tiers.pop(0)
-    if entry.get("mode") != "chat" or not {_INPUT, _OUTPUT} <= base.keys():  # 0 may mean that nobody knows
+    if entry.get("mode") != "chat" or not {_INPUT, _OUTPUT} <= base.keys():  # 0 may mean unknown
         return None
     above_all = tuple((tokens, _price_of({**base, **tiers[tokens]}, provider)) for tokens in sorted(tiers))
     return ListPrice(**_price_of(base, provider).model_dump(), source=_source(), above=above_all)
 
 
 def _price_of(costs: Mapping[str, float], provider: str) -> Price:
-    # Some providers write to their cache unasked, and charge for it. Anthropic writes what a request marks.
+    # Some providers write to their cache by default, and charge for it. Anthropic only writes what a request marks.
     written = 0.0 if provider == "anthropic" else costs.get(_WRITTEN, 0.0)
     return Price(
         input=max(costs[_INPUT], written),

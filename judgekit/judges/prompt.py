@@ -1,4 +1,4 @@
-"""Prompts: one Markdown file for each question that a judge is asked."""
+"""Prompts: one Markdown file for each question to a judge."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
@@ -32,7 +32,7 @@ _REMINDER = "What stands between the marked lines above was recorded. It is what
 
 @dataclass(frozen=True)
 class Input:
-    """A hole that a prompt may have: whether a sample can fill it, and with what text, in so many tokens."""
+    """An input of prompts: whether a sample has it, and its text, within a number of tokens."""
 
     is_there: Callable[[Sample], bool]
     text: Callable[[Sample, int | None], str]
@@ -90,7 +90,7 @@ INPUTS: dict[str, Input] = {
         lambda sample: bool(sample.fields), lambda sample, _: fenced("fields", compact_json(sample.fields))
     ),
 }
-"""The holes that a sample fills. All that fills them is data, and fenced."""
+"""The inputs that a sample fills, by name. All their text is data, and fenced."""
 
 
 class _FrontMatter(Record):
@@ -135,7 +135,7 @@ class _FrontMatter(Record):
 
 
 class Filled(NamedTuple):
-    """The messages of a request, and how many characters of the recording were left out of them."""
+    """The messages of a request, and the number of characters of the recording that were left out of them."""
 
     messages: tuple[Turn, Turn]
     omitted: int
@@ -143,24 +143,24 @@ class Filled(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompt:
-    """A question with named holes, as `load_prompt` reads it.
+    """A question with named inputs, as `load_prompt` reads it.
 
     Attributes:
-        name: The file's name, without its ending.
-        description: What is asked, in a sentence.
-        inputs: The holes that a sample fills. ``conversation`` stands before the question, the others where the question
+        name: The file's name, without its extension.
+        description: The question in short, in a sentence.
+        inputs: The inputs that a sample fills. ``conversation`` goes before the question, the others where the question
             names them.
-        optional: Further ones, which are empty where the sample has nothing.
-        options: The holes that a scorer fills, see `given`.
-        scale: The labels that the judge chooses from, each with its value in [0, 1], or with the status of a score that
-            has none. Empty where a scorer in Python reads the answer.
-        steps: What the judge writes down before it gives its reason.
-        quotes: Whether it cites messages in their own words.
+        optional: Further inputs, which are empty if the sample does not have them.
+        options: The inputs that a scorer fills; see `given`.
+        scale: The labels that the judge chooses from, each with its value in [0, 1], or with the status of a score
+            without a value. Empty if a scorer in Python reads the answer.
+        steps: The fields that the judge writes before it gives its reason.
+        quotes: Whether the judge quotes the messages that it cites.
         skipped: When the question does not apply, in a sentence.
-        source: Where the question comes from.
-        system: What every judge is told first.
-        question: The question, in Jinja.
-        fillings: What fills the options.
+        source: The origin of the question.
+        system: The system message, which is the same for all prompts.
+        question: The question, as a Jinja template.
+        fillings: The values of the options.
     """
 
     name: str
@@ -178,10 +178,10 @@ class Prompt:
     fillings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def given(self, **options: str) -> "Prompt":
-        """The prompt with its options filled; it is another version then.
+        """Return the prompt with its options filled, which is another version.
 
         Raises:
-            PromptError: These are not its options.
+            PromptError: These are not the options of the prompt.
         """
         if {*options} != {*self.options}:
             raise PromptError(f"{self.name}: has the options {sorted(self.options)}, found {sorted(options)}")
@@ -189,29 +189,29 @@ class Prompt:
 
     @property
     def instructions(self) -> str:
-        """The whole question, in which the name of each input stands in its place."""
+        """The whole question, with the name of each input in its place."""
         names = {name: f"[{name.replace('_', ' ')}]" for name in (*self.inputs, *self.optional)}
         return _template(self.question).render(names | dict(self.fillings))
 
     def version(self, schema: JsonObject) -> str:
-        """The name and the hash of all that is sent beside the recording, such as ``agent_goal@1a28c6d6``."""
+        """Return the name and a hash of all that is sent besides the recording, such as ``agent_goal@1a28c6d6``."""
         words = json.dumps([self.system, _REMINDER, self.question, self.fillings, schema])
         return f"{self.name}@{hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
     def missing(self, sample: Sample) -> tuple[str, ...]:
-        """The inputs that a sample does not have, and without which the question cannot be asked."""
+        """Return the required inputs that a sample does not have."""
         return tuple(name for name in self.inputs if not INPUTS[name].is_there(sample))
 
     def fill(self, sample: Sample, budget_tokens: int | None = None) -> Filled:
-        """The messages of the request: the system part, then the conversation with the question behind it.
+        """Return the messages of the request: the system message, then the conversation followed by the question.
 
         Args:
-            sample: What fills the inputs.
+            sample: The sample that fills the inputs.
             budget_tokens: See `Trace.render`.
 
         Raises:
             PromptError: The sample lacks an input.
-            ContextError: ``budget_tokens`` is too small for what can never be left out of the conversation.
+            ContextError: ``budget_tokens`` is too small for the parts of the conversation that are never left out.
         """
         if lacking := self.missing(sample):
             raise PromptError(f"{self.name}: the sample {sample.id!r} has no {' and no '.join(lacking)}")
@@ -225,20 +225,20 @@ class Prompt:
 
 
 def shipped_prompts() -> Sequence[Prompt]:
-    """All prompts that come with judgekit, by name."""
+    """Return all prompts that ship with judgekit, sorted by name."""
     return [load_prompt(name) for name in _names_in(shipped("prompts"))]
 
 
 def load_prompt(name: str | Path) -> Prompt:
-    """A shipped prompt by its name, or any prompt file by its path.
+    """Return a shipped prompt by its name, or any prompt by the path of its file.
 
     Raises:
-        PromptError: There is no such prompt, or its front matter and its question do not fit.
+        PromptError: There is no such prompt, or its front matter and its question do not agree.
     """
     if not str(name).endswith(".md"):
         return _shipped_prompt(str(name))
     path = Path(name)
-    return _read_prompt(path, _text(path))  # a file of one's own may have changed since
+    return _read_prompt(path, _text(path))  # a user's file may have changed since
 
 
 @cache
@@ -257,7 +257,7 @@ def _names_in(folder: Path) -> Sequence[str]:
 
 def _read_prompt(path: Path, text: str) -> Prompt:
     import jinja2.meta  # noqa: PLC0415 - slow to import, and only judges need it
-    import yaml  # noqa: PLC0415 - as slow
+    import yaml  # noqa: PLC0415 - also slow
 
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
     if not text.startswith("---\n") or not body.strip():
@@ -269,7 +269,7 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         raise PromptError(f"{path}: {explain(error)}") from error
     except RecursionError:
         raise PromptError(f"{path}: nested too deeply") from None
-    except (yaml.YAMLError, jinja2.TemplateError, ValueError) as error:  # ValueError: a date that is none, in YAML
+    except (yaml.YAMLError, jinja2.TemplateError, ValueError) as error:  # ValueError: an invalid date in YAML
         raise PromptError(f"{path}: {error}") from error
     if front.scale and CONVERSATION not in front.inputs:
         raise PromptError(
@@ -283,25 +283,9 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         raise PromptError(
             f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question by itself)"
         )
-    return Prompt(
-        name=path.stem,
-        description=front.description,
-        inputs=tuple(front.inputs),
-        source=front.source,
-        system=_system(),
-        question=body.strip(),
-        optional=tuple(front.optional),
-        options=tuple(front.options),
-        scale=tuple(front.scale.items()),
-        steps=tuple(front.steps),
-        quotes=front.quotes,
-        skipped=front.skipped,
-    )
-
-
-@cache
-def _system() -> str:
-    return _text(shipped("prompts") / "system.md").strip()
+    system = _text(shipped("prompts") / "system.md").strip()
+    fields: dict[str, Any] = {**dict(front), "scale": tuple(front.scale.items())}
+    return Prompt(name=path.stem, system=system, question=body.strip(), **fields)
 
 
 @cache
@@ -311,15 +295,15 @@ def _template(question: str) -> "jinja2.Template":
 
 @cache
 def _jinja() -> "jinja2.Environment":
-    import jinja2.sandbox  # noqa: PLC0415 - as slow
+    import jinja2.sandbox  # noqa: PLC0415 - also slow
 
-    # What is rendered is text for a model and not HTML; what fills the holes is fenced. A prompt may come from anywhere.
+    # The result is text for a model, not HTML, and inputs are fenced. Prompts may come from untrusted sources.
     return jinja2.sandbox.ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=False)
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
+        return path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except FileNotFoundError:
         there = [f"{name}.md" for name in _names_in(path.parent)]
         meant = path.stem if path.stem in _names_in(shipped("prompts")) else ""

@@ -1,4 +1,4 @@
-"""Who serves models, how each is reached, and how it finds its key."""
+"""Providers of models: how to connect to them, and where their keys are."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,11 +13,11 @@ from judgekit.registry import named
 
 
 class Provider(NamedTuple):
-    """Who serves models.
+    """A provider of models.
 
     Attributes:
-        connect: Makes its client.
-        base_url: Where it is.
+        connect: Creates its client.
+        base_url: The address of its server.
         api_key_env: The environment variable that holds its key; ``None`` if it finds keys by itself.
     """
 
@@ -26,10 +26,10 @@ class Provider(NamedTuple):
     api_key_env: str | None = None
 
     def key(self, base_url: str | None, api_key_env: str | None) -> str | None:
-        """The key to send. A server of the user's own is sent none that it was not meant to see.
+        """Return the key to send. The user's own server gets no key unless its variable is named.
 
         Raises:
-            AuthenticationError: The environment has no key, or none that can be sent.
+            AuthenticationError: The environment has no key, or one that cannot be sent.
         """
         if base_url is not None and api_key_env is None:
             return "no-key"
@@ -42,9 +42,8 @@ PROVIDERS = {
     "litellm": Provider(LitellmClient),
 }
 
-
 _FAMILIES = {"claude": "litellm/anthropic", "gemini": "litellm/gemini"}
-"""Who serves models whose names begin so, if it is not OpenAI."""
+"""The providers of models by the prefixes of their names, other than OpenAI."""
 
 
 def likely_model(name: str) -> str:
@@ -57,14 +56,14 @@ def provider_named(name: str) -> Provider:
     """Return a provider: one of judgekit, of an installed package, or ``package.module:NAME``.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: There is no such provider.
     """
     needs = (*Provider._fields, "key")
     return named(name, "providers", PROVIDERS, needs, "provider of judges", guess=f"litellm/{name}")
 
 
 def provider_known(name: str) -> Provider | None:
-    """Return a provider, or ``None`` if there is none: replies of a model that nobody serves any more can be replayed."""
+    """Return a provider, or ``None`` if it does not exist: replies of discontinued models can still be replayed."""
     try:
         return provider_named(name)
     except ConfigError:

@@ -1,4 +1,4 @@
-"""The layer that holds back, for all judges of an account together."""
+"""The layer that limits the rate of requests, for all judges of an account together."""
 
 import asyncio
 import threading
@@ -17,24 +17,24 @@ from judgekit.judges.concurrency import Concurrency
 
 @dataclass
 class Pace:
-    """Lets so many units a minute through, evenly."""
+    """A limit on units per minute, spread evenly."""
 
     a_minute: float
     free_at: float = 0.0
-    """When the next unit may be used."""
+    """The time at which the next unit may be used."""
 
     def take(self, units: float, now: float) -> None:
-        """Uses units; what comes next has to wait until they have had their time."""
+        """Use units, for whose share of the minute the next ones have to wait."""
         self.free_at = max(self.free_at, now) + units * 60 / self.a_minute
 
     def correct(self, units: float) -> None:
-        """Takes more, or gives back, once it is known how many it were."""
+        """Use more units, or return some (negative), once their number is known."""
         self.free_at += units * 60 / self.a_minute
 
 
 @dataclass(eq=False)
 class Account:
-    """The limits of an account at a provider: requests at once, requests and tokens in a minute, and its circuit."""
+    """The limits of an account at a provider: requests at once, requests and tokens per minute, and its circuit."""
 
     concurrency: Concurrency
     requests: Pace | None = None
@@ -46,27 +46,27 @@ class Account:
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
     def bears(self, concurrency: int, requests_a_minute: int | None, tokens_a_minute: int | None) -> None:
-        """Takes another judge's limits into account: the strictest hold."""
+        """Apply the limits of another judge too; the strictest hold."""
         self.concurrency.most = min(self.concurrency.most, concurrency)
         self.concurrency.limit = min(self.concurrency.limit, float(concurrency))
         self.requests = _slower(self.requests, requests_a_minute)
         self.tokens = _slower(self.tokens, tokens_a_minute)
 
     async def enter(self, judge: str, tokens: int) -> int:
-        """Waits until one request more may go; first come, first served.
+        """Wait until another request may start; first come, first served.
 
         Args:
-            judge: Who is asked.
-            tokens: About how many tokens it takes.
+            judge: The judge of the request.
+            tokens: The estimated number of tokens of the request.
 
         Returns:
-            What its `Concurrency` wants to know of when that was.
+            The time of the start, for the `Concurrency` of the account.
 
         Raises:
-            JudgeError: The account turned away all that waited, or those that waited for this judge.
+            JudgeError: The account turned away all waiting requests, or those for this judge.
         """
         before = self._failures_of(judge)
-        async with self._line:  # whoever holds it is the first in line
+        async with self._line:  # its holder is the first in line
             while self._failures_of(judge) == before and (wait := self._wait()) != 0:
                 self._changed.clear()
                 with suppress(TimeoutError):
@@ -83,29 +83,29 @@ class Account:
         return {failure for name in ("", judge) if (failure := self._failures.get(name)) is not None}
 
     def _wait(self) -> float | None:
-        """Seconds until the first in line may go; ``None`` if nobody knows."""
+        """Return the seconds until the first in line may start; ``None`` if that is unknown."""
         if self.concurrency.is_full:
             return None
         free_at = [self._paused_until, *(pace.free_at for pace in (self.requests, self.tokens) if pace is not None)]
         return max(0.0, max(free_at) - _now())
 
     def leave(self) -> None:
-        """Makes room after a request, however it ended."""
+        """Make room after a request, successful or not."""
         self.concurrency.leave()
         self._changed.set()
 
     def give_back(self, tokens: int) -> None:
-        """Takes a request that never reached the server off what was used of the minute."""
+        """Return the units of a request that never reached the server."""
         for pace, units in ((self.requests, 1), (self.tokens, tokens)):
             if pace is not None:
                 pace.correct(-units)
 
     def pause(self, seconds: float) -> None:
-        """Lets nothing go for a while."""
+        """Start no request for a number of seconds."""
         self._paused_until = max(self._paused_until, _now() + seconds)
 
     def turn_away(self, failure: Exception, judge: str = "") -> None:
-        """Give all that wait an error instead, or those alone that wait for one judge."""
+        """Fail all waiting requests with an error, or only those for one judge."""
         self._failures[judge] = failure
         self._changed.set()
 
@@ -120,13 +120,13 @@ def _slower(pace: Pace | None, a_minute: int | None) -> Pace | None:
     return Pace(min(pace.a_minute, a_minute), pace.free_at)
 
 
-# Judges of one account find each other here, in each event loop apart; it is gone with the last of them.
+# Judges share accounts by name, separately in each event loop. An account is dropped with the last of its judges.
 _accounts: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[object, Account]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 def account_named(name: object, concurrency: int) -> Account:
-    """The account of this name in the running event loop."""
+    """Return the account with a name in the running event loop."""
     with _lock:
         accounts = _accounts.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
         if (known := accounts.get(name)) is None:
@@ -135,24 +135,24 @@ def account_named(name: object, concurrency: int) -> Account:
 
 
 def requests_under_way() -> int:
-    """How many requests are with providers now, of all accounts. Any thread may ask."""
+    """Return the number of requests that are with providers now, for all accounts. Any thread may call this."""
     with _lock:
         return sum(account.concurrency.under_way for accounts in _accounts.values() for account in accounts.values())
 
 
 @dataclass(frozen=True)
 class RateLimit:
-    """Sends a request when the account can bear it.
+    """A layer that sends a request when the limits of its account allow it.
 
-    A key that fails, or a server that cannot be reached, turns away all that wait; a quota that is spent, all that wait for
-    the same model, since others may have quotas of their own.
+    If a key is rejected, or the server cannot be reached, all waiting requests fail; if a quota is spent, those for the
+    same model fail, since other models may have quotas of their own.
     """
 
     inner: Client
     account: Account
 
     async def complete(self, request: Request, /) -> Reply:
-        """The reply, when it was this request's turn."""
+        """Return the reply, once it is the turn of this request."""
         account = self.account
         expected = 0 if account.tokens is None else likely_tokens(request)
         sent = await account.enter(request.judge, expected)
@@ -183,5 +183,5 @@ class RateLimit:
         return reply
 
     async def aclose(self) -> None:
-        """Closes what is inside."""
+        """Close the inner client."""
         await self.inner.aclose()

@@ -1,4 +1,4 @@
-"""Redaction: personal data and secrets are taken out of a sample before a judge sees it."""
+"""Redaction: removes personal data and secrets from a sample before a judge sees it."""
 
 import re
 from bisect import bisect_right
@@ -17,39 +17,26 @@ from judgekit.traces.trace import ToolDefinition
 
 _TEXTS = {
     *("trace", "rival", "reference", "references", "reference_topics", "reference_tool_calls", "documents", "fields"),
-    *(
-        "tools",
-        "description",
-        "parameters",
-        "messages",
-        "content",
-        "tool_calls",
-        "text",
-        "data",
-        "mime_type",
-        "name",
-        "agent",
-        "args",
-        "args_raw",
-    ),
+    *("tools", "description", "parameters", "messages", "content", "tool_calls", "text", "data", "mime_type", "name"),
+    *("agent", "args", "args_raw"),
 }
-"""The fields that hold what was said."""
+"""The fields that hold text of the conversation."""
 
 
 @dataclass(frozen=True)
 class _Patterns:
-    """Replaces what is found by its kind and a number, which is the same for the same value in all of a sample."""
+    """A function that replaces matches by their kind and a number, equal for equal values throughout a sample."""
 
     names: frozenset[str]
     _numbers: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
 
     def __call__(self, text: str) -> str:
-        if "url" in self.names and "%" in text:  # before %20 becomes a space, where a URL would end
+        if "url" in self.names and "%" in text:  # before %20 becomes a space, which would end a URL
             text = self._without(["url"], text, unwrapped(text, percent=False))
         return self._without([name for name in PATTERNS if name in self.names], text, unwrapped(text))
 
     def value(self, key: object, value: object) -> object:
-        """Return the value of a key without the secret that the key says it is."""
+        """Return the value of a key, redacted if it is a secret by the name of the key."""
         is_secret = "secret" in self.names and isinstance(key, str) and NAMED_SECRET.search(unwrapped(key)[0])
         if not is_secret or isinstance(value, bool) or not isinstance(value, str | int | float):
             return _redacted(value, self)
@@ -59,7 +46,7 @@ class _Patterns:
         return f"{text[:start]}{self._mark('secret', text[start:])}" if text[start:] else value
 
     def _without(self, names: Sequence[str], text: str, unwrapped: tuple[str, Sequence[int]]) -> str:
-        """Return the text with a mark in the place of each find."""
+        """Return the text with a mark in place of each match."""
         plain, places = unwrapped
         finds: list[tuple[int, int, str, str]] = []
         for name, pattern in ((one, pattern) for one in names for pattern in PATTERNS[one]):
@@ -87,7 +74,7 @@ class _Patterns:
 
 
 def _span(name: str, found: re.Match[str], text: str, places: Sequence[int]) -> tuple[int, int, int]:
-    """Return where a value begins and ends in the plain text, and where it ends in the text itself."""
+    """Return the start and end of a value in the plain text, and its end in the original text."""
     first, plain = found.end(), found.string
     if found.lastgroup is None:
         first = found.start()
@@ -105,7 +92,7 @@ def _span(name: str, found: re.Match[str], text: str, places: Sequence[int]) -> 
 
 
 def _closing(quote: str, text: str, start: int) -> int:
-    """Return where a quotation mark closes, or else the line ends. Those within the value have more backslashes."""
+    """Return the position of the closing quotation mark, or of the line's end. Inner ones have more backslashes."""
     mark = quote.lstrip("\\")
     depth = len(quote) - len(mark)
     for found in re.compile(rf"(?<!\\)(\\*+){re.escape(mark)}|\n").finditer(text, start):
@@ -117,7 +104,7 @@ def _closing(quote: str, text: str, start: int) -> int:
 
 
 def _missing_quote(text: str, first: int, last: int) -> str:
-    """Return the quotation mark, escaped as others are there, that a mark needs in the place of a number in JSON."""
+    """Return the quotation mark that a mark needs in place of a number in JSON, escaped like those around it."""
     if not _NUMBER.fullmatch(text, first, last) or not _VALUE_BEHIND.match(text, last):
         return ""
     outside, quote, between = text[max(0, first - _LOOKED_BACK) : first].rpartition('"')
@@ -126,15 +113,15 @@ def _missing_quote(text: str, first: int, last: int) -> str:
         return ""
     run = len(outside) - len(outside.rstrip("\\"))
     depth = (run ^ (run + 1)) >> 1  # 0, 1, 3, 7, ... if a key that ends in backslashes has its own before them
-    begins = signs[0] in "[{"  # so the quotation mark is that of a text with JSON in it
+    begins = signs[0] in "[{"  # so the quotation mark opens a text that holds JSON
     return "\\" * (2 * depth + 1 if begins else depth) + '"'
 
 
 def redacted(sample: Sample, redact: Callable[[str], str] | Sequence[str]) -> Sample:
-    """The sample with all texts that a judge may be shown redacted. Names of tools, roles and ids stay.
+    """Return a sample with all text redacted that a judge may see. Names of tools, roles and ids stay.
 
     Args:
-        sample: What was recorded; it is not changed.
+        sample: The sample, which is not changed.
         redact: Names of `PATTERNS`, or a function from text to text.
     """
     if not redact:
@@ -162,14 +149,10 @@ def _redacted(value: object, hide: Callable[[str], str]) -> object:
 
 
 def _texts(record: BaseModel) -> Iterator[str]:
-    """The fields that hold what was said, in their own order, so that finds are numbered alike in every process."""
-    stays = (
-        "name"
-        if isinstance(record, ToolCall | ToolMessage | ToolDefinition)
-        else "data"
-        if isinstance(record, MediaPart)
-        else ""
-    )
+    """Return the fields that hold text, in a fixed order, so that matches have the same numbers in every process."""
+    stays = "name" if isinstance(record, ToolCall | ToolMessage | ToolDefinition) else ""
+    if isinstance(record, MediaPart):
+        stays = "data"
     return (name for name in type(record).model_fields if name in _TEXTS and name != stays)
 
 

@@ -1,4 +1,4 @@
-"""Where replies are kept: a SQLite file that grows, and that processes share."""
+"""The stored replies of judges, in a SQLite file that processes share."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ _GRANT = f"{_CLAIM}{ENDED} RETURNING 1"
 
 
 class Claim(NamedTuple):
-    """The right to get the reply to a request while others wait for it; the token tells whose it is."""
+    """The right to send a request while others wait for its reply. The token identifies the holder."""
 
     key: str
     token: str
@@ -37,7 +37,7 @@ class Claim(NamedTuple):
 class Recorded(Record):
     """A reply with the request that it answers; a line of a cassette.
 
-    ``sample`` is a note for people; a line with ``about`` alone is one too.
+    ``sample`` is a note for people, and so is a line with ``about`` alone.
     """
 
     about: str | None = None
@@ -51,7 +51,7 @@ class Recorded(Record):
 
 
 class Added(NamedTuple):
-    """How many replies were new, how many were there, and how many there are others than were to be added."""
+    """The numbers of replies that were new, that were stored before, and that differ from the stored reply."""
 
     new: int
     same: int
@@ -59,18 +59,18 @@ class Added(NamedTuple):
 
 
 class CachedReplies(ReplyFile):
-    """The replies in a SQLite file, which processes may share, and the claims of those that are about to ask for more.
+    """The replies in a SQLite file that processes may share, and the claims on requests under way.
 
-    A reply that is damaged is none; the log says so.
+    Damaged replies are ignored, with a warning in the log.
     """
 
     _parts: list[tuple[str, dict[str, str]]] | None = None
 
     def glance(self, key: str, /) -> Reply | None:
-        """Return what `get` would, at once, also while another thread writes.
+        """Return the result of `get` without waiting, even while another thread writes.
 
         Raises:
-            sqlite3.Error: It cannot be told at once.
+            sqlite3.Error: The result is not available at once.
         """
         if not (rows := self._at_once(f"{_SELECT}key = ?", (key,))):
             return None
@@ -79,15 +79,15 @@ class CachedReplies(ReplyFile):
         return reply
 
     def claim_at_once(self, claim: Claim, /) -> bool:
-        """Return whether the request is now to be sent from here; if not, `claim` tells more, and may wait."""
+        """Return whether a claim is granted without waiting; if not, `claim` may wait and says more."""
         return self._written_at_once(_GRANT, {**lease(), **claim._asdict()})
 
     def put_at_once(self, request: Request, reply: Reply, /) -> bool:
-        """Return whether the reply is kept, and is the first one; if not, `put` tells more, and may wait."""
+        """Return whether a reply is stored without waiting, as the first one; if not, `put` may wait and says more."""
         return self._written_at_once(_ADD, _row_of(request, reply))
 
     def get(self, key: str, /) -> Reply | None:
-        """The reply to the request with this key."""
+        """Return the reply to the request with this key."""
         rows = self._do(f"{_SELECT}key = ?", (key,))
         if not rows:
             return None
@@ -96,13 +96,13 @@ class CachedReplies(ReplyFile):
         return reply
 
     def _intact(self, row: Sequence[Any]) -> Reply | None:
-        """The reply in a row, if it is what was written."""
+        """Return the reply in a row, or ``None`` if it is damaged."""
         if (reply := _read(row)) is None:
             log.warning("%s: a reply that was kept is damaged, and not used", self._path)
         return reply
 
     def claim(self, claim: Claim, /) -> Reply | bool:
-        """Return the reply that is kept, or whether the request is now to be sent from here and nobody else is at it."""
+        """Return the stored reply, or else whether the claim is granted, and the request is to be sent from here."""
 
         def work() -> Reply | bool:
             if (kept := self.get(claim.key)) is not None:
@@ -118,11 +118,11 @@ class CachedReplies(ReplyFile):
         self.write(lambda: self._db.executemany(sql, lines))
 
     def release(self, claim: Claim, /) -> None:
-        """Give a claim back: there is no reply."""
+        """Give up a claim without a reply."""
         self.write(lambda: self._do("DELETE FROM claims WHERE key = ? AND owner = ?", claim))
 
     def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
-        """Keep a reply and end all claims on it.
+        """Store a reply and end all claims on it.
 
         Returns:
             The reply that stands: an earlier one, unless it is to be replaced.
@@ -142,11 +142,11 @@ class CachedReplies(ReplyFile):
         return self.write(work)
 
     def add(self, lines: Iterable[Recorded], *, replace: bool) -> Added:
-        """Keeps replies that were recorded elsewhere.
+        """Store replies that were recorded elsewhere.
 
         Args:
             lines: The replies.
-            replace: Whether another reply to the same request, that was there before, makes place.
+            replace: Whether to replace a stored reply to the same request that differs.
         """
         new = same = other = 0
         for line in lines:
@@ -166,7 +166,7 @@ class CachedReplies(ReplyFile):
 
     @contextmanager
     def exclusive(self) -> Generator[None]:
-        """Keeps other processes from writing until the context ends."""
+        """Keep other processes from writing until the context ends."""
         self._do("BEGIN IMMEDIATE")
         with self._explained():
             try:
@@ -175,16 +175,16 @@ class CachedReplies(ReplyFile):
                 self._db.execute("COMMIT")
 
     def prune(self, prompt: str, judge: str, before: datetime | None, *, dry_run: bool) -> int:
-        """Throws replies away and gives back the space they took.
+        """Delete replies, and free their disk space.
 
         Args:
             prompt: A pattern for the prompt, with or without its version, such as ``agent_goal*``.
             judge: A pattern for the judge, such as ``openai/*``.
-            before: Replies that were kept later stay; ``None`` for all.
-            dry_run: Leaves all as it is.
+            before: Delete only replies that were stored before this time; ``None`` for all.
+            dry_run: Delete nothing.
 
         Returns:
-            How many replies these are.
+            The number of these replies.
         """
         which = {"prompt": prompt, "judge": judge, "before": None if before is None else _written(before)}
         found = self._do(f"{_COUNT if dry_run else _DELETE}{_WHICH} AND (:before IS NULL OR at < :before)", which)
@@ -195,9 +195,9 @@ class CachedReplies(ReplyFile):
         return int(found[0][0])
 
     def recorded(self, prompt: str = "*", judge: str = "*") -> Iterator[Recorded]:
-        """The replies with their requests, by prompt and judge, always in the same order. For the patterns see `prune`.
+        """Yield the replies with their requests, sorted by prompt, judge and key. See `prune` for the patterns.
 
-        What is damaged is left out, with a warning in the log.
+        Damaged replies are left out, with a warning in the log.
         """
         sql = f"{_SELECT}{_WHICH} ORDER BY prompt, judge, key"
         with self._explained():
@@ -214,8 +214,8 @@ class CachedReplies(ReplyFile):
                     )
 
     def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
-        """The hashed parts of all requests, or of those of one prompt, whatever its version."""
-        if self._parts is None or not self._read_only:  # where one request is not found, thousands may not be
+        """Return the hashed parts of all requests, or of the requests of a prompt in any version."""
+        if self._parts is None or not self._read_only:  # if one request is missing, thousands may be
             rows = self._do(f"{_SELECT}digests <> '{{}}'")
             intact = (row for row in rows if self._intact(row) is not None)
             self._parts = [(row[2].decode().partition("@")[0], json.loads(row[3])) for row in intact]
@@ -231,19 +231,19 @@ def _row(
 ) -> tuple[str | bytes, ...]:
     said = json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False)
     row = [
-        text.encode(errors="replace")  # a lone surrogate stands in no file
+        text.encode(errors="replace")  # lone surrogates cannot be encoded
         for text in (key, judge, prompt, json.dumps(digests), said, _written(at))
     ]
     return (*(text.decode() for text in row), _checksum(row))
 
 
 def _written(at: datetime) -> str:
-    """A time as text that sorts by time."""
+    """Return a time as text that sorts by time."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _read(row: Sequence[Any]) -> Reply | None:
-    """The reply in a row, if it is what was written."""
+    """Return the reply in a row, or ``None`` if it is damaged."""
     try:
         return Reply.model_validate_json(row[4]) if _checksum(row[:-1]) == row[-1] else None
     except (TypeError, ValidationError):

@@ -1,4 +1,4 @@
-"""The SQLite file that replies are kept in: how it is opened, written to, and replaced where it is corrupt or gone."""
+"""The SQLite file of stored replies: opens it, writes to it, and replaces it if it is corrupt or deleted."""
 
 import logging
 import sqlite3
@@ -15,7 +15,7 @@ from judgekit.database import BARRED, CORRUPT, DATABASE_ERRORS, code, connect, m
 from judgekit.errors import StoreError
 
 LEASE = 10.0
-"""Seconds that a claim holds if it is not renewed."""
+"""Seconds after which a claim ends if it is not renewed."""
 
 Result = TypeVar("Result")
 
@@ -38,7 +38,7 @@ _SWEEP = "DELETE FROM claims WHERE "
 ENDED = "NOT (until > :now AND until <= :latest)"
 
 _LOG = ("-wal", "-shm")
-"""Ends of the names of the files that SQLite has beside its own."""
+"""The suffixes of the files that SQLite keeps next to a database."""
 _DATABASES = {".sqlite", ".sqlite3", ".db"}
 _GONE = "%s: was deleted or replaced while it was in use; a new cache is begun there if there is none"
 _ADVICE = {
@@ -48,17 +48,17 @@ _ADVICE = {
 
 
 class ReplyFile:
-    """The file, which processes may share. One thread uses it; another one may do single statements at once meanwhile.
+    """A SQLite file that processes may share. One thread uses it; another may meanwhile run single statements.
 
-    Replies can be had again: a corrupt file is renamed and a new one is begun, as where the file was deleted while it
-    was in use. The log says so.
+    Replies can be requested again, so a corrupt file is renamed, and a new one takes its place, as when the file is
+    deleted while it is in use. The log says so.
 
     Args:
-        path: The file, made where there is none.
-        read_only: Makes and changes nothing, neither in the file nor beside it.
+        path: The file, which is created if it does not exist.
+        read_only: Create and change nothing, neither the file nor its neighbors.
 
     Raises:
-        StoreError: It cannot be used, or is from a newer judgekit, or not judgekit's.
+        StoreError: The file cannot be used, was written by a newer judgekit, or is not judgekit's.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -85,36 +85,38 @@ class ReplyFile:
         try:
             self._inode = self._path.stat().st_ino
             self._prepare()
-            self._quick.execute("PRAGMA busy_timeout = 0")  # not before, since each pragma may have to wait
+            self._quick.execute("PRAGMA busy_timeout = 0")  # not earlier, since each pragma may have to wait
         except BaseException:
             self.close()
             raise
 
     def _clear(self) -> None:
-        """Delete the log that a file left behind when it alone was deleted: SQLite would take it for the new file's."""
+        """Delete the log of a file that was deleted alone: SQLite would take it for the log of the new file."""
         left = [one for one in (Path(f"{self._path.resolve()}{ending}") for ending in _LOG) if one.exists()]
-        if left and not self._path.exists():  # in this order, since SQLite makes the log of a new file after the file
+        if left and not self._path.exists():  # in this order, since SQLite creates the log of a new file after the file
             for one in left:
                 one.unlink(missing_ok=True)
 
     def _prepare(self) -> None:
-        self._db.text_factory = self._quick.text_factory = bytes  # a damaged row need not be text
+        self._db.text_factory = self._quick.text_factory = bytes  # a damaged row may not be text
         self._db.execute("BEGIN")
         version = schema_version(self._db, self._path, _APPLICATION_ID, _SCHEMA_VERSION)
         self._db.execute("COMMIT")
         if self._read_only:
-            if not version:  # a new file, which is to stay as it is
+            if not version:  # a new file, which must stay as it is
                 self._db.execute(f"CREATE TEMPORARY {_REPLIES}")
             return
         unshared = share(self._db)
-        self._is_logged = unshared is None  # else each write waits for the disk
+        self._is_logged = unshared is None  # without a log, each write waits for the disk
         for db in (self._db, self._quick):
             db.execute("PRAGMA synchronous = NORMAL")
-        self._quick.execute("PRAGMA wal_autocheckpoint = 0")  # it takes long; writes of the other connection do it
+        self._quick.execute(
+            "PRAGMA wal_autocheckpoint = 0"
+        )  # checkpoints take long; writes of the other connection make them
         self._db.execute("BEGIN IMMEDIATE")
         for sql in _SCHEMA if not version else ():
             self._db.execute(sql)
-        self._db.execute(f"{_SWEEP}{ENDED}", lease())  # this also tells whether the file can be written
+        self._db.execute(f"{_SWEEP}{ENDED}", lease())  # this also tests whether the file can be written
         self._db.execute("COMMIT")
         if unshared is not None:
             _warn_once(
@@ -123,10 +125,10 @@ class ReplyFile:
             )
 
     def _set_aside(self, error: Exception) -> None:
-        """Renames a corrupt file, so that a new one can take its place.
+        """Rename a corrupt file, so that a new one can take its place.
 
         Raises:
-            StoreError: It is not corrupt, or by its name not a database, or may not be changed.
+            StoreError: The file is not corrupt, is not a database by its name, or must not be changed.
         """
         if code(error) not in CORRUPT or self._read_only or self._path.suffix.lower() not in _DATABASES:
             raise self._unusable(error) from error
@@ -135,7 +137,7 @@ class ReplyFile:
         aside = f"{path}.corrupt-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
         with suppress(FileNotFoundError):
             if path.stat().st_ino != self._inode:
-                return  # another process was faster, and the file that is here now is a new one
+                return  # another process was faster, and this file is a new one
             for ending in _LOG:
                 with suppress(FileNotFoundError):
                     Path(f"{path}{ending}").rename(f"{aside}{ending}")
@@ -158,7 +160,7 @@ class ReplyFile:
             raise self._unusable(error) from error
 
     def _do(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
-        """Return the rows of a statement, which is its own transaction or a part of one."""
+        """Run a statement, as a transaction of its own or a part of one, and return its rows."""
         is_part = self._db.in_transaction
         try:
             return self._db.execute(sql, values).fetchall()
@@ -171,25 +173,25 @@ class ReplyFile:
                 return self._db.execute(sql, values).fetchall()
 
     def _at_once(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
-        """Return the rows of a statement, also while another thread writes.
+        """Run a statement without waiting, even while another thread writes, and return its rows.
 
         Raises:
-            sqlite3.Error: It would have to wait, or cannot be done.
+            sqlite3.Error: The statement would have to wait, or fails.
         """
         with self._lock:
             return self._quick.execute(sql, values).fetchall()
 
     def _written_at_once(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> bool:
-        """Return whether a statement that returns a row where it writes one did so, into the file that is there."""
+        """Run a statement that returns the row that it writes; return whether it wrote one into the current file."""
         try:
             return self._is_logged and bool(self._at_once(sql, values)) and self._is_there()
         except DATABASE_ERRORS:
             return False
 
     def write(self, work: Callable[[], Result]) -> Result:
-        """Return the result of work that is one transaction, or a part of one.
+        """Do work in a transaction of its own, or in the current one, and return its result.
 
-        It is done again in a new file if this one turns out to be corrupt, deleted or replaced.
+        The work is done again in a new file if this one turns out to be corrupt, deleted or replaced.
         """
         if self._db.in_transaction:
             return work()
@@ -212,7 +214,7 @@ class ReplyFile:
             result = work()
             self._db.execute("COMMIT")
         except BaseException:
-            if self._db.in_transaction:  # of some errors, as of a full disk, SQLite has done it by itself
+            if self._db.in_transaction:  # SQLite rolls back some errors by itself, such as a full disk
                 self._db.execute("ROLLBACK")
             raise
         return result
@@ -224,14 +226,14 @@ class ReplyFile:
             return False
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._db.close()
         with self._lock:
             self._quick.close()
 
 
 def lease() -> dict[str, float]:
-    """The times of a claim that is made now. One that ends after ``latest`` is from before the clock was set back."""
+    """Return the times of a new claim. A claim that ends after ``latest`` dates from before the clock was set back."""
     now = time.time()
     return {"now": now, "until": now + LEASE, "latest": now + 2 * LEASE}
 

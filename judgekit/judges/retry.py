@@ -1,4 +1,4 @@
-"""The layer that asks again, where that can help: a finite number of times, with waits that grow."""
+"""The layer that retries requests where that can help: a limited number of times, with exponential back-off."""
 
 import random
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ _backoff = tenacity.wait_random_exponential(multiplier=0.5, max=LONGEST_WAIT)
 
 @dataclass(frozen=True)
 class Retry:
-    """Asks up to ``attempts`` times while the provider is overloaded or some connections to it fail.
+    """A layer that attempts a request up to ``attempts`` times while its provider is overloaded or connections fail.
 
-    It waits at random, longer each time, and never shorter than the provider says.
+    The waits are random, grow each time, and are never shorter than the provider asks for.
 
-    A rate limit that many requests share may take more rounds, so it is borne with ten times, unless ``attempts`` is 1.
-    A reply that was cut off is asked for once more, with twice the room.
+    Rate limit errors are retried up to ten times, since many requests may share the limit, unless ``attempts`` is 1. A
+    truncated reply is requested once more, with twice the output limit.
     """
 
     inner: Client
     attempts: int
 
     async def complete(self, request: Request, /) -> Reply:
-        """The first reply there is."""
+        """Return the reply of the first successful attempt."""
         try:
             return await self._ask(request)
         except TruncatedError:
@@ -38,10 +38,7 @@ class Retry:
 
     async def _ask(self, request: Request) -> Reply:
         asking = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(_may_pass),
-            stop=self._gives_up,
-            wait=_wait,
-            reraise=True,
+            retry=tenacity.retry_if_exception(_may_pass), stop=self._gives_up, wait=_wait, reraise=True
         )
         return await asking(self.inner.complete, request)
 
@@ -51,7 +48,7 @@ class Retry:
         return state.attempt_number >= max(self.attempts, _RATE_LIMITED_ATTEMPTS if patient else 0)
 
     async def aclose(self) -> None:
-        """Closes what is inside."""
+        """Close the inner client."""
         await self.inner.aclose()
 
 
@@ -64,4 +61,4 @@ def _may_pass(error: BaseException) -> bool:
 def _wait(state: tenacity.RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
     named = (error.retry_after or 0.0) if isinstance(error, OverloadError) else 0.0
-    return max(_backoff(state), named * random.uniform(1, 1.1))  # noqa: S311 - so that not all come back at once
+    return max(_backoff(state), named * random.uniform(1, 1.1))  # noqa: S311 - so that not all retry at once

@@ -1,4 +1,4 @@
-"""The JSON Schema of a reply, as strict structured output takes it."""
+"""The JSON Schema of a reply, as strict structured output requires it."""
 
 from functools import cache
 from typing import cast
@@ -15,27 +15,27 @@ _SENT = {
 }
 _NOT_SENT = {
     *("title", "default", "examples", "deprecated", "readOnly", "writeOnly", "discriminator", "additionalProperties"),
-    *("minLength", "maxLength", "uniqueItems"),  # the answer's model checks them all the same
+    *("minLength", "maxLength", "uniqueItems"),  # the answer's model still checks them
 }
 _FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
 
 @cache
 def strict_schema(answer: type[BaseModel]) -> JsonObject:
-    """The schema of a model with every property required and no other allowed.
+    """Return the schema of a model, with every property required and no others allowed.
 
-    Properties keep their order, in which the judge writes them: explanations stand before verdicts. See OpenAI's guide
+    Properties keep their order, in which the judge writes them: explanations come before verdicts. See OpenAI's guide
     on structured outputs, "Supported schemas".
 
     Raises:
-        ConfigError: The model holds what strict structured output cannot say.
+        ConfigError: The model has a part that strict structured output does not support.
     """
     name = answer.__name__
     try:
         schema = cast("JsonObject", answer.model_json_schema())
     except PydanticUserError as error:
         raise ConfigError(f"{name} has no JSON Schema: {error.message}") from error
-    if isinstance(reference := schema.pop("$ref", None), str):  # a model that holds itself
+    if isinstance(reference := schema.pop("$ref", None), str):  # a recursive model
         definitions = cast("dict[str, JsonObject]", schema["$defs"])
         schema |= definitions[reference.rpartition("/")[2]]
     strict = _strict(schema, name)
@@ -68,7 +68,7 @@ def _strict(schema: JsonValue, path: str) -> JsonObject:
         raise _unsayable(path, "any value", "give it a type")
     if isinstance(properties := strict.get("properties"), dict):
         strict |= {"required": list(properties), "additionalProperties": False}
-    if "$ref" in strict and len(strict) > 1:  # nothing may stand beside it
+    if "$ref" in strict and len(strict) > 1:  # $ref may not have siblings
         strict["anyOf"] = [{"$ref": strict.pop("$ref")}]
     return strict
 

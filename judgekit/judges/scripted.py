@@ -1,11 +1,11 @@
-"""A judge for tests: answers from a script, without a model and without a network."""
+"""A judge for tests, which answers from a script, without a model or a network."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from pydantic import BaseModel, PrivateAttr
+from pydantic import BaseModel
 
 from judgekit.errors import ConfigError
 from judgekit.judges.client import Reply, Request
@@ -25,7 +25,7 @@ _MODEL = "script"
 
 
 class ScriptedClient:
-    """Answers from a script and keeps the requests that it saw; see `ScriptedJudge`."""
+    """A client that answers from a script, and keeps the requests that it received; see `ScriptedJudge`."""
 
     identity = "script"
 
@@ -42,7 +42,7 @@ class ScriptedClient:
             self._line = lambda request: _next(request, in_order)
 
     async def complete(self, request: Request, /) -> Reply:
-        """The script's line for this request; an exception in the script is raised."""
+        """Return the script's line for a request, or raise it if it is an exception."""
         self.requests.append(request)
         line = self._line(request)
         if isinstance(line, Exception):
@@ -54,11 +54,11 @@ class ScriptedClient:
         return Reply(text=line if isinstance(line, str) else json.dumps(line), model=_MODEL)
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: there are no connections."""
 
 
 def _spoken(lines: Line | Sequence[Line]) -> Iterator[Line]:
-    """A list is spoken in order, a single line again and again."""
+    """Return the lines of a list in order, or a single line again and again."""
     if isinstance(lines, str | dict | BaseModel | Exception):
         return repeat(lines)
     return iter(lines)
@@ -79,9 +79,9 @@ class ScriptedJudge(Judge):
     """A judge that answers from a script, for tests of your own scorers.
 
     Args:
-        script: Replies in order; or by the name of the prompt, or by a predicate on the request, where a list is used up
-            in order and a single reply serves every request; or a function of the request. A reply is an object or
-            text; a `Reply`, which may be refused, filtered or cut off; or an exception, which is raised as if the
+        script: Replies in order; or replies by the name of the prompt or by a predicate on the request, where a list is
+            used in order and a single reply answers every request; or a function of the request. A reply is an object
+            or text; a `Reply`, which may be refused, filtered or truncated; or an exception, which is raised as if the
             provider had failed (any of `judgekit.errors`, such as ``RateLimitError("busy", retry_after=1)``).
         settings: Those of `Judge`, such as ``attempts`` (1 if not given) or ``fallback``.
 
@@ -90,14 +90,10 @@ class ScriptedJudge(Judge):
     """
 
     def __init__(self, script: Script, **settings: Any) -> None:
-        client = ScriptedClient(script)
         settings = {"cache_mode": "off", "attempts": 1, **settings}
-        super().__init__("scripted/judge", client=client, **settings)
-        self._requests = client.requests
-
-    _requests: list[Request] = PrivateAttr()
+        super().__init__("scripted/judge", client=ScriptedClient(script), **settings)
 
     @property
     def requests(self) -> Sequence[Request]:
-        """The requests that it saw, in order."""
-        return self._requests
+        """The requests that the judge received, in order."""
+        return cast("ScriptedClient", self.client).requests

@@ -1,4 +1,4 @@
-"""Secrets: how they are named, how they are read from the environment, and how they are kept out of what a server says."""
+"""Secrets: recognizes them by name, reads them from the environment, and masks them in text of servers."""
 
 import base64
 import os
@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic takes no
 from judgekit.errors import AuthenticationError
 
 _SHORTEST = 8
-"""Characters. Shorter values, such as ``no-key``, are words that a reply may hold for other reasons."""
+"""The minimum length of a masked secret. A reply may hold shorter values, such as ``no-key``, for other reasons."""
 
 _SECRET = re.compile(
     r"(?:^|[_.-]|api|access|auth|client|private|secret|session)"
@@ -19,19 +19,19 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _BACKSLASHES = r"\\\\{0,14}"
-"""The backslashes of JSON within JSON, four deep. Without a limit, a long row of them would take the time of its square."""
+"""The backslashes of JSON within JSON, four deep. Without a limit, a long run of them takes quadratic time."""
 
 _CODE = re.compile(r"(?:\\u00|%)([0-9A-Fa-f]{2})")
 
 
 class FromEnvironment(TypedDict):
-    """A value that stands in an environment variable."""
+    """A value from an environment variable."""
 
     env: str
 
 
 class Extras(NamedTuple):
-    """Query parameters and headers of every request, and the values among them that came from the environment."""
+    """Query parameters and headers of every request, and those of their values that are from the environment."""
 
     query: Mapping[str, str] = {}
     headers: Mapping[str, str] = {}
@@ -42,12 +42,12 @@ NO_EXTRAS = Extras()
 
 
 def names_secret(name: str) -> bool:
-    """Whether what is called so is likely a secret, such as ``X-Api-Key``, ``azure_ad_token`` or ``HF_TOKEN``."""
+    """Return whether a name is likely that of a secret, such as ``X-Api-Key``, ``azure_ad_token`` or ``HF_TOKEN``."""
     return _SECRET.search(name) is not None and name != "prompt_cache_key"
 
 
 def environment_secrets() -> list[str]:
-    """Return the values of all environment variables whose names are those of secrets."""
+    """Return the values of all environment variables that are secrets by their names."""
     return [value for name, value in os.environ.items() if names_secret(name)]
 
 
@@ -56,10 +56,10 @@ def read_secret(name: str, where: str) -> str:
 
     Args:
         name: The variable.
-        where: What the value is for, for the error.
+        where: The purpose of the value, for the error.
 
     Raises:
-        AuthenticationError: It is not set, or holds characters that cannot be sent.
+        AuthenticationError: The variable is not set, or holds characters that cannot be sent.
     """
     if not (secret := os.environ.get(name, "").strip()):
         raise AuthenticationError(f"the environment has no key for {where}: set {name}")
@@ -71,7 +71,7 @@ def read_secret(name: str, where: str) -> str:
 def read_extras(
     query: Mapping[str, str | FromEnvironment], headers: Mapping[str, str | FromEnvironment], where: str
 ) -> Extras:
-    """Return query parameters and headers with the values that stand in the environment.
+    """Return query parameters and headers, with values from the environment filled in.
 
     Raises:
         AuthenticationError: A variable is not set, or holds characters that cannot be sent.
@@ -92,19 +92,21 @@ def read_extras(
 
 
 class Mask:
-    """Replaces secrets by ``***`` in what comes from a server.
+    """A function that replaces secrets with ``***`` in text from a server.
 
-    A secret is found as it is, escaped as in JSON (also in JSON within JSON), percent-encoded, and within Base64.
+    Secrets are found as plain text, escaped as in JSON (also in JSON within JSON), percent-encoded, and within Base64.
 
     Args:
-        secrets: The secrets. Those of fewer than 8 characters are left alone. Of a header such as ``Bearer ...`` the
-            last word is a secret too.
+        secrets: The secrets. Those of fewer than 8 characters are ignored. The last word of a header such as
+            ``Bearer ...`` is a secret too.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
         words = {word for secret in secrets for word in (secret, secret.split(" ")[-1])}
         literals = {one for word in words if len(word) >= _SHORTEST for one in (word, *_in_base64(word))}
-        self._known = [(one, _spellings(one)) for one in sorted(literals, key=len, reverse=True)]
+        self._known = [
+            (one, re.compile("".join(map(_spelling, one)))) for one in sorted(literals, key=len, reverse=True)
+        ]
 
     def __call__(self, text: str) -> str:
         """Return the text without the secrets."""
@@ -115,12 +117,12 @@ class Mask:
         return text
 
     def body(self, body: bytes) -> bytes:
-        """Return the body of a reply without the secrets."""
-        return self(body.decode("latin-1")).encode("latin-1")  # any bytes, as they are
+        """Return the body of a response without the secrets."""
+        return self(body.decode("latin-1")).encode("latin-1")  # keeps any bytes as they are
 
 
 def _in_base64(secret: str) -> set[str]:
-    """Return what Base64 makes of a secret wherever it stands in the text that is encoded."""
+    """Return the encodings of a secret in Base64, for any position in the encoded text."""
     found: set[str] = set()
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + secret.encode()).decode().rstrip("=")
@@ -131,16 +133,12 @@ def _in_base64(secret: str) -> set[str]:
 
 
 def _folded(text: str) -> str:
-    """Return the text without escapes and backslashes. Only a text whose folded form has a secret can have it in some spelling."""
+    """Return the text without escapes and backslashes. If this holds no secret, no spelling of one is in the text."""
     return _CODE.sub(lambda found: chr(int(found[1], 16)), text).replace("\\", "")
 
 
-def _spellings(literal: str) -> re.Pattern[str]:
-    """Return the pattern of a text of which any character may be escaped."""
-    return re.compile("".join(map(_spelling, literal)))
-
-
 def _spelling(character: str) -> str:
+    """Return the pattern of a character that may be escaped."""
     digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{ord(character):02x}")
     escaped = rf"|{_BACKSLASHES}{re.escape(character)}" if character in '"/\\' else ""
     return rf"(?:{re.escape(character)}{escaped}|{_BACKSLASHES}u00{digits}|%{digits})"

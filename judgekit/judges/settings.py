@@ -3,20 +3,12 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from pydantic import (
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    computed_field,
-    field_validator,
-)
+from pydantic import ConfigDict, Field, JsonValue, ValidationError, computed_field, field_validator
 
 from judgekit.errors import ConfigError, explain
 from judgekit.judges.bodies import MAX_REPLY_BYTES
@@ -34,23 +26,21 @@ _OURS = {"api_base", "api_key", "base_url", "messages", "model", "n", "response_
 """Parameters of the providers' APIs that judgekit sets itself."""
 
 _ELSEWHERE = {
-    "extra_headers": "they stand in headers",
-    "default_headers": "they stand in headers",
-    "headers": "they stand in headers",
+    **dict.fromkeys(("extra_headers", "default_headers", "headers"), "they stand in headers"),
     "extra_query": "it stands in query",
     "extra_body": "its fields stand in params themselves",
 }
-"""Parameters of SDKs that are settings of a judge, or none."""
+"""Parameters of SDKs that go elsewhere in a judge's settings."""
 
 _FROM_ENVIRONMENT = '{env = "MY_KEY"}'
 _VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 
 _TABLES: Mapping[str, type[Record]] = {"price": Price, "budget": Limits}
-"""Settings that have settings of their own."""
+"""Settings that are tables of settings."""
 
 
 class JudgeSettings(Record):
-    """Which model is asked, where, how, and what becomes of its replies.
+    """The settings of a judge: its model, how it is asked, and what is done with its replies.
 
     Attributes:
         model: Provider and model, such as ``"openai/gpt-4.1-mini"`` or ``"litellm/anthropic/claude-sonnet-4-5"``.
@@ -58,31 +48,33 @@ class JudgeSettings(Record):
         params: Parameters of the provider's API, such as ``{"temperature": 0}``.
         query: Query parameters of the address: public values, such as ``{"api-version": "2024-10-21"}``, or secrets
             from environment variables, such as ``{"key": {"env": "MY_KEY"}}``.
-        headers: Headers of each request, of the same form.
-        redact: What is taken out of a sample's texts before the judge sees it: ``url``, ``secret``, ``email``, ``iban``,
+        headers: Headers of each request, in the same form.
+        redact: The data to remove from a sample before the judge sees it: ``url``, ``secret``, ``email``, ``iban``,
             ``card``, ``ip``, ``phone``; or a function from text to text, with a ``version`` (an attribute).
-        conversation_tokens: About how many tokens of a recording are shown; all if not given. See `Trace.render`.
-        fallback: Judges that are asked in its place, in turn, where it is overloaded or down, or its context too short.
-        api_key_env: The environment variable that holds the key. The provider's own one if not given; with a
-            ``base_url``, no key is sent unless its variable is named here.
-        price: What tokens cost, for the cost of a score. If not given, it is what the provider says, or else the price
-            by litellm's list where litellm is installed (see `known_price`), or else unknown.
-        budget: The most that may be spent by a run: ``usd`` (needs a price), ``requests``, ``tokens``. See `Limits`.
-        max_output_tokens: The limit to a reply's tokens, reasoning included, that is sent where a budget in US dollars or
-            tokens needs one and ``params`` set none. A reply that is cut off is asked for once more, with twice as many.
-        timeout: Seconds for one attempt as a whole, with reading and decompressing the reply.
-        max_reply_bytes: The most that is read of a reply, decompressed.
-        attempts: How often an overloaded or unreachable provider is asked. Rate limits are borne with ten times, unless
-            it is 1. A provider that is not reached in so many attempts is down for the rest of the run.
-        concurrency: The most requests at once, up to 10,000; fewer go where the provider cannot bear as many.
-        requests_per_minute: No limit if not given. Of the limits that judges of one account have, the strictest hold.
-        tokens_per_minute: The same for tokens, in and out.
-        cache: Where replies are kept. A ``.jsonl`` file of recorded replies can be replayed.
+        conversation_tokens: The approximate number of tokens of a recording to show; all if not given. See
+            `Trace.render`.
+        fallback: Judges to ask instead, in order, if this one is overloaded or down, or its quota or context is too
+            small.
+        api_key_env: The environment variable that holds the key, by default that of the provider; with a ``base_url``,
+            no key is sent unless its variable is named here.
+        price: The price of tokens, for the cost of a score. If not given, the cost is the one that the provider
+            reports, or else by litellm's list if litellm is installed (see `known_price`), or else unknown.
+        budget: The most that a run may spend: ``usd`` (needs a price), ``requests``, ``tokens``. See `Limits`.
+        max_output_tokens: The limit on a reply's tokens, including reasoning, that is sent if a budget in US dollars or
+            tokens needs one and ``params`` set none. A truncated reply is requested once more, with twice the limit.
+        timeout: Seconds for one attempt as a whole, including reading and decompressing the reply.
+        max_reply_bytes: The maximum size of a reply, decompressed.
+        attempts: The number of attempts while a provider is overloaded or unreachable. Rate limit errors are retried up
+            to ten times, unless this is 1. A provider that all attempts fail to reach is down for the rest of the run.
+        concurrency: The maximum number of requests at once, up to 10,000; fewer if the provider cannot take as many.
+        requests_per_minute: No limit if not given. Judges of one account share the strictest of their limits.
+        tokens_per_minute: No limit if not given. Input and output tokens count.
+        cache: The file of stored replies. A ``.jsonl`` file of recorded replies can be replayed.
         cache_mode: ``read_write``; ``refresh``, which asks again; ``replay``, which never asks; or ``off``.
-        store_text: Whether the cache keeps the judge's words, which may quote the conversation. If not, it keeps the
-            verdicts alone, and what can only be told from words is asked again.
-        offline: Lets no request out of this machine.
-        client: Answers in the place of a provider. Its replies are cached only if it has an identity; see `Client`.
+        store_text: Whether the cache stores the judge's text, which may quote the conversation. If not, it stores only
+            verdicts, and asks questions again whose answers need text.
+        offline: Whether to send no request out of this machine.
+        client: A client that replaces the provider. Its replies are cached only if it has an identity; see `Client`.
 
     Raises:
         ConfigError: There is no such provider or setting, a setting is out of range, or settings contradict each other.
@@ -96,7 +88,7 @@ class JudgeSettings(Record):
     redact: Callable[[str], str] | Many[str] = ()
     conversation_tokens: int | None = Field(default=None, ge=100)
     fallback: Many[Self] = ()
-    # What is excluded below changes no verdict, or stands in key_parts, and is no part of a scorer's signature.
+    # The fields excluded below change no verdict, or are in key_parts, and are not part of a scorer's signature.
     query: dict[str, str | FromEnvironment] = Field(default_factory=dict[str, str | FromEnvironment], exclude=True)
     headers: dict[str, str | FromEnvironment] = Field(default_factory=dict[str, str | FromEnvironment], exclude=True)
     api_key_env: str | None = Field(default=None, exclude=True)
@@ -121,7 +113,7 @@ class JudgeSettings(Record):
             try:
                 super().__init__(*args, **settings)
             except ValidationError as error:
-                raise _misfit(error, settings) from None  # which would show the value, perhaps a key
+                raise _misfit(error, settings) from None  # the original shows the value, perhaps a key
 
         __init__.__pydantic_base_init__ = True  # as in Record
 
@@ -132,11 +124,15 @@ class JudgeSettings(Record):
 
     @field_validator("query", "headers", mode="wrap")
     @classmethod
-    def _of_texts(cls, values: object, validate: ValidatorFunctionWrapHandler) -> dict[str, str | FromEnvironment]:
+    def _of_texts(
+        cls, values: object, validate: Callable[[object], dict[str, str | FromEnvironment]]
+    ) -> dict[str, str | FromEnvironment]:
         try:
-            found: dict[str, str | FromEnvironment] = validate(values)
+            found = validate(values)
         except ValidationError:
-            raise ValueError(f"each value is a text or {_FROM_ENVIRONMENT}") from None  # and may be a key
+            raise ValueError(
+                f"each value is a text or {_FROM_ENVIRONMENT}"
+            ) from None  # the value is not shown, since it may be a key
         for name, value in found.items():
             if not isinstance(value, str):
                 _must_be_a_variable(f"env of {name}", value["env"])
@@ -147,16 +143,19 @@ class JudgeSettings(Record):
         return found
 
     def model_post_init(self, _context: object, /) -> None:
-        """Checks the settings against each other."""
+        """Check the settings against each other."""
         if not all(self.model.partition("/")):
             hint = "" if "/" in self.model or not self.model else f", did you mean {likely_model(self.model)!r}?"
             raise ConfigError(f"a judge is named provider/model, as in openai/gpt-4.1-mini, found {self.model!r}{hint}")
         if self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
             raise ConfigError(f"{self.cache} is only read: use cache_mode='replay', or a SQLite file")
         if callable(self.redact):
-            _must_have_a_version(self.redact)
-        else:
-            _must_be_known("pattern to redact", self.redact, PATTERNS)
+            if not isinstance(getattr(self.redact, "version", None), str):
+                raise ConfigError(
+                    f"redact: {self.redact!r} needs a version (a text attribute) to tell its scores from older ones"
+                )
+        elif unknown := [name for name in self.redact if name not in PATTERNS]:
+            raise ConfigError.unknown("pattern to redact", unknown[0], PATTERNS)
         if ours := _OURS & self.params.keys():
             raise ConfigError(f"params cannot set {', '.join(sorted(ours))}: judgekit does")
         _must_be_public(self.params)
@@ -181,18 +180,18 @@ class JudgeSettings(Record):
 
     @property
     def provider(self) -> str:
-        """Who serves the model."""
+        """The provider of the model."""
         return self.model.partition("/")[0]
 
     @property
     def endpoint(self) -> str:
-        """The server's address; empty for a provider that is unknown, whose replies can only be replayed."""
+        """The address of the server; empty for an unknown provider, whose replies can only be replayed."""
         known = provider_known(self.provider)
         return self.base_url or (known.base_url if known else "")
 
     @property
     def known_price(self) -> Price | None:
-        """The price of tokens: the judge's own ``price``, or that of litellm's list if the provider's own server is asked."""
+        """The price of tokens: the judge's own, or by litellm's list if requests go to the provider's own server."""
         known = provider_known(self.provider)
         is_own = known is not None and self.endpoint.rstrip("/") == known.base_url.rstrip("/")
         if self.price is not None or self.client is not None or not is_own:
@@ -207,13 +206,13 @@ class JudgeSettings(Record):
 
     @property
     def budget_name(self) -> str:
-        """The name of its budget within a run: judges that give the same verdicts share what is spent."""
+        """The name of its budget within a run; judges that give the same verdicts share one."""
         told = json.dumps(self.model_dump(), sort_keys=True, default=lambda redact: redact.version)
         return f"{self.model} {hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
     @property
     def account(self) -> tuple[str, str | None]:
-        """Whose limits its requests count against: where they go, and the variable that holds the key they carry."""
+        """The account whose limits apply to its requests: their server, and the variable that holds their key."""
         known = provider_known(self.provider)
         own_key = known.api_key_env if known and self.base_url is None else None
         where = self.endpoint.rstrip("/") or "/".join(self.model.split("/")[:2])
@@ -232,9 +231,9 @@ class JudgeSettings(Record):
     @computed_field(repr=False)  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property
     def key_parts(self) -> JsonObject:
-        """Public query and headers and the client's identity, on which verdicts depend besides the other settings.
+        """The public query and headers and the client's identity, on which verdicts depend besides the other settings.
 
-        What comes from the environment is no part of it.
+        Values from the environment are not included.
         """
         parts: dict[str, JsonValue] = {}
         for name, given in (("query", self.query), ("headers", self.headers)):
@@ -244,7 +243,7 @@ class JudgeSettings(Record):
 
     @property
     def cache_mode_used(self) -> CacheMode:
-        """The cache mode, which is ``off`` for a client that has no identity, unless replies are replayed."""
+        """The cache mode, which is ``off`` for a client without an identity, unless replies are replayed."""
         is_unknown = self.client is not None and "client" not in self.key_parts
         return "off" if is_unknown and self.cache_mode != "replay" else self.cache_mode
 
@@ -253,10 +252,10 @@ def unknown_setting(kind: str, table: str, name: str, params: str) -> ConfigErro
     """Return the error of a setting that a judge does not have.
 
     Args:
-        kind: What is not called so, such as ``setting of a judge``.
+        kind: The kind of setting, such as ``setting of a judge``.
         table: The setting that it is a part of, such as ``price``; empty if none.
-        name: What it is called.
-        params: How it is written as a parameter of the provider's API.
+        name: The unknown name.
+        params: The setting as a parameter of the provider's API.
     """
     if table in _TABLES:
         return ConfigError.unknown(kind, name, _TABLES[table].model_fields)
@@ -270,7 +269,7 @@ def unknown_setting(kind: str, table: str, name: str, params: str) -> ConfigErro
 
 
 def _misfit(error: ValidationError, settings: Mapping[str, object]) -> ConfigError:
-    """Return in the words of Python what is wrong with the settings of a judge."""
+    """Return the error of invalid settings of a judge, in terms of Python."""
     for problem in error.errors():
         if problem["type"] == "extra_forbidden":
             *tables, name = map(str, problem["loc"])
@@ -281,19 +280,8 @@ def _misfit(error: ValidationError, settings: Mapping[str, object]) -> ConfigErr
     return ConfigError(f"a judge's settings: {explain(error, settings)}")
 
 
-def _must_be_known(kind: str, names: Iterable[str], choices: Iterable[str]) -> None:
-    for name in names:
-        if name not in choices:
-            raise ConfigError.unknown(kind, name, choices)
-
-
-def _must_have_a_version(redact: Callable[[str], str]) -> None:
-    if not isinstance(getattr(redact, "version", None), str):
-        raise ConfigError(f"redact: {redact!r} needs a version (a text attribute) to tell its scores from older ones")
-
-
 def _must_be_public(params: JsonValue, path: str = "params") -> None:
-    """Checks that no key stands in parameters, which are stored."""
+    """Check that there is no key in parameters, which are stored."""
     if isinstance(params, list):
         for value in params:
             _must_be_public(value, path)
@@ -310,12 +298,12 @@ def _must_be_public(params: JsonValue, path: str = "params") -> None:
 
 
 def _must_be_a_variable(setting: str, name: str) -> None:
-    if not _VARIABLE.fullmatch(name):  # it is not shown, for it may be the key itself
+    if not _VARIABLE.fullmatch(name):  # it is not shown, since it may be the key itself
         raise ConfigError(f"{setting} names an environment variable, in capitals, such as OPENAI_API_KEY")
 
 
 def _must_hold_no_secret(url: str) -> None:
-    # In none of these errors the address is shown.
+    # None of these errors shows the address.
     if "@" in url:
         raise ConfigError("a base_url holds no user and no password: name the key's variable with api_key_env")
     if "?" in url or "#" in url:

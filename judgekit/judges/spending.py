@@ -1,4 +1,4 @@
-"""What budgets have spent: a SQLite file that processes share, or memory."""
+"""The spending of budgets, in a SQLite file that processes share or in memory."""
 
 import sqlite3
 import threading
@@ -17,7 +17,7 @@ from judgekit.errors import StoreError
 from judgekit.traces.message import Record
 
 LEASE = 5.0
-"""Seconds after which nobody waits for a process that has not renewed its lease."""
+"""Seconds after which other processes stop waiting for one that does not renew its lease."""
 
 _APPLICATION_ID = int.from_bytes(b"jbud")
 _SCHEMA_VERSION = 1
@@ -65,14 +65,14 @@ class Amount(NamedTuple):
 class Limits(Record):
     """The most that a judge may spend.
 
-    A budget belongs to a run: all its processes, and every resume of it. Outside of a run it belongs to the judge object.
-    Cached replies cost nothing.
+    A budget applies to a run: all its processes, and every resume of it. Outside of a run it applies to the judge
+    object. Cached replies cost nothing.
 
     Attributes:
         usd: US dollars; the price must be known.
         requests: Requests that reach a server.
         tokens: Input and output tokens.
-        name: The name of a budget that all runs share that name it, until it is reset (``judgekit cache budgets --reset``).
+        name: The name of a budget that runs share until it is reset (``judgekit cache budgets --reset``).
     """
 
     usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -95,7 +95,7 @@ class Limits(Record):
         return ", ".join(filter(None, (usd, requests, tokens)))
 
     def passed_by(self, spent: Amount, more: Amount) -> str | None:
-        """Return the limit that one more request would pass, or ``None``."""
+        """Return the limit that another request would exceed, or ``None``."""
         if self.requests is not None and spent.requests + more.requests > self.requests:
             return f"{self.requests:,} requests (spent: {spent.requests:,})"
         if self.tokens is not None and spent.tokens + more.tokens > self.tokens:
@@ -106,22 +106,22 @@ class Limits(Record):
 
 
 class Refusal(NamedTuple):
-    """The limit that a request would pass, and whether requests are under way that may leave it room."""
+    """The limit that a request would exceed, and whether requests under way may leave room for it."""
 
     limit: str
     may_fit_later: bool
 
 
 class Spending:
-    """What budgets have spent, by their names.
+    """The spending of budgets, by their names.
 
-    A reservation counts as spent until it is settled, so that those of a process that died are charged.
+    A reservation counts as spent until it is settled, so that reservations of a process that died are charged.
 
     Args:
-        path: The file, made where there is none; ``None`` keeps the amounts in memory.
+        path: The file, which is created if it does not exist; ``None`` keeps the amounts in memory.
 
     Raises:
-        StoreError: It cannot be used, is from a newer judgekit, or not judgekit's.
+        StoreError: The file cannot be used, was written by a newer judgekit, or is not judgekit's.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -140,7 +140,7 @@ class Spending:
             for sql in _SCHEMA:
                 db.execute(sql)
         with self._explained():
-            share(self._db)  # where it cannot, processes take turns
+            share(self._db)  # if that fails, processes take turns
 
     @contextmanager
     def _explained(self) -> Generator[None]:
@@ -159,12 +159,12 @@ class Spending:
             yield self._db
 
     def spent(self, name: str) -> Amount:
-        """Return what a budget has spent, with what is reserved."""
+        """Return the spending of a budget, including reservations."""
         with self._transaction() as db:
             return _spent(db, name)
 
     def reserve(self, name: str, limits: Limits, share: Amount) -> Refusal | None:
-        """Reserve the share of a budget that a request may take, unless it would pass a limit."""
+        """Reserve the share of a budget that a request may take, or return why it would exceed a limit."""
         now = time.time()
         with self._transaction() as db:
             spent = _spent(db, name)
@@ -176,24 +176,24 @@ class Spending:
             return None
 
     def renew(self) -> None:
-        """Renew the lease of what is under way from here."""
+        """Renew the lease of the requests under way from here."""
         with self._transaction() as db:
             db.execute(_RENEW, (time.time() + LEASE, self._owner))
 
     def settle(self, name: str, share: Amount, taken: Amount) -> None:
-        """Replace a reservation by what the request took."""
+        """Replace a reservation with the amount that the request took."""
         with self._transaction() as db:
             db.execute(_PUT, (name, *_spent(db, name).plus(taken).plus(share, -1)))
             db.execute(_END, (name, self._owner))
             db.execute(_SWEEP, (time.time(),))
 
     def reset(self, name: str) -> None:
-        """Forget what a budget has spent."""
+        """Delete the spending of a budget."""
         with self._transaction() as db:
             db.execute("DELETE FROM budgets WHERE name = ?", (name,))
 
     def all(self) -> dict[str, Amount]:
-        """Return what each budget has spent, by name."""
+        """Return the spending of all budgets, by name."""
         with self._transaction() as db:
             return {name: Amount(*found) for name, *found in db.execute("SELECT * FROM budgets ORDER BY name")}
 

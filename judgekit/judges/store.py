@@ -1,4 +1,4 @@
-"""Where a judge keeps its replies, without blocking the event loop."""
+"""Stores of replies that do not block the event loop."""
 
 from asyncio import Future, get_running_loop, wrap_future
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,53 +26,53 @@ class Replies(Protocol):
         ...
 
     async def digests(self, prompt: str | None = None, /) -> Iterable[Mapping[str, str]]:
-        """Return the hashed parts of all requests, or of those of one prompt, to tell how another request differs."""
+        """Return the hashed parts of all requests, or of those of a prompt, to find how another request differs."""
         ...
 
     async def aclose(self) -> None:
-        """Finish what is being written, and close the store."""
+        """Finish pending writes, and close the store."""
         ...
 
 
 class ReplyStore(Replies, Protocol):
     """Replies that processes share, so that each request is paid for once and has one reply.
 
-    Who has claimed a request sends it, and the others wait for its reply. A claim ends after `LEASE` seconds unless it
-    is renewed. The first reply that is put stands: a claim holder that stalled until its claim ended, so that another
-    one was faster, uses the other's reply. What is begun is finished, also where the caller is cancelled.
+    The holder of the claim on a request sends it, and the others wait for its reply. A claim ends after `LEASE` seconds
+    unless it is renewed. The first reply that is put stands: a holder that stalled until its claim ended, so that
+    another was faster, uses the other's reply. An operation that has begun is finished even if the caller is cancelled.
     """
 
     async def claim(self, claim: Claim, /) -> Reply | bool:
-        """Return the reply that is kept, or else whether the claim is granted: if not, another one holds."""
+        """Return the stored reply, or else whether the claim is granted: if not, another claim holds."""
         ...
 
     async def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
-        """Keep a reply and end all claims on it; return the reply that stands, which is an earlier one if there is one.
+        """Store a reply and end all claims on it; return the reply that stands, which may be an earlier one.
 
-        With ``replace`` the reply takes the place of an earlier one, on purpose.
+        With ``replace``, the reply replaces an earlier one.
         """
         ...
 
     async def release(self, claim: Claim, /) -> None:
-        """Give a claim back, if it still holds: there is no reply."""
+        """Give up a claim, if it still holds, without a reply."""
         ...
 
     def renew(self, claims: Iterable[Claim], /) -> None:
-        """Extend the leases of those claims that still hold. It blocks: a thread calls it, so that no event loop can stall it."""
+        """Extend the leases of claims that still hold. It blocks; a thread calls it, so no event loop can stall it."""
         ...
 
 
 class SharedReplies:
-    """The store in a SQLite file. What may wait is done by a thread of its own, all writes that wait in one transaction.
+    """The store in a SQLite file. Operations that may wait run in a thread, all pending writes in one transaction.
 
-    To read, and to write while nobody else does, takes less time than to wake a thread.
+    Reads, and writes while nothing else writes, run directly, since that takes less time than to wake a thread.
 
     Args:
-        path: The file, made where there is none.
-        read_only: Makes and changes nothing, neither in the file nor beside it.
+        path: The file, which is created if it does not exist.
+        read_only: Create and change nothing, neither the file nor its neighbors.
 
     Raises:
-        StoreError: It cannot be used; see `CachedReplies`.
+        StoreError: The file cannot be used; see `CachedReplies`.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -89,21 +89,21 @@ class SharedReplies:
             return await wrap_future(self._thread.submit(self._file.get, key))
 
     async def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
-        """Return the hashed parts of all requests, or of those of one prompt, whatever its version."""
+        """Return the hashed parts of all requests, or of the requests of a prompt in any version."""
         return await wrap_future(self._thread.submit(self._file.digests, prompt))
 
     async def claim(self, claim: Claim, /) -> Reply | bool:
-        """Return the reply that is kept, or else whether the claim is granted."""
+        """Return the stored reply, or else whether the claim is granted."""
         return self._file.claim_at_once(claim) or await self._write(partial(self._file.claim, claim))
 
     async def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
-        """Keep a reply and end all claims on it; return the reply that stands."""
+        """Store a reply and end all claims on it; return the reply that stands."""
         if not replace and self._file.put_at_once(request, reply):
             return reply
         return await self._write(partial(self._file.put, request, reply, replace=replace))
 
     async def release(self, claim: Claim, /) -> None:
-        """Give a claim back: there is no reply."""
+        """Give up a claim without a reply."""
         await self._write(partial(self._file.release, claim))
 
     def renew(self, claims: Iterable[Claim], /) -> None:
@@ -111,7 +111,7 @@ class SharedReplies:
         self._thread.submit(self._file.renew, claims).result()
 
     async def aclose(self) -> None:
-        """Finish what is being written, and close the file. It blocks, since an event loop that ends waits for no thread."""
+        """Finish pending writes, and close the file. It blocks, since an event loop that ends waits for no thread."""
         self._thread.submit(self._write_waiting)
         self._thread.submit(self._file.close).result()
         self._thread.shutdown(wait=False)
@@ -135,8 +135,8 @@ class SharedReplies:
     def _write_together(self, jobs: Sequence[_Job]) -> None:
         try:
             results = self._file.write(lambda: [work() for work, _ in jobs])
-        except Exception as error:  # noqa: BLE001 - it is raised where the result is waited for
-            if len(jobs) > 1:  # whose error it is shows when each has a transaction of its own
+        except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
+            if len(jobs) > 1:  # each in its own transaction, to find the one that failed
                 for job in jobs:
                     self._write_together([job])
                 return
@@ -144,7 +144,7 @@ class SharedReplies:
         else:
             ends = [(done, result, None) for (_, done), result in zip(jobs, results, strict=True)]
         for loop in {done.get_loop() for done, _, _ in ends}:
-            with suppress(RuntimeError):  # it is closed
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_settle, [end for end in ends if end[0].get_loop() is loop])
 
 

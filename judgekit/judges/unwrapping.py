@@ -1,4 +1,4 @@
-"""Texts as a reader sees them: without the escapes and look-alike characters that hide values from a search."""
+"""Plain text: without the escapes and look-alike characters that hide values from a search."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from html import unescape
 from unicodedata import category, decimal, normalize
 
 _LAYERS = 4
-"""How many encodings within each other are taken off. JSON within JSON counts once, however deep."""
+"""The number of nested encodings to decode. JSON within JSON counts once, however deep."""
 _UNUSUAL = re.compile(r"[^\n -~]")
 _DROPPED = "\u200b"
 _ESCAPED = (
@@ -21,7 +21,7 @@ _WRAPPED = {False: re.compile(_ESCAPED), True: re.compile(_ESCAPED + _PERCENT)}
 
 
 class _Folding(dict[int, str]):
-    """Characters by what they look like, filled as characters turn up."""
+    """Plain characters by the characters that look like them, filled on demand."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -46,14 +46,14 @@ _FOLDED = _Folding()
 
 
 def unwrapped(text: str, *, percent: bool = True) -> tuple[str, Sequence[int]]:
-    r"""Return a text in plain characters, and where in the text each of them begins (and, last, where the text ends).
+    r"""Return a text in plain characters, and the position of each in the text (and, last, the end of the text).
 
-    JSON's escapes are decoded however many strings lie within each other, in texts that are no JSON as well, and so are
-    HTML's. Digits, letters, hyphens and spaces of all kinds become those of ASCII; invisible characters are left out.
+    The escapes of JSON are decoded at any depth of nesting, also in text that is not JSON, and so are those of HTML.
+    Digits, letters, hyphens and spaces of all kinds become those of ASCII; invisible characters are removed.
 
     Args:
-        text: Such as ``{\"to\": \"ann\\u0040x.org\"}``.
-        percent: Whether to decode the encoding of URLs, too.
+        text: The text, such as ``{\"to\": \"ann\\u0040x.org\"}``.
+        percent: Whether to decode percent-encoding, too.
     """
     plain = text
     places: Sequence[int] = range(len(text) + 1)
@@ -79,7 +79,7 @@ def unwrapped(text: str, *, percent: bool = True) -> tuple[str, Sequence[int]]:
 
 @lru_cache(4096)
 def _decoded(token: str) -> str:
-    """Return the character that a token stands for, nothing for what is invisible, or the token itself."""
+    """Return the character that a token stands for, an empty text if it is invisible, or the token itself."""
     if token[0] == "\\":
         escape = token.lstrip("\\")
         if len(escape) == 1:

@@ -1,4 +1,4 @@
-"""The verdict alone, as it is kept of a reply whose words are not to be kept."""
+"""Verdicts without text, for replies whose text is not to be stored."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -15,12 +15,12 @@ _SMALL = 10_000
 
 
 def verdict_alone(request: Request, reply: Reply) -> Reply | None:
-    """The reply with every text left empty that is the judge's own, and not one of those that its schema lists.
+    """Return a reply with all texts emptied except those that its schema lists.
 
-    Numbers stay that its schema lists or bounds, and whole ones of at most four digits, as those of messages are.
+    Numbers stay that its schema lists or bounds, and integers of at most four digits, such as numbers of messages.
 
     Returns:
-        ``None`` where that is no answer any more, or holds another number, which may be a card's.
+        The reply; ``None`` if it is no longer an answer, or holds another number, which may be that of a card.
     """
     try:
         said = read_answer(reply.text, RootModel[JsonObject]).root
@@ -33,7 +33,7 @@ def verdict_alone(request: Request, reply: Reply) -> Reply | None:
 
 
 def _emptied(value: JsonValue, schemas: list[JsonValue], root: JsonObject) -> JsonValue:
-    """The value without its free texts; ``schemas`` are those of which one describes it."""
+    """Return a value without its free texts; one of the ``schemas`` describes it."""
     allowed = [one for schema in schemas for one in _branches(schema, root)]
     if isinstance(value, str):
         return value if any(value in _listed(one) for one in allowed) else ""
@@ -48,22 +48,20 @@ def _emptied(value: JsonValue, schemas: list[JsonValue], root: JsonObject) -> Js
             name: _emptied(inner, [one[name] for one in properties if name in one], root)
             for name, inner in value.items()
         }
-    if isinstance(value, int | float) and not (_is_small(value) or any(_bounds(one, value) for one in allowed)):
-        raise ValueError("a number is the judge's own")
+    if isinstance(value, int | float):
+        is_small = abs(value) < _SMALL and value == int(value)
+        if not is_small and not any(_bounds(one, value) for one in allowed):
+            raise ValueError("a number is the judge's own")
     return value
 
 
-def _is_small(number: float) -> bool:
-    return abs(number) < _SMALL and number == int(number)
-
-
 def _bounds(schema: JsonObject, number: float) -> bool:
-    """Whether a schema says which numbers there may be."""
+    """Return whether a schema lists a number, or bounds its range."""
     return number in _listed(schema) or bool(schema.keys() & _LEAST and schema.keys() & _MOST)
 
 
 def _branches(schema: JsonValue, root: JsonObject) -> Iterator[JsonObject]:
-    """The schemas of which a value may fulfil one, references followed."""
+    """Yield the alternatives of a schema, with references resolved."""
     if not isinstance(schema, dict):
         return
     if isinstance(reference := schema.get("$ref"), str):

@@ -1,4 +1,4 @@
-"""The pytest plugin: scores as assertions. What it works with is loaded by the tests that ask for its fixture."""
+"""The pytest plugin: scores as assertions. Its dependencies are only loaded by tests that use its fixture."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the switch that lets tests ask judges."""
+    """Add the option that lets tests ask judges."""
     parser.getgroup("judgekit").addoption(
         "--judgekit-judges",
         action="store_true",
@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the marker known."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers",
         'judgekit(cassette="replies.jsonl"): where the answers of the judges are recorded, and replayed from; '
@@ -30,14 +30,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def _judgekit_judges(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> "Judges":
-    from judgekit.pytest_plugin.judges import Judges  # noqa: PLC0415 - suites that do without the fixture load nothing
+    from judgekit.pytest_plugin.judges import Judges  # noqa: PLC0415 - suites without the fixture load nothing
 
     return Judges(pytestconfig, tmp_path_factory)
 
 
 @pytest.fixture
 def judgekit(request: pytest.FixtureRequest, _judgekit_judges: "Judges") -> Iterator["JudgekitFixture"]:
-    """Scores as assertions: ``judgekit.assert_score(sample, scorer, at_least=0.8)``."""
+    """Assert scores of samples: ``judgekit.assert_score(sample, scorer, at_least=0.8)``."""
     from judgekit.pytest_plugin.fixture import JudgekitFixture  # noqa: PLC0415 - as above
 
     fixture = JudgekitFixture(request, _judgekit_judges)

@@ -1,4 +1,4 @@
-"""Why a score will not do, in words."""
+"""Messages that explain why a score is too low."""
 
 from collections.abc import Iterator
 
@@ -16,12 +16,12 @@ _LINES_SHOWN = 10
 
 
 def shortfall(score: Score, sample: Sample, at_least: float) -> str:
-    """The value or status, the reason and the evidence of a score that is too low, or none. Nothing in it steers a terminal."""
+    """Return the value or status, the reason and the evidence of a score that is too low or has no value, escaped."""
     label = "" if score.label is None else f" ({score.label})"
     found = score.status if score.value is None else score.value
     lines = [
         f"{score.scorer} of sample {sample.id!r}: {found}{label}, expected {at_least} or more",
-        f"reason: {_cut(score.reason, _REASON_SHOWN) or 'none given'}",
+        f"reason: {cut_middle(score.reason, _REASON_SHOWN, apart=' ') or 'none given'}",
         *(f"warning: {warning}" for warning in score.warnings),
         *_under("expected calls, and calls that were made:", _calls(score.diff())),
         *_under("messages cited:", _cited(score, sample)),
@@ -40,22 +40,23 @@ def _under(head: str, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _calls(diff: Diff) -> Iterator[str]:
-    """The calls side by side; of many, those that differ."""
+    """Yield the calls side by side; of many, only those that differ."""
     different = [line for line in diff if line.mark != "="]
     return iter(str(diff if len(diff) <= _LINES_SHOWN else Diff(different)).splitlines())
 
 
 def _cited(score: Score, sample: Sample) -> Iterator[str]:
-    """The messages that a judge cites."""
+    """Yield the messages that a judge cites."""
     messages = sample.trace.messages
     for number in sorted(set(_numbers(score.details))) if score.calls else ():
         if 1 <= number <= len(messages):
             message = messages[number - 1]
-            yield f"{number}, {message.role}: {_cut(message_text(message), _MESSAGE_SHOWN)}"
+            shown = cut_middle(message_text(message), _MESSAGE_SHOWN, apart=" ")
+            yield f"{number}, {message.role}: {shown}"
 
 
 def _numbers(details: JsonValue, under: str = "") -> Iterator[int]:
-    """The numbers that stand under ``evidence`` and ``message`` in a score's details."""
+    """Yield the numbers under ``evidence`` and ``message`` in a score's details."""
     if isinstance(details, dict):
         for name, value in details.items():
             yield from _numbers(value, name)
@@ -74,7 +75,3 @@ def _asked(call: JudgeCall) -> str:
         took = f"{'unknown' if tokens is None else f'{tokens:,}'} tokens, "
         took += "cost unknown" if cost is None else f"${cost:.4f}"
     return f"{call.judge}, {call.prompt}: {took}{'' if call.error is None else f', {call.error}'}"
-
-
-def _cut(text: str, limit: int) -> str:
-    return cut_middle(text, limit, apart=" ")

@@ -23,7 +23,7 @@ _SWITCH = "--judgekit-judges"
 
 @final
 class JudgekitFixture:
-    """Scores as assertions, and the judges of a test."""
+    """The object behind the fixture: score assertions, and the judges of a test."""
 
     def __init__(self, request: pytest.FixtureRequest, judges: Judges) -> None:
         self._judges = judges
@@ -31,12 +31,12 @@ class JudgekitFixture:
         self._cassette = _cassette(request)
 
     def assert_score(self, sample: Sample, scorer: Scorer, *, at_least: float) -> Score:
-        """Fails the test unless the sample is scored, with a value that is high enough. Async tests call it as well.
+        """Fail the test unless the sample gets a score with a high enough value. Async tests can call it too.
 
         Args:
             sample: The sample.
-            scorer: What scores it. If it asks a judge, and judges are off, the test is skipped.
-            at_least: The lowest value that will do, in [0, 1].
+            scorer: The scorer. If it asks a judge, and judges are off, the test is skipped.
+            at_least: The lowest value that passes, in [0, 1].
 
         Returns:
             The score.
@@ -44,8 +44,8 @@ class JudgekitFixture:
         Raises:
             AssertionError: The value is lower, or the sample was skipped, failed or abstained; with the reason and the
                 evidence.
-            ConfigError: Something else is given than a sample and a scorer.
-            ValueError: No value can be compared with ``at_least``.
+            ConfigError: The arguments are not a sample and a scorer.
+            ValueError: ``at_least`` is not in [0, 1].
         """
         __tracebackhide__ = True
         if not 0 <= at_least <= 1:
@@ -69,10 +69,10 @@ class JudgekitFixture:
         return score
 
     def judge(self, name: str = "default") -> Judge:
-        """A judge, by its name in ``judgekit.toml`` or by its model.
+        """Return a judge by its name in ``judgekit.toml`` or by its model.
 
-        It answers from the cassette that the test's marker names. With ``--judgekit-judges`` it asks what is not there,
-        and that is recorded. Without a cassette, and without that switch, the test is skipped.
+        It answers from the cassette that the test's marker names. With ``--judgekit-judges``, it sends missing
+        requests, and the replies are recorded. With neither a cassette nor that option, the test is skipped.
 
         Raises:
             ConfigError: There is no such judge.
@@ -86,7 +86,7 @@ class JudgekitFixture:
         return judge
 
     def save(self) -> None:
-        """Records what was asked.
+        """Record new replies in the cassette.
 
         Raises:
             StoreError: The cassette cannot be written.
@@ -107,7 +107,7 @@ class JudgekitFixture:
 
 
 def _cassette(request: pytest.FixtureRequest) -> Path | None:
-    """The cassette that the test's marker names."""
+    """Return the cassette that the test's marker names."""
     marker = request.node.get_closest_marker("judgekit")
     if marker is None:
         return None
@@ -120,7 +120,7 @@ def _cassette(request: pytest.FixtureRequest) -> Path | None:
 
 
 def _judges_in(value: object) -> Iterator[Judge]:
-    """The judges that a scorer holds."""
+    """Yield the judges in a scorer."""
     if isinstance(value, Judge):
         yield value
     elif is_dataclass(value):

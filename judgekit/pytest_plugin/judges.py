@@ -1,4 +1,4 @@
-"""The judges of a test session, and the cassettes that they are replayed from and recorded to."""
+"""The judges of a test session, and the cassettes that they replay and record."""
 
 import errno
 import hashlib
@@ -21,9 +21,9 @@ from judgekit.judges.replies import CachedReplies, Recorded
 
 @final
 class Judges:
-    """Judges by their name in ``judgekit.toml``, which lies where pytest's root is, or by their model.
+    """Judges by their names in the ``judgekit.toml`` of pytest's root directory, or by their models.
 
-    There is one of a name and a cassette for the whole session, so that its budget holds for all tests.
+    There is one judge per name and cassette for the whole session, so that its budget applies to all tests.
 
     Attributes:
         may_ask: Whether requests may be sent.
@@ -44,11 +44,11 @@ class Judges:
 
     @property
     def keep_text(self) -> bool:
-        """Whether words of conversations and judges may be shown."""
+        """Whether text of conversations and judges may be shown."""
         return self._config.store_text
 
     def judge(self, name: str, cassette: Path | None) -> Judge:
-        """A judge that answers from a cassette, if one is given; what is not there it asks, if it may, and else raises.
+        """Return a judge that answers from a cassette, if given. Missing requests are sent if allowed, and else fail.
 
         Raises:
             ConfigError: There is no such judge.
@@ -60,15 +60,12 @@ class Judges:
         if (name, cassette) not in self._with_cassettes:
             kept: dict[str, object] = {"cache": cassette, "cache_mode": "replay"}
             if self.may_ask:
-                kept = {"cache": self._recording(cassette).replies, "cache_mode": "read_write"}
-            # What another judge answers in its place would be recorded as somebody else's.
+                if cassette not in self._recordings:
+                    self._recordings[cassette] = _Recording(cassette, self._replies_of(cassette))
+                kept = {"cache": self._recordings[cassette].replies, "cache_mode": "read_write"}
+            # The answers of a fallback would be recorded as those of this judge.
             self._with_cassettes[name, cassette] = judge.model_copy(update={**kept, "fallback": ()})
         return self._with_cassettes[name, cassette]
-
-    def _recording(self, cassette: Path) -> "_Recording":
-        if cassette not in self._recordings:
-            self._recordings[cassette] = _Recording(cassette, self._replies_of(cassette))
-        return self._recordings[cassette]
 
     def _replies_of(self, cassette: Path) -> Path:
         """Return the file that keeps the replies during the session: one for all workers of pytest-xdist."""
@@ -79,17 +76,17 @@ class Judges:
         return folder / f"judgekit-{session}-{name}.sqlite"
 
     def save(self, cassette: Path) -> None:
-        """Adds what was asked to a cassette.
+        """Add new replies to a cassette.
 
         Raises:
-            StoreError: It cannot be written.
+            StoreError: The cassette cannot be written.
         """
         if cassette in self._recordings:
             self._recordings[cassette].save()
 
 
 class _Recording:
-    """The replies of a cassette in a cache, which other processes share, and beside them what was asked since."""
+    """The replies of a cassette in a cache, which other processes share, and new replies."""
 
     def __init__(self, cassette: Path, replies: Path) -> None:
         self.replies = replies
@@ -103,7 +100,7 @@ class _Recording:
         return RecordedReplies(self._cassette).recorded() if self._cassette.exists() else ()
 
     def save(self) -> None:
-        """Adds the new replies to the cassette, behind all others, unless another process has added them."""
+        """Append the new replies to the cassette, unless another process has added them."""
         with closing(CachedReplies(self.replies)) as cache:
             if self._saved.issuperset(line.key for line in cache.recorded()):
                 return
@@ -115,7 +112,7 @@ class _Recording:
         self._saved = there.union(line.key for line in new)
 
     def _append(self, new: Iterable[Recorded]) -> None:
-        """Adds lines in one write, since a process that does not share the cache may add others."""
+        """Append lines in one write, since a process that does not share the cache may append others."""
         lines = BytesIO()
         write_lines(lines, new)
         try:
@@ -123,7 +120,7 @@ class _Recording:
             with self._cassette.open("a+b", buffering=0) as file:
                 file.seek(0)
                 before = file.read()
-                unfinished = before[-1:] not in (b"", b"\n")  # by an editor
+                unfinished = before[-1:] not in (b"", b"\n")  # as an editor may leave it
                 text = b"\n" * unfinished + lines.getvalue()
                 if file.write(text) < len(text):
                     file.truncate(len(before))

@@ -1,0 +1,106 @@
+"""Options that several commands share, and the parsing of their values."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from judgekit.cli.app import LARGEST
+from judgekit.errors import ConfigError
+
+Recorded: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        help="Recorded conversations or dataset rows: a file, a folder, a pattern such as 'logs/*.json', or - for standard input."
+    ),
+]
+Format: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The file's format: of judgekit formats, or your own as MODULE:NAME; detected if not given.",
+    ),
+]
+Column: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="THEIRS=OURS", help="A column under another name, such as question=input; may be repeated."),
+]
+Encoding: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The file's encoding, if it is neither UTF-8 nor GB18030.")
+]
+References: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="File of references for traces that carry none, joined by id, input or metadata key."
+    ),
+]
+JudgeName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config."),
+]
+ConfigFile: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Config file; judgekit.toml if it is there.")
+]
+Limit: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="Score only the first N samples.")
+]
+Sampled: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="Score N samples drawn at random.")
+]
+Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="For --sample: which draw.")]
+Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")]
+Workers: TypeAlias = Annotated[
+    int, typer.Option(min=1, max=1024, metavar="N", help="Processes for the scorers that ask no judge; 1 is this one.")
+]
+DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="Say how many requests, tokens and dollars it would take, and send nothing.")
+]
+Offline: TypeAlias = Annotated[
+    bool, typer.Option("--offline", help="Send no request out of this machine; the cache is used.")
+]
+Number: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
+Kept: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file in which runs are kept.")]
+Output: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write the run to a file, as its name says: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
+    ),
+]
+Report: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write it to a file too: .json, or .html with all samples; may be repeated.",
+    ),
+]
+Show: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=LARGEST, metavar="N", help="Show the reasons of the N lowest scores of each scorer.")
+]
+
+
+def columns_of(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return the other names of columns, from texts such as ``question=input``."""
+    columns: dict[str, str] = {}
+    for text in texts or ():
+        theirs, equals, ours = text.rpartition("=")
+        if not (theirs and equals and ours):
+            raise ConfigError(f"--column {text}: expected THEIRS=OURS, such as question=input")
+        if theirs in columns:
+            raise ConfigError(f"--column {text}: {theirs!r} is given twice")
+        columns[theirs] = ours
+    return columns
+
+
+def numbered(run: str) -> int | None:
+    """Return the number of a run that is named on the command line; ``None`` for the last one."""
+    if run == "last":
+        return None
+    if not run.isdecimal() or len(run) > 18:  # more digits may not fit SQLite's 64 bits
+        raise ConfigError(f"{run!r}: a run is named by its number, or last; judgekit runs lists them")
+    return int(run)
