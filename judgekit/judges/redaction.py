@@ -157,7 +157,7 @@ def _texts(record: BaseModel) -> Iterator[str]:
 
 
 _BARE = re.compile(rf"[^\s\"'`<>&;{HIDDEN}]+")
-_LOOKED_BACK = 200
+_LOOKED_BACK = 1000
 _NUMBER = re.compile(r"-?\d[\d.eE+-]*")
 _BETWEEN_SIGNS = re.compile(r"\\+[nrt]|\s|null|true|false|[\d.eE+-]")
 _VALUE_BEHIND = re.compile(r"(?:\s|\\+[nrt])*[,\]}]")

@@ -11,7 +11,7 @@ import unicodedata
 from urllib.parse import quote, unquote
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -254,6 +254,7 @@ DOCUMENTS = st.dictionaries(
 
 
 @given(DOCUMENTS, st.integers(1, 4), st.sampled_from([None, 2]))
+@example({"a": [None, None, [None, None], [None, None, None, 4111111111111111]]}, 4, 2)  # far from a quotation mark
 def test_json_stays_json_and_holds_what_its_values_become(document, times, indent):
     text = json.dumps(document, indent=indent)
     for _ in range(times):
