@@ -63,7 +63,9 @@ def audit(
     output: options.Report = None,
     store: options.Kept = RUNS,
 ) -> None:
-    """Audit the judges of a run: how far they agree with people, and what their means are, corrected.
+    """Audit the judges of a run against labels of people.
+
+    Shows how far they agree with people, and their corrected means.
 
     Keeps a receipt next to the run, which later runs of the same judge show, and which gates may require. The exit code
     does not depend on the result.

@@ -42,7 +42,9 @@ def compare(
     output: options.Report = None,
     store: options.Kept = RUNS,
 ) -> None:
-    """Compare two runs over the same samples: what got better or worse, and how sure that is.
+    """Compare two runs over the same samples.
+
+    Shows what got better or worse, and how sure that is.
 
     The exit code is 0 whatever the difference, 1 if a gate is not met, and 2 if the runs cannot be compared.
     """

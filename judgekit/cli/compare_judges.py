@@ -74,7 +74,9 @@ def compare(
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
 ) -> None:
-    """Compare judges: how far they agree on the same samples, what each takes, and which is closer to people.
+    """Compare judges on the same samples.
+
+    Shows how far they agree, what each costs, and which is closer to people.
 
     Each judge is a scorer of one run. The exit code does not depend on the differences.
     """

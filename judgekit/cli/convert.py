@@ -32,7 +32,10 @@ def convert(
     column: options.Column = None,
     encoding: options.Encoding = None,
 ) -> None:
-    """Write recordings in one format, and report what it has no place for."""
+    """Write recordings in another format.
+
+    Reports what the format has no place for.
+    """
     must_not_be_read(output, file)
     recordings = Recordings(file, format, columns=options.columns_of(column), encoding=encoding)
     found = Inspection()

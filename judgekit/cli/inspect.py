@@ -23,7 +23,10 @@ def inspect(
     column: options.Column = None,
     encoding: options.Encoding = None,
 ) -> None:
-    """Show what is in a file: how it was read, what was found, what was left out and why."""
+    """Show how a file is read, and what is in it.
+
+    Names what was left out, and why.
+    """
     recordings = Recordings(file, format, columns=options.columns_of(column), encoding=encoding)
     found = Inspection()
     for sample in recordings.samples(found.add_problem):

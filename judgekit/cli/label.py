@@ -43,7 +43,9 @@ def label(
     seed: Annotated[int, typer.Option(help="The same seed draws the same samples.")] = 0,
     store: options.Kept = RUNS,
 ) -> None:
-    """Draw samples of a run for people to label, without showing what the judge said.
+    """Draw samples of a run for people to label.
+
+    The sheet does not show the verdicts of the judge.
 
     The samples are drawn at random from those that were scored, or also from those that the judge skipped. judgekit audit
     reads the labels back.

@@ -47,7 +47,7 @@ def runs(
     ] = None,
     store: options.Kept = RUNS,
 ) -> None:
-    """List the runs that are kept, show or write one, or delete some.
+    """List, show, write or delete the runs that are kept.
 
     Times are local. Nothing of a deleted run is left in the file.
     """
