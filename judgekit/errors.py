@@ -234,6 +234,19 @@ STOPS_RUN = (AuthenticationError, ModelError, ConfigError, StoreError)
 """Errors that the next question to any judge would meet as well. They stop the run."""
 STOPS = (*STOPS_JUDGE, *STOPS_RUN)
 """Errors that never become a failed score."""
+UNCHARGED = (
+    AuthenticationError,
+    ContextError,
+    FormatError,
+    ModelError,
+    OverloadError,
+    QuotaError,
+    RateLimitError,
+    RejectedError,
+    UnreachableError,
+)
+"""Errors of requests that no model answered; not the classes below them. Answers that are refused, filtered or cut off are
+paid for like others."""
 OWN_WORDS = (BudgetError, JudgeDownError, ConfigError, StoreError)
 """Classes whose words are judgekit's own, and quote neither a recording nor a provider; not those below them."""
 
@@ -257,6 +270,16 @@ def path_text(path: Path | str) -> str:
 def text_path(text: str) -> Path:
     """Return the path that `path_text` made a text of."""
     return Path(os.fsdecode(unquote_to_bytes(text.removeprefix("file://"))) if text.startswith("file:///") else text)
+
+
+def must_be_known(kind: str, name: object, choices: Sequence[str]) -> None:
+    """Check that a name is one of the choices.
+
+    Raises:
+        ConfigError: It is not; the error says so of this ``kind`` of name, as `ConfigError.unknown` does.
+    """
+    if name not in choices:
+        raise ConfigError.unknown(kind, name, choices)
 
 
 def unknown(kind: str, name: object, choices: Iterable[str], guess: str = "", most: int = _KNOWN_SHOWN) -> str:
@@ -338,6 +361,10 @@ def number_of(times: int, thing: str) -> str:
 
 
 def shortened(value: object) -> str:
-    """A value as it would be written in code, cut to fit a message."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    """Return a value as it would be written in code, cut to fit a message."""
+    return cut(repr(value), 80)
+
+
+def cut(text: str, longest: int) -> str:
+    """Return a text, or the beginning of one that is longer, with three dots behind it."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

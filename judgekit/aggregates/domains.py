@@ -39,20 +39,14 @@ def macro_mean(scores: Sequence[Score]) -> Total:
     named = [(score.details.get("domain"), score.value) for score in scores]
     known = [(domain, value) for domain, value in named if isinstance(domain, str) and domain and value is not None]
     if len(known) < len(scores):
-        return Total(
-            None, "macro mean", f"undefined: {len(scores) - len(known)} of {len(scores)} scores do not say their domain"
-        )
+        note = f"undefined: {len(scores) - len(known)} of {len(scores)} scores do not say their domain"
+        return Total(None, "macro mean", note)
     domains = domain_means(known)
     shown = sorted(domains, key=lambda domain: (domains[domain].mean, domain))[:_DOMAINS_SHOWN]
     sizes = {domain.n for domain in domains.values()}
     each = f"{min(sizes):,}" if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,}"
     note = f"over {len(domains)} domain{'' if len(domains) == 1 else 's'} with {each} scored each"
-    figures = {domain_name(domain): domains[domain].mean for domain in shown}
+    figures = {plain_name(domain): domains[domain].mean for domain in shown}
     if len(figures) < len(domains):
         note += f", of which the lowest {len(figures)} are shown"
     return Total(mean_of_means(domains), "macro mean", note, figures)
-
-
-def domain_name(domain: str) -> str:
-    """The name of a domain to be shown in a line."""
-    return plain_name(domain)

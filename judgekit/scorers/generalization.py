@@ -8,13 +8,15 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from judgekit.aggregates.domains import domain_means, domain_name, mean_of_means
+from judgekit.aggregates.domains import domain_means, mean_of_means
 from judgekit.aggregates.total import Total, total_of
 from judgekit.errors import ConfigError, listed, shortened
-from judgekit.score import Score
-from judgekit.scoring import Blocking, Question, Scorer, attempt, must_be_scorer, questions_of
+from judgekit.score import Grade, Score
+from judgekit.scorers.wrapper import WrapperScorer
+from judgekit.scoring import Blocking, Scorer, attempt
 from judgekit.traces.conduct import elapsed, handovers
-from judgekit.traces.rendering import cut_middle, encodable
+from judgekit.traces.equality import is_number
+from judgekit.traces.rendering import cut_middle, encodable, plain_name
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -22,7 +24,7 @@ _ZERO_SECONDS = "it took zero seconds, so that its efficiency is its quality"
 
 
 @dataclass(frozen=True)
-class Adaptability(Blocking):
+class Adaptability(WrapperScorer):
     """1 if the mean score is 1 in every domain.
 
     With a scorer, each sample's score is that scorer's, and the run's number is the macro mean: the mean over domains
@@ -39,15 +41,6 @@ class Adaptability(Blocking):
 
     scorer: Scorer | None = None
     name: str = "adaptability"
-
-    def __post_init__(self) -> None:
-        if self.scorer is not None:
-            must_be_scorer(self.scorer, "scorer")
-
-    @property
-    def prompts(self) -> Sequence[Question]:
-        """The questions that the scorer asks."""
-        return () if self.scorer is None else questions_of(self.scorer)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Scores the sample, or takes the mean of its results."""
@@ -67,7 +60,7 @@ class Adaptability(Blocking):
         if not results:
             return Score.skipped(self.name, "the list of results is empty")
         domains = domain_means(_result(row, f"results[{index}]") for index, row in enumerate(results))
-        told = [f"{cut_middle(domain_name(domain), 80, ' ')} {found.mean:.3g}" for domain, found in domains.items()]
+        told = [f"{cut_middle(plain_name(domain), 80, ' ')} {found.mean:.3g}" for domain, found in domains.items()]
         return Score.scored(
             self.name,
             mean_of_means(domains),
@@ -86,7 +79,7 @@ def _result(row: JsonValue, where: str) -> tuple[str, float]:
 
 
 @dataclass(frozen=True)
-class CollaborationEfficiency(Blocking):
+class CollaborationEfficiency(WrapperScorer):
     """1 if the agents reached full quality without a word or in no time; less, the longer they took and the more they said.
 
     quality / (rounds x seconds + 1). Each of the three is a field of the sample where it has it, and is else derived:
@@ -105,14 +98,15 @@ class CollaborationEfficiency(Blocking):
     scorer: Scorer | None = None
     name: str = "collaboration_efficiency"
 
-    def __post_init__(self) -> None:
-        if self.scorer is not None:
-            must_be_scorer(self.scorer, "scorer")
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """The values of its labels: it has none."""
+        return {}
 
     @property
-    def prompts(self) -> Sequence[Question]:
-        """The questions that the scorer asks."""
-        return () if self.scorer is None else questions_of(self.scorer)
+    def has_confidence(self) -> bool:
+        """Whether its scores may have a confidence: never."""
+        return False
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Takes or derives the three, and divides."""
@@ -171,7 +165,7 @@ def _number(found: JsonValue, where: str, most: float = float_info.max) -> float
     Raises:
         ValueError: It is none; true and false, NaN and infinity are none either.
     """
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= most:
+    if not is_number(found) or not 0 <= found <= most:
         wanted = "a number in [0, 1]" if most == 1 else "a number, 0 or more"
         raise ValueError(f"{where}: expected {wanted}, found {shortened(found)}")
     return float(found)
@@ -259,9 +253,7 @@ class Portability(Blocking):
         others = f", {left_out} other sample{'' if left_out == 1 else 's'} left out" if left_out else ""
         one, two = (_overall([pair[side] for pair in pairs]) for side in (0, 1))
         if one.name != two.name or one.value is None or two.value is None:
-            told = "; ".join(
-                f"{side}: {total.name} {total.note}" for side, total in (("original", one), ("transferred", two))
-            )
+            told = f"original: {one.name} {one.note}; transferred: {two.name} {two.note}"
             return Score.skipped(cls.name, f"the two runs come to no numbers to compare: {told}", details=details)
         over = f" ({one.name} over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}{others})"
         return _portability(cls.name, one.value, two.value, details, over)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from judgekit.errors import STOPS_JUDGE, BudgetError, ConfigError, JudgeDownError, PlannedError, QuotaError, joined
 from judgekit.judges.judge import Judge
 from judgekit.score import Grade, Score
-from judgekit.scorers.repeat import Repeat, Vote, tally, votes_of, warnings_of
+from judgekit.scorers.repeat import Repeat, Vote, tally, verdict_json, votes_of, warnings_of
 from judgekit.scoring import Blocking, Question, Scorer, all_done, attempt, label_values_of, questions_of, scorers_in
 from judgekit.traces.sample import Sample
 
@@ -150,7 +150,7 @@ class Panel(Blocking):
         else:
             reason = f"{self.rule} of the values: {counted}"
         details: dict[str, JsonValue] = {
-            "votes": {title: _written(score) for title, score in zip(titles, scores, strict=False)},
+            "votes": {title: _vote_as_json(score) for title, score in zip(titles, scores, strict=False)},
             "unasked": list(titles[len(scores) :]),
         }
         return Score(
@@ -205,13 +205,12 @@ def _with_judge(scorer: Scorer) -> str:
     return f"{scorer.name} ({judge.model})" if isinstance(judge, Judge) else scorer.name
 
 
-def _written(score: Score) -> JsonValue:
+def _vote_as_json(score: Score) -> JsonValue:
     judges = dict.fromkeys(call.judge for call in score.calls)
-    said: dict[str, JsonValue] = score.model_dump(mode="json", include={"status", "value", "label", "reason"})
-    written: dict[str, JsonValue] = {"judge": ", ".join(judges) or None, **said}
+    vote: dict[str, JsonValue] = {"judge": ", ".join(judges) or None, **verdict_json(score)}
     doubted = score.details.get("doubted")  # it was drawn all the same
     details = doubted.get("details") if isinstance(doubted, dict) else score.details
     if isinstance(details, dict) and isinstance(draws := details.get("draws"), list):
-        written["draws"] = [draw.get("value") for draw in draws if isinstance(draw, dict)]
-        written |= {name: details[name] for name in ("least", "most", "requests_saved") if name in details}
-    return written
+        vote["draws"] = [draw.get("value") for draw in draws if isinstance(draw, dict)]
+        vote |= {name: details[name] for name in ("least", "most", "requests_saved") if name in details}
+    return vote

@@ -1,7 +1,7 @@
 """A scorer asked again and again: how sure is the judge?"""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, isclose
 from statistics import pstdev
@@ -10,17 +10,9 @@ from typing import Literal, TypeAlias, get_args
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, PlannedError
-from judgekit.score import Grade, Score, Status, drawing
-from judgekit.scoring import (
-    Blocking,
-    Question,
-    Scorer,
-    all_done,
-    attempt,
-    label_values_of,
-    must_be_scorer,
-    questions_of,
-)
+from judgekit.score import Score, Status, drawing
+from judgekit.scorers.wrapper import WrapperScorer
+from judgekit.scoring import Scorer, all_done, attempt
 from judgekit.traces.sample import Sample
 
 By: TypeAlias = Literal["majority", "mean"]
@@ -34,7 +26,7 @@ _MOST = 9
 
 
 @dataclass(frozen=True)
-class Repeat(Blocking):
+class Repeat(WrapperScorer):
     """The verdict of several independent draws of a judged scorer, and how far they agree.
 
     By ``majority`` it is the value that most draws gave; it abstains where two values share the first place. By ``mean``
@@ -65,7 +57,7 @@ class Repeat(Blocking):
     name: str = ""
 
     def __post_init__(self) -> None:
-        must_be_scorer(self.scorer, "scorer")
+        super().__post_init__()
         if self._most < 2:
             raise ConfigError(f"to repeat a scorer takes two draws or more, or 'auto', found draws={self.draws}")
         if self.by not in get_args(By):
@@ -80,16 +72,6 @@ class Repeat(Blocking):
     def has_confidence(self) -> bool:
         """Whether its scores say how sure the judge is."""
         return self.by == "majority"
-
-    @property
-    def label_values(self) -> Mapping[str, Grade]:
-        """The values of its labels, where the prompts do not say."""
-        return label_values_of(self.scorer)
-
-    @property
-    def prompts(self) -> Sequence[Question]:
-        """The questions that are asked."""
-        return questions_of(self.scorer)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Draws, and aggregates."""
@@ -106,9 +88,7 @@ class Repeat(Blocking):
         vote, most = votes.most_common(1)[0]
         values = [score.value for score in scores if score.value is not None]
         details: dict[str, JsonValue] = {
-            "draws": [
-                score.model_dump(mode="json", include={"status", "value", "label", "reason"}) for score in scores
-            ],
+            "draws": [verdict_json(score) for score in scores],
             "agreement": most / len(scores),
             "std": pstdev(values) if values else None,
         }
@@ -180,6 +160,11 @@ def votes_of(scores: Iterable[Score]) -> list[Vote]:
 def warnings_of(scores: Iterable[Score]) -> Sequence[str]:
     """The warnings of all, each once."""
     return tuple(dict.fromkeys(warning for score in scores for warning in score.warnings))
+
+
+def verdict_json(score: Score, *further: str) -> dict[str, JsonValue]:
+    """Return the status, value, label and reason of a score, and further fields, as JSON for details."""
+    return score.model_dump(mode="json", include={"status", "value", "label", "reason", *further})
 
 
 def tally(votes: Iterable[Vote]) -> str:

@@ -1,10 +1,16 @@
-"""When two JSON values are the same."""
+"""Equality of JSON values."""
 
 import json
+from typing import TypeGuard
 
 from pydantic import JsonValue
 
 _SORTED = json.JSONEncoder(sort_keys=True)
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Return whether a value is a number. ``True`` and ``False`` are none, though they are 1 and 0 in Python."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def same_json(left: JsonValue, right: JsonValue) -> bool:
