@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, JsonValue
 
+from judgekit.errors import cut
 from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json, plain_name
 
@@ -50,7 +51,7 @@ class _Difference(BaseModel, defer_build=True):
     made: JsonValue = None
 
     def text(self, side: str) -> str:
-        found = _cut(compact_json(getattr(self, side)), _LONGEST_VALUE) if side in self.model_fields_set else "nothing"
+        found = cut(compact_json(getattr(self, side)), _LONGEST_VALUE) if side in self.model_fields_set else "nothing"
         return f"{_plain(self.path.removeprefix('args.'))}: {found}".removeprefix(": ")
 
 
@@ -81,11 +82,11 @@ class _Call(BaseModel, defer_build=True):
         return f"{'' if self.message is None else f'{self.message}: '}{self._text(said)}"
 
     def _arguments(self) -> Iterator[str]:
-        return (f"{_plain(name)}: {_cut(compact_json(value), _LONGEST_VALUE)}" for name, value in self.args.items())
+        return (f"{_plain(name)}: {cut(compact_json(value), _LONGEST_VALUE)}" for name, value in self.args.items())
 
     def _text(self, said: Sequence[str]) -> str:
         name = plain_name(self.name) if self.name else "(no name)"
-        return _cut(f"{name}  {', '.join(said)}" if said else name, _LONGEST_TEXT)
+        return cut(f"{name}  {', '.join(said)}" if said else name, _LONGEST_TEXT)
 
 
 class _Calls(BaseModel, defer_build=True):
@@ -122,7 +123,3 @@ def _lines(calls: _Calls) -> Iterator[DiffLine]:
 
 def _plain(text: str) -> str:
     return text if text.isprintable() else compact_json(text)
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 from judgekit.score import Score
 from judgekit.scoring import Blocking, computed
@@ -10,7 +10,6 @@ from judgekit.traces.rendering import encodable
 from judgekit.traces.sample import Sample
 
 NO_RESPONSE = "the sample has no response: there is no message of the agent"
-
 
 _SHORT = 4_000
 """Characters or words."""
@@ -45,9 +44,15 @@ class TextScorer(Blocking, ABC):
         characters = len(sample.trace.response or "") + sum(map(len, sample.all_references))
         return await computed(lambda: self.compute(sample), large=characters > self._few)
 
-    @abstractmethod
+    @final
     def compute(self, sample: Sample, /) -> Score:
-        """Compare the texts."""
+        """Return the score of a sample, computed in the calling thread."""
+        texts = given(sample)
+        return Score.skipped(self.name, texts) if isinstance(texts, str) else self._compare(texts)
+
+    @abstractmethod
+    def _compare(self, texts: Given) -> Score:
+        """Return the score of a response beside its references."""
 
 
 def given(sample: Sample) -> Given | str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from judgekit.errors import ConfigError, listed, shortened
 from judgekit.score import Score
-from judgekit.scorers.text.given import NO_RESPONSE, TextScorer, free, given
+from judgekit.scorers.text.given import NO_RESPONSE, Given, TextScorer, free
 from judgekit.scorers.text.normal import normalized
 from judgekit.scoring import Blocking
 from judgekit.traces.message import JsonObject
@@ -48,11 +48,7 @@ class ExactMatch(TextScorer):
     normalize: bool = False
     name: str = "exact_match"
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Looks for the response among the references."""
-        texts = given(sample)
-        if isinstance(texts, str):
-            return Score.skipped(self.name, texts)
+    def _compare(self, texts: Given) -> Score:
         form = normalized if self.normalize else str.strip
         response = form(texts.response)
         match = next((text for text in texts.references if form(text) == response), None)
@@ -81,11 +77,7 @@ class StringPresence(TextScorer):
     ignore_case: bool = False
     name: str = "string_presence"
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Looks for the references in the response."""
-        texts = given(sample)
-        if isinstance(texts, str):
-            return Score.skipped(self.name, texts)
+    def _compare(self, texts: Given) -> Score:
         form = str.casefold if self.ignore_case else str
         response = form(texts.response)
         match = next((text for text in texts.references if form(text.strip()) in response), None)
@@ -190,11 +182,7 @@ class Similarity(TextScorer):
         if not self.name:
             object.__setattr__(self, "name", f"{self.measure}_similarity")
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Compares the response with each reference."""
-        texts = given(sample)
-        if isinstance(texts, str):
-            return Score.skipped(self.name, texts)
+    def _compare(self, texts: Given) -> Score:
         response, references = texts
         similarity = _similarities()[self.measure]
         values = [similarity(response, reference) if response.strip() else 0.0 for reference in references]

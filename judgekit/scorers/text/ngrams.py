@@ -2,15 +2,14 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scorers.text.given import TextScorer, given
-from judgekit.scorers.text.words import Split, Tokenize, splitter
-from judgekit.traces.sample import Sample
+from judgekit.scorers.text.given import Given, TextScorer
+from judgekit.scorers.text.words import Tokenize, splitter
 
 NO_WORD = "the response has no word"
 
@@ -59,18 +58,10 @@ class NgramPrecision(TextScorer):
             raise ConfigError(f"n is a whole number of words, 1 or more, found {self.n!r}")
         splitter(self.tokenize)
 
-    @cached_property
-    def _split(self) -> Split:
-        return splitter(self.tokenize)
-
     def _words(self, text: str) -> list[str]:
-        return self._split(text.lower() if self.lowercase else text)
+        return splitter(self.tokenize)(text.lower() if self.lowercase else text)
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Counts what the response and each reference have in common."""
-        texts = given(sample)
-        if isinstance(texts, str):
-            return Score.skipped(self.name, texts)
+    def _compare(self, texts: Given) -> Score:
         references = [(text, words) for text in texts.references if (words := self._words(text))]
         if not references:
             return Score.skipped(self.name, "no reference has a word")

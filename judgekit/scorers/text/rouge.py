@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import chain
 from math import inf
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -11,11 +11,10 @@ from pydantic import JsonValue
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scorers.text.given import TextScorer, free, given
+from judgekit.scorers.text.given import Given, TextScorer, free
 from judgekit.scorers.text.ngrams import NO_WORD, in_common, ngrams
 from judgekit.scorers.text.porter import stem
-from judgekit.scorers.text.words import Split, Tokenize, splitter
-from judgekit.traces.sample import Sample
+from judgekit.scorers.text.words import Tokenize, splitter
 
 Mode: TypeAlias = Literal["f1", "precision", "recall"]
 ReferenceChoice: TypeAlias = Literal["value", "recall"]
@@ -166,23 +165,15 @@ class ROUGE(TextScorer):
         if not self.name:
             object.__setattr__(self, "name", f"{self.type}_{self.mode}")
 
-    @cached_property
-    def _split(self) -> Split:
-        return splitter(self.tokenize)
-
     def _sentences(self, text: str) -> list[list[str]]:
         whole = text.lower()
-        sentences = [self._split(line) for line in (whole.split("\n") if self.type == "rougeLsum" else [whole])]
+        sentences = [*map(splitter(self.tokenize), whole.split("\n") if self.type == "rougeLsum" else [whole])]
         if not self.stemmer:
             return sentences
         stems = {word: stem(word) if len(word) > 3 else word for word in set(chain.from_iterable(sentences))}
         return [[stems[word] for word in sentence] for sentence in sentences]
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Compares the response with each reference."""
-        texts = given(sample)
-        if isinstance(texts, str):
-            return Score.skipped(self.name, texts)
+    def _compare(self, texts: Given) -> Score:
         references = [(text, words) for text in texts.references if any(words := self._sentences(text))]
         if not references:
             return Score.skipped(self.name, "no reference has a word")
@@ -201,13 +192,12 @@ class ROUGE(TextScorer):
 
     def _explain(self, overlap: Overlap, reference: str, of: int, *, said: bool) -> tuple[str, dict[str, JsonValue]]:
         things = {"rouge1": "words", "rougeL": "words of the same order", "rougeLsum": "words of the same order"}
-        reason = (
-            f"{things.get(self.type, f'runs of {self.type[-1]} words')} in common: "
+        counted = things.get(self.type, f"runs of {self.type[-1]} words")
+        shares = (
             f"{overlap.matches} of {overlap.in_response} in the response, of {overlap.in_reference} in the reference"
         )
-        if of > 1:
-            reason += (
-                f", the one of {of} with the highest {self.mode if self.reference_choice == 'value' else 'recall'}"
-            )
-        shares = {mode: overlap.share(mode) for mode in get_args(Mode)}
-        return reason if said else NO_WORD, {**shares, **overlap._asdict(), "reference": reference}
+        highest = self.mode if self.reference_choice == "value" else "recall"
+        which = f", the one of {of} with the highest {highest}" if of > 1 else ""
+        ratios = {mode: overlap.share(mode) for mode in get_args(Mode)}
+        reason = f"{counted} in common: {shares}{which}" if said else NO_WORD
+        return reason, {**ratios, **overlap._asdict(), "reference": reference}

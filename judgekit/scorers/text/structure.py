@@ -10,14 +10,12 @@ from typing import NamedTuple, TypeAlias, cast
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from judgekit.errors import shortened
+from judgekit.errors import cut, shortened
 from judgekit.score import Score
-from judgekit.scorers.text.given import TextScorer, given
-from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, Difference, Side
+from judgekit.scorers.text.given import Given, TextScorer
+from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, Difference, Side, side_text
 from judgekit.traces.equality import same_json
 from judgekit.traces.message import JsonObject
-from judgekit.traces.rendering import compact_json
-from judgekit.traces.sample import Sample
 
 _MOST = 50
 """Differences that the details have."""
@@ -31,11 +29,10 @@ _Path: TypeAlias = "tuple[_Path, str | int] | None"
 
 
 class _Parsed(NamedTuple):
-    """The values that the texts are, and the texts of the references."""
+    """The values that the texts are."""
 
     response: JsonValue
     references: list[JsonValue]
-    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -53,13 +50,12 @@ class JSONMatch(TextScorer):
 
     name: str = "json_match"
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Parses the texts and compares."""
-        parsed = _parsed(self.name, sample)
+    def _compare(self, texts: Given) -> Score:
+        parsed = _parsed(self.name, texts)
         if isinstance(parsed, Score):
             return parsed
         matches = any(same_json(reference, parsed.response) for reference in parsed.references)
-        return Score.scored(self.name, float(matches), explain=lambda: _explained(parsed.texts, _walks(parsed)))
+        return Score.scored(self.name, float(matches), explain=lambda: _explained(texts.references, _walks(parsed)))
 
 
 @dataclass(frozen=True)
@@ -81,20 +77,17 @@ class JSONDiff(TextScorer):
 
     name: str = "json_diff"
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Parses the texts and counts."""
-        parsed = _parsed(self.name, sample)
+    def _compare(self, texts: Given) -> Score:
+        parsed = _parsed(self.name, texts)
         if isinstance(parsed, Score):
             return parsed
-        texts, walks = parsed.texts, _walks(parsed)
-        return Score.scored(self.name, max(walk.share for walk in walks), explain=lambda: _explained(texts, walks))
+        walks = _walks(parsed)
+        value = max(walk.share for walk in walks)
+        return Score.scored(self.name, value, explain=lambda: _explained(texts.references, walks))
 
 
-def _parsed(name: str, sample: Sample) -> Score | _Parsed:
-    """Return the values to be compared, or the score of a sample that is skipped or whose response is no JSON."""
-    texts = given(sample)
-    if isinstance(texts, str):
-        return Score.skipped(name, texts)
+def _parsed(name: str, texts: Given) -> Score | _Parsed:
+    """Return the values to be compared, or the score of a response that is no JSON."""
     references: list[JsonValue] = []
     for text in texts.references:
         try:
@@ -102,7 +95,7 @@ def _parsed(name: str, sample: Sample) -> Score | _Parsed:
         except ValueError as error:
             raise ValueError(f"a reference is no JSON: {error}, in {shortened(text)}") from error
     try:
-        return _Parsed(_json(texts.response), references, texts.references)
+        return _Parsed(_json(texts.response), references)
     except ValueError as error:
         return Score.scored(name, 0, reason=f"the response is no JSON: {error}", details={"error": str(error)})
 
@@ -179,7 +172,7 @@ def _written(path: _Path) -> str:
     while path is not None:
         path, step = path
         plain = isinstance(step, str) and step.isidentifier() and len(step) <= _LONGEST
-        steps.append(f".{step}" if plain else f"[{_shown(step)}]")
+        steps.append(f".{step}" if plain else f"[{side_text(step, _LONGEST)}]")
     return "$" + "".join(reversed(steps))
 
 
@@ -191,7 +184,7 @@ def _explained(references: Sequence[str], walks: Sequence[_Walk]) -> tuple[str, 
     missed = walk.leaves - walk.agreed
     which = f", most of {len(walks)} references" if len(walks) > 1 else ""
     told = [
-        f"{_cut(one.path)} expected {_shown(one.expected)}, found {_shown(one.made)}"
+        f"{cut(one.path, _LONGEST)} expected {side_text(one.expected, _LONGEST)}, found {side_text(one.made, _LONGEST)}"
         for one in walk.differences[:_TOLD]
     ]
     if missed > _TOLD:
@@ -203,20 +196,7 @@ def _explained(references: Sequence[str], walks: Sequence[_Walk]) -> tuple[str, 
             "values": [*values],
             "agreed": walk.agreed,
             "leaves": walk.leaves,
-            "differences": [_as_json(one) for one in walk.differences],
+            "differences": [one.as_json("found") for one in walk.differences],
             "more": missed - len(walk.differences),
         },
     )
-
-
-def _as_json(difference: Difference) -> JsonObject:
-    sides = {"expected": difference.expected, "found": difference.made}
-    return {"path": difference.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
-
-
-def _shown(side: Side) -> str:
-    return side.value if isinstance(side, Absent) else _cut(compact_json(side))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

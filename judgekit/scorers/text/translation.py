@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import unwrap
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
-from pydantic import JsonValue
-
-from judgekit.aggregates.translation import BleuDetails, ChrfDetails, TerDetails, bleu, chrf
+from judgekit.aggregates.translation import bleu, chrf
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scorers.text.given import TextScorer, given
-from judgekit.traces.sample import Sample
+from judgekit.scorers.text.given import Given, TextScorer
 
 if TYPE_CHECKING:
     import sacrebleu
@@ -145,48 +142,39 @@ class BLEU(TextScorer):
         """Sentence BLEU, which sacrebleu gives in percent."""
         return bleu(*counts, self.smooth, effective_order=True)
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Counts n-grams."""
-        found = given(sample)
-        if isinstance(found, str):
-            return Score.skipped(self.name, found)
-        counts = self.counts(*found)
+    def _compare(self, texts: Given) -> Score:
+        counts = self.counts(*texts)
         if not counts.reference_length:
             return Score.skipped(self.name, _NO_WORDS)
         sentence = self.sentence(counts)
         _, recipe, corpus = self._made
-        numbered = f"nrefs:{len(found.references)}|"
-        details: BleuDetails = {
-            "metric": "BLEU" if self.max_order == 4 else f"BLEU-{self.max_order}",
-            "correct": counts.correct,
-            "total": counts.total,
-            "response_length": counts.response_length,
-            "reference_length": counts.reference_length,
-            "precisions": [precision / 100 for precision in sentence.precisions],
-            "brevity_penalty": sentence.bp,
-            "smooth": self.smooth,
-            "signature": numbered + recipe,
-            "corpus_signature": numbered + corpus,
-        }
+        numbered = f"nrefs:{len(texts.references)}|"
+        warnings = _glued(*texts, because=f"tokenize={self.tokenize!r}", instead="'zh', 'ja-mecab' or 'char'")
         return Score.scored(
             self.name,
             min(1.0, sentence.score / 100),
-            reason=_bleu_reason(details),
-            details=cast("dict[str, JsonValue]", details),
+            reason=_bleu_reason(counts, sentence.bp),
+            details={
+                "metric": "BLEU" if self.max_order == 4 else f"BLEU-{self.max_order}",
+                **counts._asdict(),
+                "precisions": [precision / 100 for precision in sentence.precisions],
+                "brevity_penalty": sentence.bp,
+                "smooth": self.smooth,
+                "signature": numbered + recipe,
+                "corpus_signature": numbered + corpus,
+            },
             aggregate="corpus_bleu",
-            warnings=_glued(*found, because=f"tokenize={self.tokenize!r}", instead="'zh', 'ja-mecab' or 'char'")
-            if self.tokenize in _SPACED
-            else (),
+            warnings=warnings if self.tokenize in _SPACED else (),
         )
 
 
-def _bleu_reason(details: BleuDetails) -> str:
-    if not details["response_length"]:
+def _bleu_reason(counts: NgramCounts, brevity_penalty: float) -> str:
+    if not counts.response_length:
         return _EMPTY
-    orders = zip(details["correct"], details["total"], strict=True)
-    shares = ", ".join(f"{correct} of {total} {n}-grams" for n, (correct, total) in enumerate(orders, 1) if total)
-    lengths = f"{details['response_length']} words for {details['reference_length']}"
-    return f"{shares} are in the reference; {lengths}: brevity penalty {details['brevity_penalty']:.2f}"
+    orders = enumerate(zip(counts.correct, counts.total, strict=True), 1)
+    shares = ", ".join(f"{correct} of {total} {n}-grams" for n, (correct, total) in orders if total)
+    lengths = f"{counts.response_length} words for {counts.reference_length}"
+    return f"{shares} are in the reference; {lengths}: brevity penalty {brevity_penalty:.2f}"
 
 
 class ChrfCounts(NamedTuple):
@@ -243,28 +231,20 @@ class CHRF(TextScorer):
         )
         return ChrfCounts(flat[2::3], flat[0::3], flat[1::3])
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Counts n-grams."""
-        found = given(sample)
-        if isinstance(found, str):
-            return Score.skipped(self.name, found)
-        counts = self.counts(*found)
-        details: ChrfDetails = {
-            "metric": f"chrF{self.beta}{'+' * self.word_order}",
-            "matched": counts.matched,
-            "response_ngrams": counts.response_ngrams,
-            "reference_ngrams": counts.reference_ngrams,
-            "beta": self.beta,
-            "signature": f"nrefs:{len(found.references)}|{self._made[1]}",
-        }
-        made, there = sum(counts.response_ngrams), sum(counts.reference_ngrams)
+    def _compare(self, texts: Given) -> Score:
+        counts = self.counts(*texts)
+        matched, made, there = map(sum, counts)
+        reason = f"of {made} n-grams of the response {matched} are in the reference, which has {there}"
         return Score.scored(
             self.name,
             chrf(*counts, self.beta),
-            reason=f"of {made} n-grams of the response {sum(counts.matched)} are in the reference, which has {there}"
-            if found.response.strip()
-            else _EMPTY,
-            details=cast("dict[str, JsonValue]", details),
+            reason=reason if texts.response.strip() else _EMPTY,
+            details={
+                "metric": f"chrF{self.beta}{'+' * self.word_order}",
+                **counts._asdict(),
+                "beta": self.beta,
+                "signature": f"nrefs:{len(texts.references)}|{self._made[1]}",
+            },
             aggregate="corpus_chrf",
         )
 
@@ -334,34 +314,25 @@ class TER(TextScorer):
         edits = min(translation_edit_rate(words, reference)[0] for reference in known)
         return EditCounts(edits, len(words), sum(map(len, known)) / len(known))
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Counts edits."""
-        found = given(sample)
-        if isinstance(found, str):
-            return Score.skipped(self.name, found)
-        counts = self.counts(*found)
+    def _compare(self, texts: Given) -> Score:
+        counts = self.counts(*texts)
         if not counts.reference_length:
             return Score.skipped(self.name, _NO_WORDS)
         ter = counts.edits / counts.reference_length
-        details: TerDetails = {
-            "metric": "TER",
-            "edits": counts.edits,
-            "response_length": counts.response_length,
-            "reference_length": counts.reference_length,
-            "ter": ter,
-            "signature": f"nrefs:{len(found.references)}|{self._made[1]}",
-        }
-        glued = not (self.normalized and self.asian_support)
+        reason = (
+            f"edits that make the response the reference: {counts.edits}, for its {counts.reference_length:g} words"
+        )
+        is_split = self.normalized and self.asian_support
+        warnings = () if is_split else _glued(*texts, because="TER", instead="normalized=True, asian_support=True")
+        signature = f"nrefs:{len(texts.references)}|{self._made[1]}"
         return Score.scored(
             self.name,
             # With several references the rate of an empty response is below 1.
             max(0.0, 1 - ter) if counts.response_length else 0.0,
-            reason=f"edits that make the response the reference: {counts.edits}, for its {counts.reference_length:g} words"
-            if counts.response_length
-            else _EMPTY,
-            details=cast("dict[str, JsonValue]", details),
+            reason=reason if counts.response_length else _EMPTY,
+            details={"metric": "TER", **counts._asdict(), "ter": ter, "signature": signature},
             aggregate="corpus_ter",
-            warnings=_glued(*found, because="TER", instead="normalized=True, asian_support=True") if glued else (),
+            warnings=warnings,
         )
 
 

@@ -38,12 +38,7 @@ def splitter(tokenize: str) -> Split:
     Raises:
         ConfigError: There is no such way, or it needs what is not installed.
     """
-    known: Mapping[str, Split] = {
-        "auto": _auto,
-        "rouge-score": _ascii_words,
-        "whitespace": str.split,
-        "jieba": _jieba,
-    }
+    known: Mapping[str, Split] = {"auto": _auto, "rouge-score": _ascii_words, "whitespace": str.split, "jieba": _jieba}
     if tokenize not in known:
         raise ConfigError.unknown("way to split a text into words", tokenize, get_args(Tokenize))
     if tokenize == "jieba":

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import get_args
 
+from judgekit.errors import must_be_known
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, arg_compare
 from judgekit.scorers.tool_calls.explanation import explain
 from judgekit.scorers.tool_calls.matching import Match
-from judgekit.scorers.tool_calls.modes import ToolMatch, known_requestor
+from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scoring import Blocking, computed
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.sample import Sample
@@ -39,7 +41,7 @@ class ToolCallAccuracy(Blocking):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "args", arg_compare(self.args))
-        known_requestor(self.requestor)
+        must_be_known("requestor", self.requestor, get_args(Requestor))
 
     @cached_property
     def _how(self) -> ToolMatch:

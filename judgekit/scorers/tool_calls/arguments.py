@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 from pydantic_core import from_json
 
-from judgekit.errors import ConfigError, explain
+from judgekit.errors import ConfigError, cut, explain
 from judgekit.scorers.text.normal import folded
 from judgekit.scorers.tool_calls.assignment import evenest_pairs
 from judgekit.scorers.tool_calls.comparers import TextComparer, text_comparer
@@ -45,6 +45,11 @@ class Difference(NamedTuple):
     path: str
     expected: Side
     made: Side
+
+    def as_json(self, made: str = "made") -> JsonObject:
+        """Return the path and what stands on each side, of which the second is called ``made``."""
+        sides = {"expected": self.expected, made: self.made}
+        return {"path": self.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
 
 
 class Comparison(NamedTuple):
@@ -321,6 +326,11 @@ class _Walk:
         if score < 1 and self.notes:
             self.differences.append(Difference(path, expected, made))
         return score
+
+
+def side_text(side: Side, longest: int) -> str:
+    """Return one side of a difference as text of at most ``longest`` characters."""
+    return side.value if isinstance(side, Absent) else cut(compact_json(side), longest)
 
 
 def _step(name: str) -> str:

@@ -5,15 +5,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
-from judgekit.errors import ConfigError, explain, listed
+from judgekit.errors import ConfigError, cut, explain, listed, must_be_known
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_arguments
 from judgekit.scorers.tool_calls.matchers import with_sound_matchers
-from judgekit.scorers.tool_calls.modes import known_requestor
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.scoring import NO_CONVERSATION, Blocking, computed
 from judgekit.traces.conduct import call_key
@@ -48,14 +47,18 @@ class Conduct:
         return self.trace.tool_calls(self.requestor)
 
     @cached_property
-    def errors(self) -> tuple[bool | None, ...]:
-        """Whether each of the calls failed, where that is known."""
+    def _errors(self) -> tuple[bool | None, ...]:
         return call_errors(self.trace.messages, self.requestor)
 
     def calls_of(self, tool: str) -> list[MadeCall]:
-        """Its calls of the tools that a pattern fits."""
+        """Return its calls of the tools that a pattern fits."""
         fits = any_glob([tool])
         return [made for made in self.calls if fits(made.call.name)]
+
+    def outcomes_of(self, tool: str) -> list[tuple[MadeCall, bool | None]]:
+        """Return the same calls, each with whether it failed; ``None`` where that is not known."""
+        fits = any_glob([tool])
+        return [(made, failed) for made, failed in zip(self.calls, self._errors, strict=True) if fits(made.call.name)]
 
 
 class Constraint(Record, ABC):
@@ -181,12 +184,9 @@ class NoRepeat(Constraint):
 
     def check(self, conduct: Conduct, /) -> Verdict:
         """Holds if no call is a repeat."""
-        fits = any_glob([self.tool])
         before: dict[str, tuple[int, bool]] = {}
         repeats: list[str] = []
-        for made, failed in zip(conduct.calls, conduct.errors, strict=True):
-            if not fits(made.call.name):
-                continue
+        for made, failed in conduct.outcomes_of(self.tool):
             key = call_key(made.call)
             message, may_retry = before.get(key, (0, True))
             if message == made.message or not may_retry:
@@ -209,11 +209,9 @@ class Status(Constraint):
 
     def check(self, conduct: Conduct, /) -> Verdict:
         """Holds if the calls of each tool ended so."""
-        fits = any_glob([self.tool])
         outcomes = defaultdict[str, list[bool | None]](list)
-        for made, failed in zip(conduct.calls, conduct.errors, strict=True):
-            if fits(made.call.name):
-                outcomes[made.call.name].append(_not(failed))
+        for made, failed in conduct.outcomes_of(self.tool):
+            outcomes[made.call.name].append(_not(failed))
         if not outcomes:
             return Verdict(holds=None, reason="not called")
         verdicts = {tool: self._ended_so(successes) for tool, successes in outcomes.items()}
@@ -263,19 +261,12 @@ class SchemaValid(Constraint):
                 undecided.append(f"{_place(made)}: {error}")
         if problems:
             return Verdict(holds=False, reason=_told(problems))
-        return Verdict(
-            None if undecided else True, _told(undecided) or f"{_number(len(conduct.calls), 'call')}, all fit"
-        )
+        reason = _told(undecided) or f"{_number(len(conduct.calls), 'call')}, all fit"
+        return Verdict(None if undecided else True, reason)
 
 
-_CONSTRAINTS = TypeAdapter(
-    tuple[
-        Annotated[
-            Require | Forbid | Count | Before | NoRepeat | Status | MaxSteps | SchemaValid, Field(discriminator="type")
-        ],
-        ...,
-    ]
-)
+_Any: TypeAlias = Require | Forbid | Count | Before | NoRepeat | Status | MaxSteps | SchemaValid
+_CONSTRAINTS = TypeAdapter(tuple[Annotated[_Any, Field(discriminator="type")], ...])
 
 
 @dataclass(frozen=True)
@@ -305,7 +296,7 @@ class ToolConstraints(Blocking):
     name: str = "tool_constraints"
 
     def __post_init__(self) -> None:
-        known_requestor(self.requestor)
+        must_be_known("requestor", self.requestor, get_args(Requestor))
         try:
             constraints = _CONSTRAINTS.validate_python(self.constraints)
         except ValidationError as error:
@@ -358,7 +349,7 @@ def _not(verdict: bool | None) -> bool | None:  # noqa: FBT001 - it is all there
 
 
 def _name(tool: str) -> str:
-    return plain_name(tool if len(tool) <= 80 else f"{tool[:77]}...")
+    return plain_name(cut(tool, 80))
 
 
 def _place(made: MadeCall) -> str:

@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from judgekit.errors import listed
-from judgekit.scorers.tool_calls.arguments import AGREED, Absent, Comparison, Difference, Side
+from judgekit.errors import cut, listed
+from judgekit.scorers.tool_calls.arguments import AGREED, Comparison, side_text
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.traces.message import JsonObject, ToolCall
-from judgekit.traces.rendering import compact_json, plain_name
+from judgekit.traces.rendering import plain_name
 
 _MOST = 10
 """How many things of a kind are told in words; the details have them all."""
@@ -42,10 +42,7 @@ def explain(match: Match) -> tuple[str, JsonObject]:
             **_counts(match),
             "pairs": [_pair_as_json(match, pair) for pair in pairs],
             "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
-            "extra": [
-                {"made": at, "message": made.message, **_as_json(made.call)}
-                for at, made in ((at, match.made[at]) for at in extra)
-            ],
+            "extra": [{"made": at, "message": match.made[at].message, **_as_json(match.made[at].call)} for at in extra],
             "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
         },
     )
@@ -104,17 +101,12 @@ def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
         "score": pair.comparison.score,
     }
     if pair.comparison.differences:
-        shown["differences"] = [_difference_as_json(one) for one in pair.comparison.differences]
+        shown["differences"] = [one.as_json() for one in pair.comparison.differences]
     if pair.comparison.similarities:
         shown["similarities"] = dict(pair.comparison.similarities)
     if call.args_error is not None:
         shown["args_error"] = call.args_error
     return shown
-
-
-def _difference_as_json(difference: Difference) -> JsonObject:
-    sides = {"expected": difference.expected, "made": difference.made}
-    return {"path": difference.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
 
 
 def _as_json(call: ToolCall) -> JsonObject:
@@ -137,27 +129,22 @@ def _in_words(
         "out of order": ((match.made[pair.made].call.name, match.made[pair.made].message) for pair in displaced),
         f"extra{allowed['extra']}": ((match.made[at].call.name, match.made[at].message) for at in extra),
     }
-    return "; ".join(
-        [
-            head,
-            *filter(
-                None, [listed((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)]
-            ),
-            *(f"{what}: {names}" for what, named in lists.items() if (names := _named(named))),
-        ]
-    )
+    differing = listed((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)
+    others = [f"{what}: {names}" for what, named in lists.items() if (names := _named(named))]
+    return "; ".join(filter(None, [head, differing, *others]))
 
 
 def _pair_in_words(match: Match, pair: _Aligned) -> str:
     call = match.made[pair.made].call
     if call.args_error is not None:
-        return f"{_cut(plain_name(call.name))}: arguments cannot be read ({call.args_error})"
+        return f"{_name(call.name)}: arguments cannot be read ({call.args_error})"
     similarities = {path: f" (similarity {number:.2f})" for path, number in pair.comparison.similarities}
     differences = [
-        f"{_cut(one.path)} expected {_shown(one.expected)}, got {_shown(one.made)}{similarities.get(one.path, '')}"
+        f"{cut(one.path, _LONGEST)} expected {side_text(one.expected, _LONGEST)}, got {side_text(one.made, _LONGEST)}"
+        f"{similarities.get(one.path, '')}"
         for one in pair.comparison.differences
     ]
-    return f"{_cut(plain_name(call.name))}: {listed(differences, _MOST, ', ')}"
+    return f"{_name(call.name)}: {listed(differences, _MOST, ', ')}"
 
 
 def _named(calls: Iterable[tuple[str, int | None]]) -> str:
@@ -170,13 +157,9 @@ def _named(calls: Iterable[tuple[str, int | None]]) -> str:
 
 def _called(name: str, messages: Sequence[int | None]) -> str:
     where = list(dict.fromkeys(str(message) for message in messages if message is not None))
-    said = f"{_cut(plain_name(name))}{'' if len(messages) == 1 else f' x{len(messages)}'}"
+    said = f"{_name(name)}{'' if len(messages) == 1 else f' x{len(messages)}'}"
     return f"{said} (message{'s' if len(where) > 1 else ''} {listed(where, _MOST, ', ')})" if where else said
 
 
-def _shown(side: Side) -> str:
-    return side.value if isinstance(side, Absent) else _cut(compact_json(side))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 120 else f"{text[:117]}..."
+def _name(name: str) -> str:
+    return cut(plain_name(name), _LONGEST)

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import get_args
 
+from judgekit.errors import must_be_known
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, arg_compare
 from judgekit.scorers.tool_calls.match import score_calls
-from judgekit.scorers.tool_calls.modes import ToolMatch, known_requestor
+from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scoring import Blocking
 from judgekit.traces.message import Requestor
 from judgekit.traces.sample import Sample
@@ -35,7 +37,7 @@ class ToolCallF1(Blocking):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "args", arg_compare(self.args))
-        known_requestor(self.requestor)
+        must_be_known("requestor", self.requestor, get_args(Requestor))
 
     @cached_property
     def _how(self) -> ToolMatch:

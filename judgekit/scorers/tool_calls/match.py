@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import get_args
 
+from judgekit.errors import must_be_known
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.explanation import explain
 from judgekit.scorers.tool_calls.matching import Match
-from judgekit.scorers.tool_calls.modes import ToolMatch, known_requestor, tool_match
+from judgekit.scorers.tool_calls.modes import ToolMatch, tool_match
 from judgekit.scoring import Blocking, computed
 from judgekit.traces.message import Requestor
 from judgekit.traces.sample import Sample
@@ -34,7 +36,7 @@ class ToolCallMatch(Blocking):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "match", tool_match(self.match))
-        known_requestor(self.requestor)
+        must_be_known("requestor", self.requestor, get_args(Requestor))
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Pairs the calls, and gives credit for the pairs."""

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from types import NoneType
-from typing import Annotated, Literal, TypeAlias, TypeGuard
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from judgekit.errors import ConfigError, explain
-from judgekit.traces.equality import same_json
+from judgekit.traces.equality import is_number, same_json
 from judgekit.traces.message import JsonObject, Record
 
 JsonType: TypeAlias = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
@@ -202,7 +202,7 @@ class _Near(Matcher):
     tolerance: Annotated[_Number, Field(ge=0)]
 
     def matches(self, found: JsonValue) -> bool:
-        return _is_number(found) and abs(_exact(found) - _exact(self.value)) <= _exact(self.tolerance)
+        return is_number(found) and abs(_exact(found) - _exact(self.value)) <= _exact(self.tolerance)
 
 
 class _Between(Matcher):
@@ -291,15 +291,11 @@ def _fits(expected: JsonValue, found: JsonValue) -> bool:
     return same_json(expected, found)
 
 
-def _is_number(value: JsonValue) -> TypeGuard[int | float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _in_order(low: JsonValue, high: JsonValue) -> bool:
     """Whether two values are of one kind, and the first is not above the second."""
     if isinstance(low, str) and isinstance(high, str):
         return low <= high
-    return _is_number(low) and _is_number(high) and low <= high
+    return is_number(low) and is_number(high) and low <= high
 
 
 def _exact(number: float) -> Fraction:

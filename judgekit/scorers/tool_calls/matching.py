@@ -43,10 +43,7 @@ class _Items(NamedTuple):
 
     @classmethod
     def of(cls, args: JsonObject) -> "_Items":
-        return cls(
-            frozenset((name, canonical_json(value)) for name, value in args.items()),
-            frozenset(args),
-        )
+        return cls(frozenset((name, canonical_json(value)) for name, value in args.items()), frozenset(args))
 
 
 @dataclass(frozen=True)

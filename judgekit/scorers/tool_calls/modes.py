@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 
 from judgekit.errors import ConfigError, explain
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgMatch, ArgRules, any_glob, arg_rules
-from judgekit.traces.message import Record, Requestor
+from judgekit.traces.message import Record
 
 
 class ToolMatch(Record):
@@ -92,14 +92,3 @@ def tool_match(option: ToolMatch | str | Mapping[str, JsonValue]) -> ToolMatch:
         return ToolMatch.model_validate(option)
     except ValidationError as error:
         raise ConfigError(f"match: {explain(error)}") from error
-
-
-def known_requestor(option: Requestor) -> Requestor:
-    """The side whose calls count.
-
-    Raises:
-        ConfigError: There is no such side.
-    """
-    if option not in get_args(Requestor):
-        raise ConfigError.unknown("requestor", option, get_args(Requestor))
-    return option
