@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from judgekit.stats.intervals import Interval
-from judgekit.stats.units import Groups, Units
+from judgekit.stats.units import Groups, Units, must_be_pairs
 
 Categories: TypeAlias = Sequence[float] | Sequence[str]
 """All that a rater can say, in its order, each once, also what nobody said of these items."""
@@ -27,11 +27,7 @@ def agreement(a: ArrayLike, b: ArrayLike) -> float | None:
 
 
 def cohen_kappa(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    weights: Weights = "none",
-    values: Categories | None = None,
+    a: ArrayLike, b: ArrayLike, *, weights: Weights = "none", values: Categories | None = None
 ) -> float | None:
     """Cohen's kappa of two raters: 1 where they always agree, 0 where no more than by chance, at least -1.
 
@@ -136,8 +132,7 @@ class Confusion(NamedTuple):
             ValueError: The two are no lists of one length, or hold something else than 0 and 1.
         """
         truth, said = np.asarray(human, np.float64), np.asarray(judged, np.float64)
-        if truth.ndim != 1 or truth.shape != said.shape:
-            raise ValueError(f"expected two lists of one length, found {truth.shape} and {said.shape}")
+        must_be_pairs(truth, said)
         if not np.isin([truth, said], (0, 1)).all():
             raise ValueError("expected 0 or 1 for each item, found other values")
         return cls(*(int(np.sum((truth == yes) & (said == so))) for so, yes in ((1, 1), (1, 0), (0, 1), (0, 0))))
@@ -390,8 +385,7 @@ def _table(a: ArrayLike, b: ArrayLike, values: Categories | None) -> NDArray[np.
 def _codes(a: ArrayLike, b: ArrayLike, values: Categories | None) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
     """The number of the category of each of both raters' answers, and how many categories there are."""
     first, second = np.asarray(a), np.asarray(b)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise ValueError(f"expected two lists of one length, found {first.shape} and {second.shape}")
+    must_be_pairs(first, second)
     both = np.concatenate([first, second])
     names = {one.dtype.kind == "U" for one in (first, second)}
     if len(first) and (len(names) > 1 or not (True in names or np.isfinite(both.astype(np.float64)).all())):

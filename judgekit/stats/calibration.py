@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from judgekit.stats.units import must_be_pairs, must_be_within
+
 
 def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, *, bins: int = 10) -> float | None:
     """How far confidence is from accuracy, on average: the sum over bins of n_b / n * |mean confidence - mean correct|.
@@ -75,10 +77,7 @@ def isotonic(confidence: ArrayLike, correct: ArrayLike) -> Isotonic | None:
 
 def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     found = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
-    if found[0].ndim != 1 or found[0].shape != found[1].shape:
-        raise ValueError(f"expected two lists of one length, found {found[0].shape} and {found[1].shape}")
+    must_be_pairs(*found)
     for values in found:
-        outside = values[~((values >= 0) & (values <= 1))]
-        if len(outside):
-            raise ValueError(f"expected values in [0, 1], found {outside[0]!s}")
+        must_be_within(values, 0, 1)
     return found

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from judgekit.stats.intervals import Interval, t_interval, wilson_bounds
 from judgekit.stats.quantiles import normal_quantile, t_quantile
-from judgekit.stats.units import Groups, Units
+from judgekit.stats.units import Groups, Units, must_be_within
 
 _BITS = 8
 _SIGNS = 2.0 * (np.arange(2**_BITS) >> np.arange(_BITS)[:, np.newaxis] & 1) - 1  # a column for each choice of -1 and 1
@@ -33,7 +33,7 @@ def paired_interval(differences: ArrayLike, groups: Groups | None = None, *, lev
         ValueError: A difference is not in [-1, 1].
     """
     units = Units.of(differences, groups)
-    units.check_within(-1, 1)
+    must_be_within(units.values, -1, 1)
     if (count := len(units)) < 2:
         return None
     if spread := t_interval(units, level=level):

@@ -29,10 +29,8 @@ def kolmogorov_smirnov(a: ArrayLike, b: ArrayLike) -> float | None:
     from scipy.special import kolmogorov  # noqa: PLC0415 - slow to import
 
     values = np.concatenate([first, second])
-    below = np.searchsorted(first, values, "right") / len(first) - np.searchsorted(second, values, "right") / len(
-        second
-    )
-    return float(kolmogorov(sqrt(len(first) * len(second) / len(values)) * float(np.abs(below).max())))
+    below, other = (np.searchsorted(one, values, "right") / len(one) for one in (first, second))
+    return float(kolmogorov(sqrt(len(first) * len(second) / len(values)) * float(np.abs(below - other).max())))
 
 
 def homogeneity(a: Mapping[str, int], b: Mapping[str, int], *, seed: int = 0) -> float | None:

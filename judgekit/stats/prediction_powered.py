@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from judgekit.stats.intervals import Interval, wilson_bounds
 from judgekit.stats.quantiles import normal_quantile, t_quantile
-from judgekit.stats.units import Groups, Units
+from judgekit.stats.units import Groups, Units, must_be_within
 
 _ROUNDING = 1e-12
 
@@ -185,9 +185,8 @@ class _Kind(NamedTuple):
         if len(labels) != len(judged):
             raise ValueError(f"expected one judged value for each of {len(labels):,} labels, found {len(judged):,}")
         every = np.concatenate([judged, others.values])
-        found = np.concatenate([labels, every])
-        if bounded and len(outside := found[(found < 0) | (found > 1)]):
-            raise ValueError(f"expected values in [0, 1], found {outside[0]!s}")
+        if bounded:
+            must_be_within(np.concatenate([labels, every]), 0, 1)
         applies = _applies(stratum)
         if applying < 1:
             labels = mean + applies * (labels - mean) / applying

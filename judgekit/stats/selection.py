@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from judgekit.stats.units import must_be_pairs
+
 _STAKES = np.arange(1, 11) / 10
 """The shares of their capital that gamblers stake on each verdict being right."""
 _BEGINNINGS = (0.25, 0.5, 1)
@@ -73,8 +75,7 @@ def least_confidence(
         ValueError: A value is none of these, the lists are not of one length, or a labelled verdict is not of the run.
     """
     confidences, errors, every = (np.asarray(values, np.float64) for values in (confidence, wrong, all_confidences))
-    if confidences.ndim != 1 or confidences.shape != errors.shape:
-        raise ValueError(f"expected two lists of one length, found {confidences.shape} and {errors.shape}")
+    must_be_pairs(confidences, errors)
     if not np.isfinite(every).all() or not ((errors >= 0) & (errors <= 1)).all():
         raise ValueError("expected finite confidences, and errors from 0 to 1")
     if not np.isin(confidences, every).all():

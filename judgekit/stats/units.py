@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,16 +40,6 @@ class Units:
     def __len__(self) -> int:
         return len(self.values) if self.codes is None else int(self.codes.max()) + 1
 
-    def check_within(self, least: float, most: float) -> None:
-        """Raise an error if a value is out of bounds.
-
-        Raises:
-            ValueError: A value is less than ``least`` or greater than ``most``.
-        """
-        outside = self.values[(self.values < least) | (self.values > most)]
-        if len(outside):
-            raise ValueError(f"expected values in [{least:g}, {most:g}], found {outside[0]!s}")
-
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of ``values``, which stand for `values`, in each unit."""
         return values if self.codes is None else np.asarray(np.bincount(self.codes, weights=values), np.float64)
@@ -72,6 +62,26 @@ class Units:
         sums = self.sums(self.values - self.values.mean())
         error = float(np.sqrt(units / (units - 1) * np.square(sums).sum()) / len(self.values))
         return error if error > _ROUNDING * max(1.0, float(np.abs(self.values).max())) else 0.0
+
+
+def must_be_within(values: NDArray[np.float64], least: float, most: float, what: str = "values") -> None:
+    """Raise an error if a value is out of bounds.
+
+    Raises:
+        ValueError: A value is less than ``least``, greater than ``most``, or NaN.
+    """
+    if len(outside := values[~((values >= least) & (values <= most))]):
+        raise ValueError(f"expected {what} in [{least:g}, {most:g}], found {outside[0]!s}")
+
+
+def must_be_pairs(a: NDArray[Any], b: NDArray[Any]) -> None:
+    """Raise an error if two arrays are not lists of one length.
+
+    Raises:
+        ValueError: They are not.
+    """
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(f"expected two lists of one length, found {a.shape} and {b.shape}")
 
 
 def _codes(groups: Groups) -> NDArray[np.intp]:
