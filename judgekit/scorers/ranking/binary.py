@@ -4,18 +4,12 @@ from abc import abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from judgekit.errors import shortened
 from judgekit.score import Score
 from judgekit.scorers.ranking import measures
-from judgekit.scorers.ranking.ranked import (
-    Graded,
-    RankingScorer,
-    listed_ranks,
-    must_be_grade,
-    must_be_rank,
-)
+from judgekit.scorers.ranking.ranked import Graded, RankingScorer, listed_ranks, must_be_grade, must_be_rank
 from judgekit.traces.message import JsonObject
 
 
@@ -68,20 +62,17 @@ class BinaryScorer(RankingScorer):
     def _value(self, hits: Hits) -> float | str:
         """The value, or why it is undefined."""
 
-    @abstractmethod
-    def _reason(self, hits: Hits) -> str: ...
+    def _reason(self, hits: Hits) -> str:
+        retrieved = len(hits.graded.ids)
+        if not hits.ranks:
+            return f"none of {hits.relevant} relevant documents is among {retrieved} retrieved"
+        rank = hits.ranks[0]
+        return f"first relevant document at rank {rank} of {retrieved}: {shortened(hits.graded.ids[rank - 1])}"
 
     def _explain(self, hits: Hits) -> tuple[str, JsonObject]:
         found = hits.graded.found(hits.ranks)
         details: JsonObject = {"found": found, "relevant": hits.relevant, "retrieved": len(hits.graded.ids)}
         return hits.graded.explained(self._reason(hits), details)
-
-
-def _first(hits: Hits) -> str:
-    if not hits.ranks:
-        return f"none of {hits.relevant} relevant documents is among {len(hits.graded.ids)} retrieved"
-    rank = hits.ranks[0]
-    return f"first relevant document at rank {rank} of {len(hits.graded.ids)}: {shortened(hits.graded.ids[rank - 1])}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,15 +84,10 @@ class ReciprocalRank(BinaryScorer):
     ``recip_rank``.
     """
 
-    @property
-    def _called(self) -> str:
-        return "reciprocal_rank"
+    _default_name: ClassVar[str] = "reciprocal_rank"
 
     def _value(self, hits: Hits) -> float:
         return measures.reciprocal_rank(hits.ranks)
-
-    def _reason(self, hits: Hits) -> str:
-        return _first(hits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,17 +101,19 @@ class AveragePrecision(BinaryScorer):
     """
 
     interpolated: bool = False
+    _default_name: ClassVar[str] = "average_precision"
 
-    @property
-    def _called(self) -> str:
-        return "interpolated_average_precision" if self.interpolated else "average_precision"
+    def __post_init__(self) -> None:
+        if self.interpolated and not self.name:
+            object.__setattr__(self, "name", f"interpolated_{self._default_name}")
+        super().__post_init__()
 
     def _value(self, hits: Hits) -> float:
         return measures.average_precision(hits.ranks, hits.relevant, interpolated=self.interpolated)
 
     def _reason(self, hits: Hits) -> str:
         if not hits.ranks:
-            return _first(hits)
+            return super()._reason(hits)
         at = listed_ranks(hits.ranks)
         return f"{len(hits.ranks)} of {hits.relevant} relevant documents retrieved, at {at} of {len(hits.graded.ids)}"
 
@@ -140,9 +128,7 @@ class AUC(BinaryScorer):
     and McNeil, The Meaning and Use of the Area under a ROC Curve (1982); scikit-learn's ``roc_auc_score``.
     """
 
-    @property
-    def _called(self) -> str:
-        return "auc"
+    _default_name: ClassVar[str] = "auc"
 
     def _value(self, hits: Hits) -> float | str:
         retrieved = len(hits.graded.ids)
@@ -189,9 +175,7 @@ class PrecisionAtK(_AtK):
     Options, what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's ``P``.
     """
 
-    @property
-    def _called(self) -> str:
-        return f"precision_at_{self.k}"
+    _default_name: ClassVar[str] = "precision"
 
     def _value(self, hits: Hits) -> float:
         return measures.precision_at(hits.ranks, self.k)
@@ -205,9 +189,7 @@ class RecallAtK(_AtK):
     ``recall``.
     """
 
-    @property
-    def _called(self) -> str:
-        return f"recall_at_{self.k}"
+    _default_name: ClassVar[str] = "recall"
 
     def _value(self, hits: Hits) -> float:
         return measures.recall_at(hits.ranks, hits.relevant, self.k)
@@ -221,9 +203,7 @@ class HitRate(_AtK):
     ``success``.
     """
 
-    @property
-    def _called(self) -> str:
-        return f"hit_rate_at_{self.k}"
+    _default_name: ClassVar[str] = "hit_rate"
 
     def _value(self, hits: Hits) -> float:
         return measures.hit_rate(hits.ranks, self.k)

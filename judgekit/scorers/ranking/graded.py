@@ -4,19 +4,13 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import get_args
+from typing import ClassVar, get_args
 
 from judgekit.errors import ConfigError, listed
 from judgekit.score import Score
 from judgekit.scorers.ranking import measures
 from judgekit.scorers.ranking.measures import Gains
-from judgekit.scorers.ranking.ranked import (
-    Graded,
-    RankingScorer,
-    listed_ranks,
-    must_be_grade,
-    must_be_rank,
-)
+from judgekit.scorers.ranking.ranked import Graded, RankingScorer, listed_ranks, must_be_grade, must_be_rank
 from judgekit.traces.message import JsonObject
 
 
@@ -80,6 +74,7 @@ class NDCG(GradedScorer):
 
     k: int | None = None
     gains: Gains = "exponential"
+    _default_name: ClassVar[str] = "ndcg"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,10 +82,6 @@ class NDCG(GradedScorer):
             must_be_rank(self.k)
         if self.gains not in get_args(Gains):
             raise ConfigError.unknown("kind of gains", self.gains, get_args(Gains))
-
-    @property
-    def _called(self) -> str:
-        return "ndcg" if self.k is None else f"ndcg_at_{self.k}"
 
     @property
     def _options(self) -> JsonObject:
@@ -116,16 +107,13 @@ class ERR(GradedScorer):
 
     max_grade: float
     k: int | None = None
+    _default_name: ClassVar[str] = "err"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.k is not None:
             must_be_rank(self.k)
         must_be_grade("max_grade", self.max_grade)
-
-    @property
-    def _called(self) -> str:
-        return "err" if self.k is None else f"err_at_{self.k}"
 
     @property
     def _options(self) -> JsonObject:

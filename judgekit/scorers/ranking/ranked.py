@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pydantic import JsonValue
 
@@ -14,6 +14,7 @@ from judgekit.score import Score
 from judgekit.scorers.ranking.retrieval import must_be_path, ranking_of
 from judgekit.scorers.text.normal import normalized
 from judgekit.scoring import Blocking, computed
+from judgekit.traces.equality import is_number
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Ranking, Sample
 
@@ -99,6 +100,8 @@ class RankingScorer(Blocking, ABC):
     tool: str | None = None
     path: str | None = None
     name: str = ""
+    _default_name: ClassVar[str]
+    """The name of the scores if no other is given; where there is a ``k``, it ends in ``_at_k``."""
 
     def __post_init__(self) -> None:
         if self.path is not None:
@@ -106,7 +109,8 @@ class RankingScorer(Blocking, ABC):
                 raise ConfigError(f"path={self.path!r} leads into the result of a tool; give tool= as well")
             must_be_path(self.path)
         if not self.name:
-            object.__setattr__(self, "name", self._called)
+            k: int | None = getattr(self, "k", None)
+            object.__setattr__(self, "name", self._default_name if k is None else f"{self._default_name}_at_{k}")
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Finds the ranking, and measures it."""
@@ -115,11 +119,6 @@ class RankingScorer(Blocking, ABC):
             return Score.skipped(self.name, ranking)
         large = len(ranking.retrieved) + len(ranking.relevance) > _FEW_DOCUMENTS
         return await computed(lambda: self._measured(Graded.of(ranking, normalize=self.normalize)), large=large)
-
-    @property
-    @abstractmethod
-    def _called(self) -> str:
-        """Its name where no other is given."""
 
     @abstractmethod
     def _measured(self, graded: Graded) -> Score: ...
@@ -141,7 +140,7 @@ def must_be_grade(option: str, grade: float) -> None:
     Raises:
         ConfigError: It is not a number above 0, the grade of documents that were not judged.
     """
-    if not isinstance(grade, int | float) or isinstance(grade, bool) or not 0 < grade < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance] - as above
+    if not is_number(grade) or not 0 < grade < math.inf:
         raise ConfigError(f"{option} is a grade, a number above 0, found {grade!r}")
 
 
