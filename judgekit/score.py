@@ -2,28 +2,15 @@
 
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import GetSetDescriptorType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import BaseModel, Field, JsonValue, model_validator
 
 from judgekit.diff import Diff
-from judgekit.errors import (
-    AuthenticationError,
-    ConfigError,
-    ContextError,
-    FormatError,
-    JudgeError,
-    ModelError,
-    OverloadError,
-    QuotaError,
-    RateLimitError,
-    RejectedError,
-    UnreachableError,
-    number_of,
-)
+from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, number_of
 from judgekit.traces.message import Many, Record, Usage
 
 Status: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
@@ -33,21 +20,7 @@ Grade: TypeAlias = Annotated[float, Field(ge=0, le=1)] | Literal["skipped", "abs
 Explain: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]]]
 """Gives a reason and details."""
 
-_UNCHARGED = {
-    error.__name__
-    for error in (
-        AuthenticationError,
-        ContextError,
-        FormatError,
-        ModelError,
-        OverloadError,
-        QuotaError,
-        RateLimitError,
-        RejectedError,
-        UnreachableError,
-    )
-}
-"""Errors of requests that no model answered. Answers that are refused, filtered or cut off are paid for like others."""
+_UNCHARGED = {error.__name__ for error in UNCHARGED}
 
 
 class Exchange(Record):
@@ -278,14 +251,8 @@ class Score(_Explained):
         calls: Iterable[JudgeCall] = (),
     ) -> "Score":
         """The question does not apply to this sample; ``reason`` says why."""
-        return cls(
-            scorer=scorer,
-            status="skipped",
-            label=label,
-            reason=reason,
-            details=dict(details or {}),
-            calls=tuple(calls),
-        )
+        kept = dict(details or {})
+        return cls(scorer=scorer, status="skipped", label=label, reason=reason, details=kept, calls=tuple(calls))
 
     @classmethod
     def failed(cls, scorer: str, reason: str, *, error: str | None = None, calls: Iterable[JudgeCall] = ()) -> "Score":
@@ -303,14 +270,20 @@ class Score(_Explained):
         calls: Iterable[JudgeCall] = (),
     ) -> "Score":
         """The judge was asked and did not decide; ``reason`` says why."""
-        return cls(
-            scorer=scorer,
-            status="abstained",
-            label=label,
-            reason=reason,
-            details=dict(details or {}),
-            calls=tuple(calls),
-        )
+        kept = dict(details or {})
+        return cls(scorer=scorer, status="abstained", label=label, reason=reason, details=kept, calls=tuple(calls))
+
+
+_Value = TypeVar("_Value")
+
+
+@contextmanager
+def _set(variable: ContextVar[_Value], value: _Value) -> Generator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers", default=())
@@ -323,27 +296,19 @@ def ledger(*, apart: bool = False) -> Generator[list[JudgeCall]]:
     Ledgers that are open already collect them too, unless this one is kept ``apart`` from them.
     """
     calls: list[JudgeCall] = []
-    token = _ledgers.set((calls,) if apart else (*_ledgers.get(), calls))
-    try:
+    with _set(_ledgers, (calls,) if apart else (*_ledgers.get(), calls)):
         yield calls
-    finally:
-        _ledgers.reset(token)
 
 
 _draw: ContextVar[int] = ContextVar("judgekit_draw", default=0)
 
 
-@contextmanager
-def drawing(index: int, of: int) -> Generator[None]:
+def drawing(index: int, of: int) -> AbstractContextManager[None]:
     """Asks judges for an independent verdict: what is asked inside is the draw ``index`` out of ``of``.
 
     Draws within draws are told apart too.
     """
-    token = _draw.set(_draw.get() * of + index)
-    try:
-        yield
-    finally:
-        _draw.reset(token)
+    return _set(_draw, _draw.get() * of + index)
 
 
 def current_draw() -> int:
@@ -360,14 +325,9 @@ def record(*made: JudgeCall) -> None:
 _run: ContextVar[str | None] = ContextVar("judgekit_run", default=None)
 
 
-@contextmanager
-def in_run(run: str) -> Generator[None]:
+def in_run(run: str) -> AbstractContextManager[None]:
     """Let what is spent inside count for a run, by its id."""
-    token = _run.set(run)
-    try:
-        yield
-    finally:
-        _run.reset(token)
+    return _set(_run, run)
 
 
 def current_run() -> str | None:
@@ -378,14 +338,9 @@ def current_run() -> str | None:
 _scorers: ContextVar[tuple[object, ...]] = ContextVar("judgekit_scorers", default=())
 
 
-@contextmanager
-def scored_by(scorer: object) -> Generator[None]:
+def scored_by(scorer: object) -> AbstractContextManager[None]:
     """Say which scorer asks judges inside, also through other scorers."""
-    token = _scorers.set((*_scorers.get(), scorer))
-    try:
-        yield
-    finally:
-        _scorers.reset(token)
+    return _set(_scorers, (*_scorers.get(), scorer))
 
 
 def must_be_declared(prompt: object, name: str) -> None:
@@ -409,14 +364,9 @@ def must_be_declared(prompt: object, name: str) -> None:
 _plan: ContextVar[MutableMapping[object, object] | None] = ContextVar("judgekit_plan", default=None)
 
 
-@contextmanager
-def planning() -> Generator[None]:
+def planning() -> AbstractContextManager[None]:
     """Send nothing inside: judges write into the ledger what they would ask, and raise `PlannedError`."""
-    token = _plan.set({})
-    try:
-        yield
-    finally:
-        _plan.reset(token)
+    return _set(_plan, {})
 
 
 def current_plan() -> MutableMapping[object, object] | None:
@@ -427,14 +377,9 @@ def current_plan() -> MutableMapping[object, object] | None:
 _outages: ContextVar[MutableMapping[object, JudgeError] | None] = ContextVar("judgekit_outages", default=None)
 
 
-@contextmanager
-def remembering_outages() -> Generator[None]:
+def remembering_outages() -> AbstractContextManager[None]:
     """Send nothing more inside to a server that is down, or a judge whose quota is spent. What comes later tries again."""
-    token = _outages.set({})
-    try:
-        yield
-    finally:
-        _outages.reset(token)
+    return _set(_outages, {})
 
 
 def known_outages() -> MutableMapping[object, JudgeError]:

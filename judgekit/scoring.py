@@ -171,16 +171,19 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
     return found[0]
 
 
-async def all_done(work: Iterable[Coroutine[object, object, Score]]) -> list[Score]:
-    """The scores of work that goes on at once. What is under way may finish, also where some of it stops the run."""
+async def all_done(work: Iterable[Coroutine[object, object, Result]]) -> list[Result]:
+    """Return the results of coroutines that run at once.
+
+    If some raise errors, the first of these is raised, once all others have finished: they are paid for.
+    """
     import asyncio  # noqa: PLC0415 - as above
 
-    scores: list[Score] = []
+    results: list[Result] = []
     for done in await asyncio.gather(*work, return_exceptions=True):
         if isinstance(done, BaseException):
             raise done
-        scores.append(done)
-    return scores
+        results.append(done)
+    return results
 
 
 async def computed(work: Callable[[], Score], *, large: bool) -> Score:

@@ -10,6 +10,7 @@ from judgekit.errors import ConfigError
 from judgekit.score import Score
 from judgekit.scoring import NO_CONVERSATION, Blocking
 from judgekit.traces.conduct import Effort, elapsed, repeated_calls
+from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -25,10 +26,8 @@ class _Within(Blocking, ABC):
     _most: ClassVar[float] = inf
 
     def __post_init__(self) -> None:
-        budget = self.budget
-        is_number = isinstance(budget, int | float) and not isinstance(budget, bool)  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
-        if not (is_number and 0 <= budget <= self._most):
-            raise ConfigError(f"budget is a number from 0 to {self._most:g}, found {budget!r}")
+        if not is_number(self.budget) or not 0 <= self.budget <= self._most:
+            raise ConfigError(f"budget is a number from 0 to {self._most:g}, found {self.budget!r}")
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Counts, and compares."""

@@ -1,6 +1,5 @@
 """Weighted criteria: what was done of all that matters, and how much does the rest cost?"""
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,19 +16,15 @@ from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
 from judgekit.scorers.evidence import Number, must_exist
 from judgekit.scorers.judged import JudgedScorer
-from judgekit.scoring import source_version
+from judgekit.scoring import all_done, source_version
+from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 
 CheckFunction: TypeAlias = Callable[[Sample], bool | Awaitable[bool | None] | None]
 """Whether something holds of a sample; ``None`` where it does not apply."""
 NotApplicable: TypeAlias = Literal["share", "pass"]
 
-OUTCOMES = {
-    "successful_completion": 0.75,
-    "graceful_failure": 0.5,
-    "partial_failure": 0.0,
-    "hard_failure": 0.0,
-}
+OUTCOMES = {"successful_completion": 0.75, "graceful_failure": 0.5, "partial_failure": 0.0, "hard_failure": 0.0}
 """The classes of outcome, best first, each with the lowest value that reaches it."""
 _HOLDS = {"yes": True, "no": False, "not_applicable": None}
 
@@ -203,16 +198,12 @@ class WeightedCriteria(JudgedScorer):
             if missing := prompt.missing(sample):
                 return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
         # Functions first: where one fails, the judge is not paid.
-        decided = {
-            name: _Finding(await check(sample))
-            for name, check in self.checks.items()
-            if isinstance(check, FunctionCheck)
-        }
+        functions = {name: one for name, one in self.checks.items() if isinstance(one, FunctionCheck)}
+        decided = {name: _Finding(await check(sample)) for name, check in functions.items()}
         unmet = [one.name for one in self.required if isinstance(one, FunctionCheck) and await one(sample) is False]
         judgment = await self._ask(sample)
-        decided |= {
-            name: _Finding(_HOLDS[one.holds], one.reason, one.evidence) for name, one in judgment.answer.root.items()
-        }
+        for name, one in judgment.answer.root.items():
+            decided[name] = _Finding(_HOLDS[one.holds], one.reason, one.evidence)
         findings = {name: decided[name] for name in self.weights}
         unmet += [one for one in self.required if isinstance(one, str) and findings[one].holds is False]
         return self._weighed(findings, unmet, judgment)
@@ -221,10 +212,7 @@ class WeightedCriteria(JudgedScorer):
         """All that the judge says, as if it were one answer."""
         judgment = Judgment(CriteriaAnswer({}), (), sample)
         asking = (self._judge.ask(prompt, sample, _form(names), _check) for names, prompt in self._questions.items())
-        # All answers are waited for, also where one of them fails: what is under way is paid for.
-        for answered in await asyncio.gather(*asking, return_exceptions=True):
-            if isinstance(answered, BaseException):
-                raise answered
+        for answered in await all_done(asking):
             judgment = replace(
                 judgment,
                 answer=CriteriaAnswer(judgment.answer.root | _by_name(answered.answer)),
@@ -299,7 +287,7 @@ def _weights(weights: Mapping[str, float], *, normalize: bool) -> Mapping[str, f
     if odd := [name for name in weights if not str(name).isidentifier()]:
         raise ConfigError(f"a criterion has a plain name such as correct_time, found {shortened(odd[0])}")
     for name, weight in weights.items():
-        if not _is_number(weight) or not 0 < weight < inf:
+        if not is_number(weight) or not 0 < weight < inf:
             raise ConfigError(f"the weight of {name} is a number above 0, found {shortened(weight)}")
     total = fsum(weights.values())
     if not weights or (not normalize and abs(total - 1) > 1e-9):
@@ -309,14 +297,10 @@ def _weights(weights: Mapping[str, float], *, normalize: bool) -> Mapping[str, f
 
 def _thresholds(thresholds: Mapping[str, float]) -> Mapping[str, float]:
     bounds = [*thresholds.values()] if isinstance(thresholds, Mapping) else []  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
-    are_bounds = len(bounds) > 1 and all(_is_number(bound) and 0 <= bound <= 1 for bound in bounds)
+    are_bounds = len(bounds) > 1 and all(is_number(bound) and 0 <= bound <= 1 for bound in bounds)
     if not are_bounds or bounds[-1] != 0 or any(low >= high for high, low in pairwise(bounds[:-1])):
         raise ConfigError(
             "thresholds are two classes or more, best first, each with the lowest value in [0, 1] that reaches it; "
             f"they fall to the last one's 0, found {shortened(thresholds)}"
         )
     return dict(thresholds)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import shortened
 from judgekit.judges.judge import Judge, Judgment
@@ -35,7 +35,19 @@ class GoalAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class AgentGoalAccuracyWithReference(JudgedScorer):
+class _GoalAccuracy(JudgedScorer):
+    judge: Judge | str
+    partial: bool = False
+    name: str = ""
+
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """The values of its labels; none where the score is a share."""
+        return {} if self.partial else _VALUES
+
+
+@dataclass(frozen=True)
+class AgentGoalAccuracyWithReference(_GoalAccuracy):
     """1 if all of the desired outcome, ``sample.reference``, was reached by the end of the conversation, else 0.
 
     With ``partial`` it is the share of its parts that were reached. Skipped without a reference. One judge request a
@@ -44,14 +56,7 @@ class AgentGoalAccuracyWithReference(JudgedScorer):
     (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which sees one goal a conversation.
     """
 
-    judge: Judge | str
-    partial: bool = False
     name: str = "agent_goal_accuracy_with_reference"
-
-    @property
-    def label_values(self) -> Mapping[str, Grade]:
-        """The values of its labels; none where it is a share."""
-        return {} if self.partial else _VALUES
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -74,7 +79,7 @@ class AgentGoalAccuracyWithReference(JudgedScorer):
 
 
 @dataclass(frozen=True)
-class AgentGoalAccuracyWithoutReference(JudgedScorer):
+class AgentGoalAccuracyWithoutReference(_GoalAccuracy):
     """1 if the agent did all that the user's own messages ask for, by the end of the conversation, else 0.
 
     With ``partial`` it is the share of the user's goals that were reached. Skipped where the user says nothing, or has
@@ -84,14 +89,7 @@ class AgentGoalAccuracyWithoutReference(JudgedScorer):
     a conversation.
     """
 
-    judge: Judge | str
-    partial: bool = False
     name: str = "agent_goal_accuracy_without_reference"
-
-    @property
-    def label_values(self) -> Mapping[str, Grade]:
-        """The values of its labels; none where it is a share."""
-        return {} if self.partial else _VALUES
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -126,9 +124,8 @@ def _score(name: str, judgment: Judgment[GoalAnswer], *, partial: bool) -> Score
         value, label = achieved / len(goals), "partly_achieved"
     else:
         value, label = 0.0, "not_achieved"
-    return judgment.score(
-        name, value, label=label, reason=_reason(goals), details={"goals": [one.model_dump() for one in goals]}
-    )
+    details: dict[str, JsonValue] = {"goals": [one.model_dump() for one in goals]}
+    return judgment.score(name, value, label=label, reason=_reason(goals), details=details)
 
 
 def _reason(goals: Sequence[Goal]) -> str:

@@ -1,6 +1,5 @@
 """Pairwise comparison: which of two recordings of one task is the better one?"""
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Grade, Score
 from judgekit.scorers.evidence import Number, must_exist
 from judgekit.scorers.judged import JudgedScorer
+from judgekit.scoring import all_done
 from judgekit.traces.sample import Sample
 
 _IN_ORDER = {"first": "trace", "second": "rival", "tie": "tie"}
@@ -101,21 +101,20 @@ class Pairwise(JudgedScorer):
                 details={"confidence": "high", "flipped": False, "verdicts": []},
                 confidence=1,
             )
-        # Both are waited for, also where one fails: what is under way may finish, and its cost is kept.
-        straight, turned = await asyncio.gather(
-            *(self._judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)), return_exceptions=True
+        straight, turned = await all_done(
+            self._judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)
         )
-        if isinstance(straight, BaseException):
-            raise straight
-        if isinstance(turned, BaseException):
-            raise turned
         judgment = replace(straight, calls=straight.calls + turned.calls, omitted=max(straight.omitted, turned.omitted))
         one, other = _IN_ORDER[straight.answer.verdict], _TURNED[turned.answer.verdict]
         label = _LABELS[one] if one == other else "tie" if "tie" in (one, other) else "position_bias"
-        verdicts: list[JsonValue] = [
-            {"shown_first": "trace", **straight.answer.model_dump(), "preferred": one},
-            {"shown_first": "rival", **turned.answer.model_dump(), "preferred": other},
-        ]
+        details: dict[str, JsonValue] = {
+            "confidence": "high" if one == other else "low",
+            "flipped": label == "position_bias",
+            "verdicts": [
+                {"shown_first": "trace", **straight.answer.model_dump(), "preferred": one},
+                {"shown_first": "rival", **turned.answer.model_dump(), "preferred": other},
+            ],
+        }
         said = (
             f"with the trace first, {_IN_WORDS[one]}: {straight.answer.reason}",
             f"with the rival first, {_IN_WORDS[other]}: {turned.answer.reason}",
@@ -125,11 +124,7 @@ class Pairwise(JudgedScorer):
             _VALUES.get(label, 0.5),
             label=label,
             reason="; ".join(said),
-            details={
-                "confidence": "high" if one == other else "low",
-                "flipped": label == "position_bias",
-                "verdicts": verdicts,
-            },
+            details=details,
             confidence=(_LABELS[one], _LABELS[other]).count(label) / 2,
         )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, JsonValue
 
@@ -78,10 +78,7 @@ class TopicAdherence(JudgedScorer):
         value = ratios[self.mode]
         details: dict[str, JsonValue] = {
             **ratios,
-            "tp": counts.tp,
-            "fp": counts.fp,
-            "fn": counts.fn,
-            "tn": counts.tn,
+            **counts._asdict(),
             "requests": [request.model_dump() | {"topic": _topic(request, topics)} for request in requests],
         }
         if value is None:
@@ -116,8 +113,7 @@ def _identity(request: TopicRequest, topics: Mapping[int, str]) -> tuple[str, st
     return _folded(request.request), _folded(_topic(request, topics) or ""), request.outcome
 
 
-@dataclass(frozen=True)
-class _Counts:
+class _Counts(NamedTuple):
     tp: int
     fp: int
     fn: int
@@ -126,12 +122,7 @@ class _Counts:
     @classmethod
     def of(cls, requests: Sequence[TopicRequest]) -> "_Counts":
         kinds = [(request.outcome, request.topic is not None) for request in requests]
-        return cls(
-            tp=kinds.count(("answered", True)),
-            fp=kinds.count(("answered", False)),
-            fn=kinds.count(("refused", True)),
-            tn=kinds.count(("refused", False)),
-        )
+        return cls(*(kinds.count((outcome, on)) for outcome in ("answered", "refused") for on in (True, False)))
 
     def ratios(self) -> dict[str, float | None]:
         return {
