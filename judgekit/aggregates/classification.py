@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -69,15 +69,11 @@ def classification(scores: Sequence[Score]) -> Total:
         no_answer = f"({no_answer})"
     for (row, column), times in sorted(Counter(zip(true, predicted, strict=True)).items()):
         counts[row][column or no_answer] = times
-    notes = [*_notes(classes, set(true), set(predicted), positive, average), *_resumed(classes)]
-    return Total(figures[measure], measure, "; ".join(notes), figures, counts)
-
-
-def _resumed(classes: Iterable[str]) -> Iterator[str]:
-    """A note where predictions were marked in several sessions, each of which has marks of its own."""
+    notes = [*_notes(classes, set(true), set(predicted), positive, average)]
     sessions = {one.partition("-")[0] for one in classes if one.startswith(UNLISTED)}
-    if len(sessions) > 1:
-        yield f"{len(sessions)} sessions without text: one prediction may count as {len(sessions)} classes"
+    if len(sessions) > 1:  # each marks texts that are not kept in its own way
+        notes.append(f"{len(sessions)} sessions without text: one prediction may count as {len(sessions)} classes")
+    return Total(figures[measure], measure, "; ".join(notes), figures, counts)
 
 
 def _predicted(scores: Sequence[Score]) -> list[str]:

@@ -65,11 +65,5 @@ def _outcome(pair: Pair, clean: Score | None, attacked: Score | None) -> Outcome
         result = "wrong"
     else:
         result = "held" if after == before else "misled"
-    return Outcome(
-        attack=pair.attack,
-        truth=pair.truth,
-        result=result,
-        moved=result != "unjudged" and before != after,
-        clean=clean,
-        attacked=attacked,
-    )
+    moved = result != "unjudged" and before != after
+    return Outcome(attack=pair.attack, truth=pair.truth, result=result, moved=moved, clean=clean, attacked=attacked)
