@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any
 
 from judgekit.aggregates.total import Total
 from judgekit.errors import listed, shortened
@@ -52,7 +52,7 @@ def classification(scores: Sequence[Score]) -> Total:
     code = {name: number for number, name in enumerate(classes)}
     # Numbers, since an array of texts would cut off what ends in NUL, and pad each to the length of the longest.
     coded = [code[name] for name in true], [code.get(name, -1) for name in predicted]
-    metrics = cast("_Metrics", import_module("sklearn.metrics"))
+    metrics: Any = import_module("sklearn.metrics")  # has no types
     precision, recall, f1, _ = metrics.precision_recall_fscore_support(
         *coded,
         labels=range(len(classes)) if positive is None else [code.get(positive, len(classes))],
@@ -81,22 +81,6 @@ def _predicted(scores: Sequence[Score]) -> list[str]:
     labels = {score.details.get("mark"): str(score.details["true"]) for score in scores}
     said = (str(score.details["predicted"]) for score in scores)
     return [labels.get(one, one) for one in said]
-
-
-class _Metrics(Protocol):
-    """`sklearn.metrics`, as far as it is used."""
-
-    def accuracy_score(self, true: Sequence[int], predicted: Sequence[int], /) -> float: ...
-    def precision_recall_fscore_support(
-        self,
-        true: Sequence[int],
-        predicted: Sequence[int],
-        /,
-        *,
-        labels: Sequence[int],
-        average: str,
-        zero_division: float,
-    ) -> tuple[float, float, float, object]: ...
 
 
 def _asked(scores: Sequence[Score]) -> tuple[str, str | None] | Total:

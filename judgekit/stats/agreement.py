@@ -1,12 +1,13 @@
 """Agreement of raters: how often they say the same, how far beyond chance, and how far from what is known to be so."""
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judgekit.stats.intervals import Interval
+from judgekit.stats.intervals import Interval, resamples
 from judgekit.stats.units import Groups, Units, must_be_pairs
 
 Categories: TypeAlias = Sequence[float] | Sequence[str]
@@ -187,14 +188,8 @@ def redrawn(
     count, tail = len(units), (1 - level) / 2
     if count < 2:
         return None
-    members = [] if units.codes is None else [np.flatnonzero(units.codes == unit) for unit in range(count)]
-    random = np.random.default_rng(seed)
-    found: list[float] = []
-    for _ in range(draws):
-        drawn = random.integers(count, size=count)
-        value = statistic(np.concatenate([members[int(unit)] for unit in drawn]) if members else drawn)
-        if value is not None:
-            found.append(value)
+    samples = islice(resamples(units, np.random.default_rng(seed)), draws)
+    found = [value for sample in samples if (value := statistic(sample)) is not None]
     undefined = draws - len(found)
     if undefined > tail * draws or min(found) == max(found):
         return None

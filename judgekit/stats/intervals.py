@@ -122,25 +122,25 @@ def bootstrap(
     units = Units.of(values, groups)
     if (count := len(units)) < 2:
         return None
-    samples = _resamples(units, np.random.default_rng(seed))
-    found = np.fromiter((float(statistic(sample)) for sample in samples), np.float64, draws)
+    samples = resamples(units, np.random.default_rng(seed))
+    found = np.fromiter((float(statistic(units.values[sample])) for sample in samples), np.float64, draws)
     if not np.isfinite(found).all() or found.min() == found.max():
         return None
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), "bootstrap" if units.codes is None else f"bootstrap, {count:,} groups")
 
 
-def _resamples(units: Units, random: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-    """As many units as there are, drawn with replacement, without end."""
+def resamples(units: Units, random: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    """Yield, endlessly, the indices of the values of as many units as there are, drawn with replacement."""
     count = len(units)
     if units.codes is None:
         while True:
-            yield units.values[random.integers(count, size=count)]
-    values = units.values[np.argsort(units.codes, kind="stable")]
+            yield random.integers(count, size=count, dtype=np.intp)
+    members = np.argsort(units.codes, kind="stable")
     sizes = np.bincount(units.codes)
     ends = np.cumsum(sizes)
     while True:
         drawn = random.integers(count, size=count)
         lengths = sizes[drawn]
         shifts = np.repeat(ends[drawn] - np.cumsum(lengths), lengths)
-        yield values[np.arange(len(shifts)) + shifts]
+        yield members[np.arange(len(shifts)) + shifts]

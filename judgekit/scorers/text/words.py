@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 from unicodedata import normalize
 
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, must_be_known
 
 Tokenize: TypeAlias = Literal["auto", "rouge-score", "whitespace", "jieba"]
 """How a text is split into words.
@@ -39,10 +39,9 @@ def splitter(tokenize: str) -> Split:
         ConfigError: There is no such way, or it needs what is not installed.
     """
     known: Mapping[str, Split] = {"auto": _auto, "rouge-score": _ascii_words, "whitespace": str.split, "jieba": _jieba}
-    if tokenize not in known:
-        raise ConfigError.unknown("way to split a text into words", tokenize, get_args(Tokenize))
+    must_be_known("way to split a text into words", tokenize, get_args(Tokenize))
     if tokenize == "jieba":
-        _dictionary()
+        _chinese_words()
     return known[tokenize]
 
 
@@ -59,32 +58,20 @@ def _unicode_words() -> Split:
     return regex.compile(word, regex.V1).findall
 
 
-class _Dictionary(Protocol):
-    """A tokenizer of jieba, as far as it is used."""
-
-    FREQ: dict[str, int]
-    total: int
-    initialized: bool
-
-    def get_dict_file(self) -> object: ...
-    def gen_pfdict(self, file: object, /) -> tuple[dict[str, int], int]: ...
-    def lcut(self, text: str, /) -> list[str]: ...
-
-
 @cache
-def _dictionary() -> _Dictionary:
+def _chinese_words() -> Split:
     try:
         jieba = import_module("jieba")
     except ImportError as error:
         raise ConfigError("tokenize='jieba' needs jieba: pip install 'judgekit[chinese]'") from error
-    made: _Dictionary = jieba.Tokenizer()
+    tokenizer: Any = jieba.Tokenizer()
     # By itself it would load what anybody has left in the folder for temporary files, and log that it does.
-    made.FREQ, made.total = made.gen_pfdict(made.get_dict_file())
-    made.initialized = True
-    return made
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
+    split: Split = tokenizer.lcut
+    return split
 
 
 def _jieba(text: str) -> list[str]:
-    cut = _dictionary().lcut
-    runs = _chinese_or_not(text)
+    runs, cut = _chinese_or_not(text), _chinese_words()
     return [word for run in runs for word in (cut(run) if "\u4e00" <= run[0] <= "\u9fff" else _auto(run))]
