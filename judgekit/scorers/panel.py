@@ -149,6 +149,7 @@ class Panel(Blocking):
             reason = f"by {self.rule} ({counted}): {first.reason if first else ''}"
         else:
             reason = f"{self.rule} of the values: {counted}"
+        confidence = votes.count(verdict) / max(len(votes) - votes.count("failed"), 1)
         details: dict[str, JsonValue] = {
             "votes": {title: _vote_as_json(score) for title, score in zip(titles, scores, strict=False)},
             "unasked": list(titles[len(scores) :]),
@@ -161,15 +162,10 @@ class Panel(Blocking):
             reason=reason,
             details=details,
             calls=tuple(call for score in scores for call in score.calls),
-            confidence=self._confidence(votes, verdict),
+            confidence=confidence if self.rule in _COUNTING and not isinstance(verdict, str) else None,
             error=first.error if first else None,
             warnings=(*warnings_of(scores), *_left_out(titles, scores)),
         )
-
-    def _confidence(self, votes: Sequence[Vote], verdict: Vote) -> float | None:
-        if isinstance(verdict, str) or self.rule not in _COUNTING:
-            return None
-        return votes.count(verdict) / (len(votes) - votes.count("failed"))
 
 
 async def _vote(member: Scorer, sample: Sample) -> Score:

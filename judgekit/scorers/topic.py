@@ -84,7 +84,10 @@ class TopicAdherence(JudgedScorer):
         if value is None:
             reason = f"{self.mode} is 0/0 here: {counts.in_words()}"
             return judgment.score(self.name, "skipped", label="undefined", reason=reason, details=details)
-        return judgment.score(self.name, value, reason=f"{counts.in_words()}{_astray(requests)}", details=details)
+        astray = [one for one in requests if (one.outcome == "answered") != (one.topic is not None)]
+        listed = "; ".join(f"{one.request!r} {one.outcome} in message {one.message}" for one in astray)
+        reason = f"{counts.in_words()}{f'. {listed}' if listed else ''}"
+        return judgment.score(self.name, value, reason=reason, details=details)
 
 
 def _check(answer: TopicAnswer, sample: Sample) -> None:
@@ -145,10 +148,3 @@ def _ratio(part: int, whole: int) -> float | None:
 
 def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
-
-
-def _astray(requests: Sequence[TopicRequest]) -> str:
-    """The requests that cost something, each with the message that shows it."""
-    astray = [request for request in requests if (request.outcome == "answered") != (request.topic is not None)]
-    listed = "; ".join(f"{one.request!r} {one.outcome} in message {one.message}" for one in astray)
-    return f". {listed}" if listed else ""

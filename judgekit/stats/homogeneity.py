@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from math import sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from judgekit.stats.units import Units
 
 _DRAWS = 9_999
 _ROUNDING = 1e-9
@@ -23,7 +25,7 @@ def kolmogorov_smirnov(a: ArrayLike, b: ArrayLike) -> float | None:
     Raises:
         ValueError: A value is not a finite number.
     """
-    first, second = _sorted(a), _sorted(b)
+    first, second = np.sort(Units.of(a).values), np.sort(Units.of(b).values)
     if not len(first) or not len(second):
         return None
     from scipy.special import kolmogorov  # noqa: PLC0415 - slow to import
@@ -62,10 +64,3 @@ def homogeneity(a: Mapping[str, int], b: Mapping[str, int], *, seed: int = 0) ->
     far = float((np.square(counts[0] - expected) / both).sum())
     as_far = np.square(drawn - expected) @ (1 / both) >= far * (1 - _ROUNDING)
     return (int(as_far.sum()) + 1) / (_DRAWS + 1)
-
-
-def _sorted(values: ArrayLike) -> NDArray[np.float64]:
-    found = np.sort(np.asarray(values, np.float64))
-    if found.ndim != 1 or not np.isfinite(found).all():
-        raise ValueError(f"expected a list of finite numbers, found {found!r}")
-    return found

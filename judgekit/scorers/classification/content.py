@@ -52,9 +52,8 @@ def _marked(text: str, split: Callable[[str], list[str]], stop_words: frozenset[
 
 
 def _counts(word: str, stop_words: frozenset[str]) -> bool:
-    return word not in stop_words and (
-        len(word) > 1 or word >= "\u0250" or not word.isalpha()
-    )  # beyond the Latin blocks
+    is_latin_letter = len(word) == 1 and word.isalpha() and word < "\u0250"  # where the Latin blocks end
+    return word not in stop_words and not is_latin_letter
 
 
 @cache

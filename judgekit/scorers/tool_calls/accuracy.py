@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import get_args
+from typing import Literal, get_args
 
 from judgekit.errors import must_be_known
 from judgekit.score import Score
@@ -45,13 +45,8 @@ class ToolCallAccuracy(Blocking):
 
     @cached_property
     def _how(self) -> ToolMatch:
-        return ToolMatch(
-            order="sequence" if self.strict_order else "any",
-            parallel="ordered",
-            args=self.args,
-            credit="recall",
-            args_credit="fraction",
-        )
+        order: Literal["sequence", "any"] = "sequence" if self.strict_order else "any"
+        return ToolMatch(order=order, parallel="ordered", args=self.args, credit="recall", args_credit="fraction")
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Compares the names, then the arguments."""
@@ -77,8 +72,7 @@ def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FB
     reason, details = explain(match)
     if not aligned:
         expected, made = (call.name for call in match.expected), (one.call.name for one in match.made)
-        what = (
-            "the expected tools in another order" if sorted(expected) == sorted(made) else "other tools than expected"
-        )
+        is_reordered = sorted(expected) == sorted(made)
+        what = "the expected tools in another order" if is_reordered else "other tools than expected"
         reason = f"{what}: {reason}"
     return reason, {"aligned": aligned, **details}

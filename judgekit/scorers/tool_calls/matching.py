@@ -208,11 +208,8 @@ class Match:
 
     def _best(self) -> Iterator[Pair]:
         for expected, made in self._parts():
-            pairs = (
-                self.free_pairs(expected, made, self.credit)
-                if self.how.order == "any"
-                else self._ordered_pairs(expected, made)
-            )
+            is_free = self.how.order == "any"
+            pairs = self.free_pairs(expected, made, self.credit) if is_free else self._ordered_pairs(expected, made)
             for one, other in pairs:
                 if credit := self.credit(one, other):
                     yield Pair(one, other, credit)
@@ -288,9 +285,5 @@ class Match:
 
     def _is_plain(self, expected: ExpectedCall) -> bool:
         rule = self._rules[expected.name] if self.how.tools else self.how.args
-        return (
-            isinstance(rule, ArgMatch)
-            and rule.is_plain
-            and expected.compare_args is None
-            and not holds_matcher(expected.args)
-        )
+        is_plain = isinstance(rule, ArgMatch) and rule.is_plain and expected.compare_args is None
+        return is_plain and not holds_matcher(expected.args)
