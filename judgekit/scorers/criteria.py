@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 
-from judgekit.errors import STOPS, ConfigError, listed, shortened
+from judgekit.errors import STOPS, ConfigError, listed, must_be_known, shortened
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
@@ -140,8 +140,7 @@ class WeightedCriteria(JudgedScorer):
     name: str = "weighted_criteria"
 
     def __post_init__(self) -> None:
-        if self.not_applicable not in get_args(NotApplicable):
-            raise ConfigError.unknown("way to weigh what does not apply", self.not_applicable, get_args(NotApplicable))
+        must_be_known("way to weigh what does not apply", self.not_applicable, get_args(NotApplicable))
         object.__setattr__(self, "weights", _weights(dict(self.weights), normalize=self.normalize))
         checks = {name: self._check(name, check) for name, check in dict(self.checks).items()}
         object.__setattr__(self, "checks", checks)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, PlannedError
+from judgekit.errors import ConfigError, PlannedError, must_be_known
 from judgekit.score import Score, Status, drawing
 from judgekit.scorers.wrapper import WrapperScorer
 from judgekit.scoring import Scorer, all_done, attempt
@@ -60,8 +60,7 @@ class Repeat(WrapperScorer):
         super().__post_init__()
         if self._most < 2:
             raise ConfigError(f"to repeat a scorer takes two draws or more, or 'auto', found draws={self.draws}")
-        if self.by not in get_args(By):
-            raise ConfigError.unknown("way to aggregate draws", self.by, get_args(By))
+        must_be_known("way to aggregate draws", self.by, get_args(By))
         if self.draws == "auto" and self.by == "mean":
             raise ConfigError("every draw changes a mean, so that draws='auto' cannot stop early; say how many")
         if not self.name:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, JsonValue
 
-from judgekit.errors import ConfigError
+from judgekit.errors import must_be_known
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
@@ -57,8 +57,7 @@ class TopicAdherence(JudgedScorer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.mode not in get_args(Mode):
-            raise ConfigError.unknown("mode of topic adherence", self.mode, get_args(Mode))
+        must_be_known("mode of topic adherence", self.mode, get_args(Mode))
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, listed, shortened
+from judgekit.errors import ConfigError, listed, must_be_known, shortened
 from judgekit.formats.known import as_text
 from judgekit.score import Score
 from judgekit.scorers.classification.content import NEGATED, content_words, published_words, words_listed
@@ -79,10 +79,8 @@ class AnswerMatch(Blocking):
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:
             raise ConfigError(f"threshold is above 0 and at most 1, found {self.threshold!r}")
-        if self.measure not in get_args(AnswerMeasure):
-            raise ConfigError.unknown("measure", self.measure, get_args(AnswerMeasure))
-        if self.recipe not in get_args(Recipe):
-            raise ConfigError.unknown("recipe", self.recipe, get_args(Recipe))
+        must_be_known("measure", self.measure, get_args(AnswerMeasure))
+        must_be_known("recipe", self.recipe, get_args(Recipe))
         if self.recipe == "published" and self.tokenize != "auto":
             raise ConfigError(f"recipe='published' has its own words; leave out tokenize={self.tokenize!r}")
         words: object = self.stop_words

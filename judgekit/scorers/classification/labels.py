@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from judgekit.errors import ConfigError, shortened
+from judgekit.errors import ConfigError, must_be_known, shortened
 from judgekit.score import Score
 from judgekit.scoring import Blocking
 from judgekit.traces.rendering import encodable
@@ -54,8 +54,7 @@ class Classification(Blocking):
     name: str = "classification"
 
     def __post_init__(self) -> None:
-        if self.measure not in get_args(ClassMeasure):
-            raise ConfigError.unknown("measure", self.measure, get_args(ClassMeasure))
+        must_be_known("measure", self.measure, get_args(ClassMeasure))
         if self.measure in _BINARY and self.positive is None:
             raise ConfigError(
                 f"{self.measure} is that of one class: name it with positive=..., or take "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, get_args
 
-from judgekit.errors import ConfigError, listed
+from judgekit.errors import listed, must_be_known
 from judgekit.score import Score
 from judgekit.scorers.ranking import measures
 from judgekit.scorers.ranking.measures import Gains
@@ -80,8 +80,7 @@ class NDCG(GradedScorer):
         super().__post_init__()
         if self.k is not None:
             must_be_rank(self.k)
-        if self.gains not in get_args(Gains):
-            raise ConfigError.unknown("kind of gains", self.gains, get_args(Gains))
+        must_be_known("kind of gains", self.gains, get_args(Gains))
 
     @property
     def _options(self) -> JsonObject:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from judgekit.errors import ConfigError, listed, shortened
+from judgekit.errors import ConfigError, listed, must_be_known, shortened
 from judgekit.score import Score
 from judgekit.scorers.text.given import NO_RESPONSE, Given, TextScorer, free
 from judgekit.scorers.text.normal import normalized
@@ -177,8 +177,7 @@ class Similarity(TextScorer):
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.measure not in get_args(Measure):
-            raise ConfigError.unknown("measure of similarity", self.measure, get_args(Measure))
+        must_be_known("measure of similarity", self.measure, get_args(Measure))
         if not self.name:
             object.__setattr__(self, "name", f"{self.measure}_similarity")
 

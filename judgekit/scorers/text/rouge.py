@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError
+from judgekit.errors import must_be_known
 from judgekit.score import Score
 from judgekit.scorers.text.given import Given, TextScorer, free
 from judgekit.scorers.text.ngrams import NO_WORD, in_common, ngrams
@@ -155,12 +155,9 @@ class ROUGE(TextScorer):
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.type not in _TYPES:
-            raise ConfigError.unknown("type of ROUGE", self.type, _TYPES)
-        if self.mode not in get_args(Mode):
-            raise ConfigError.unknown("mode of ROUGE", self.mode, get_args(Mode))
-        if self.reference_choice not in get_args(ReferenceChoice):
-            raise ConfigError.unknown("choice of a reference", self.reference_choice, get_args(ReferenceChoice))
+        must_be_known("type of ROUGE", self.type, _TYPES)
+        must_be_known("mode of ROUGE", self.mode, get_args(Mode))
+        must_be_known("choice of a reference", self.reference_choice, get_args(ReferenceChoice))
         splitter(self.tokenize)
         if not self.name:
             object.__setattr__(self, "name", f"{self.type}_{self.mode}")

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from judgekit.aggregates.translation import bleu, chrf
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, must_be_known
 from judgekit.score import Score
 from judgekit.scorers.text.given import Given, TextScorer
 
@@ -102,8 +102,7 @@ class BLEU(TextScorer):
     name: str = "bleu"
 
     def __post_init__(self) -> None:
-        if self.smooth not in get_args(Smooth):
-            raise ConfigError.unknown("smoothing of BLEU", self.smooth, get_args(Smooth))
+        must_be_known("smoothing of BLEU", self.smooth, get_args(Smooth))
         _at_least(1, max_order=self.max_order)
         _ = self._made  # a tokenizer that cannot be had is told now, not by each sample
 
