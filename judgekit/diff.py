@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, JsonValue
 
-from judgekit.errors import cut
+from judgekit.errors import truncated
 from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json, plain_name
 
@@ -51,7 +51,9 @@ class _Difference(BaseModel, defer_build=True):
     made: JsonValue = None
 
     def text(self, side: str) -> str:
-        found = cut(compact_json(getattr(self, side)), _LONGEST_VALUE) if side in self.model_fields_set else "nothing"
+        found = (
+            truncated(compact_json(getattr(self, side)), _LONGEST_VALUE) if side in self.model_fields_set else "nothing"
+        )
         return f"{_plain(self.path.removeprefix('args.'))}: {found}".removeprefix(": ")
 
 
@@ -82,11 +84,13 @@ class _Call(BaseModel, defer_build=True):
         return f"{'' if self.message is None else f'{self.message}: '}{self._text(said)}"
 
     def _arguments(self) -> Iterator[str]:
-        return (f"{_plain(name)}: {cut(compact_json(value), _LONGEST_VALUE)}" for name, value in self.args.items())
+        return (
+            f"{_plain(name)}: {truncated(compact_json(value), _LONGEST_VALUE)}" for name, value in self.args.items()
+        )
 
     def _text(self, said: Sequence[str]) -> str:
         name = plain_name(self.name) if self.name else "(no name)"
-        return cut(f"{name}  {', '.join(said)}" if said else name, _LONGEST_TEXT)
+        return truncated(f"{name}  {', '.join(said)}" if said else name, _LONGEST_TEXT)
 
 
 class _Calls(BaseModel, defer_build=True):

@@ -362,9 +362,9 @@ def number_of(times: int, thing: str) -> str:
 
 def shortened(value: object) -> str:
     """Return a value as it would be written in code, cut to fit a message."""
-    return cut(repr(value), 80)
+    return truncated(repr(value), 80)
 
 
-def cut(text: str, longest: int) -> str:
+def truncated(text: str, longest: int) -> str:
     """Return a text, or the beginning of one that is longer, with three dots behind it."""
     return text if len(text) <= longest else f"{text[: longest - 3]}..."

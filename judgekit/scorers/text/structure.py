@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias, cast
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from judgekit.errors import cut, shortened
+from judgekit.errors import shortened
 from judgekit.score import Score
 from judgekit.scorers.text.given import Given, TextScorer
 from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, Difference, Side, side_text
@@ -183,10 +183,7 @@ def _explained(references: Sequence[str], walks: Sequence[_Walk]) -> tuple[str, 
     walk = walks[best]
     missed = walk.leaves - walk.agreed
     which = f", most of {len(walks)} references" if len(walks) > 1 else ""
-    told = [
-        f"{cut(one.path, _LONGEST)} expected {side_text(one.expected, _LONGEST)}, found {side_text(one.made, _LONGEST)}"
-        for one in walk.differences[:_TOLD]
-    ]
+    told = [one.as_text("found", _LONGEST) for one in walk.differences[:_TOLD]]
     if missed > _TOLD:
         told.append(f"and {missed - _TOLD} more")
     return (

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 from pydantic_core import from_json
 
-from judgekit.errors import ConfigError, cut, explain
+from judgekit.errors import ConfigError, explain, truncated
 from judgekit.scorers.text.normal import folded
 from judgekit.scorers.tool_calls.assignment import evenest_pairs
 from judgekit.scorers.tool_calls.comparers import TextComparer, text_comparer
@@ -45,6 +45,11 @@ class Difference(NamedTuple):
     path: str
     expected: Side
     made: Side
+
+    def as_text(self, found: str, longest: int) -> str:
+        """Return one line such as ``PATH expected X, found Y``, with at most ``longest`` characters for each part."""
+        expected, made = side_text(self.expected, longest), side_text(self.made, longest)
+        return f"{truncated(self.path, longest)} expected {expected}, {found} {made}"
 
     def as_json(self, made: str = "made") -> JsonObject:
         """Return the path and what stands on each side, of which the second is called ``made``."""
@@ -330,7 +335,7 @@ class _Walk:
 
 def side_text(side: Side, longest: int) -> str:
     """Return one side of a difference as text of at most ``longest`` characters."""
-    return side.value if isinstance(side, Absent) else cut(compact_json(side), longest)
+    return side.value if isinstance(side, Absent) else truncated(compact_json(side), longest)
 
 
 def _step(name: str) -> str:

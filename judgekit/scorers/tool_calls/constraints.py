@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
-from judgekit.errors import ConfigError, cut, explain, listed, must_be_known
+from judgekit.errors import ConfigError, explain, listed, must_be_known, truncated
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_arguments
 from judgekit.scorers.tool_calls.matchers import with_sound_matchers
@@ -349,7 +349,7 @@ def _not(verdict: bool | None) -> bool | None:  # noqa: FBT001 - it is all there
 
 
 def _name(tool: str) -> str:
-    return plain_name(cut(tool, 80))
+    return plain_name(truncated(tool, 80))
 
 
 def _place(made: MadeCall) -> str:

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from judgekit.errors import cut, listed
-from judgekit.scorers.tool_calls.arguments import AGREED, Comparison, side_text
+from judgekit.errors import listed, truncated
+from judgekit.scorers.tool_calls.arguments import AGREED, Comparison
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.rendering import plain_name
@@ -140,9 +140,7 @@ def _pair_in_words(match: Match, pair: _Aligned) -> str:
         return f"{_name(call.name)}: arguments cannot be read ({call.args_error})"
     similarities = {path: f" (similarity {number:.2f})" for path, number in pair.comparison.similarities}
     differences = [
-        f"{cut(one.path, _LONGEST)} expected {side_text(one.expected, _LONGEST)}, got {side_text(one.made, _LONGEST)}"
-        f"{similarities.get(one.path, '')}"
-        for one in pair.comparison.differences
+        f"{one.as_text('got', _LONGEST)}{similarities.get(one.path, '')}" for one in pair.comparison.differences
     ]
     return f"{_name(call.name)}: {listed(differences, _MOST, ', ')}"
 
@@ -162,4 +160,4 @@ def _called(name: str, messages: Sequence[int | None]) -> str:
 
 
 def _name(name: str) -> str:
-    return cut(plain_name(name), _LONGEST)
+    return truncated(plain_name(name), _LONGEST)
