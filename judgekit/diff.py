@@ -1,4 +1,4 @@
-"""Expected and made calls side by side, read out of the details of a tool-call score."""
+"""Side-by-side diffs of expected and actual tool calls, built from the details of a tool-call score."""
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ _LONGEST_TEXT = 160
 
 
 class DiffLine(NamedTuple):
-    """A call as it was expected, and as it was made, with the number of its message in front.
+    """A line of a diff: an expected call and the actual call, prefixed with the number of its message.
 
-    ``mark`` is ``=`` where they agree, ``~`` where they differ, ``-`` for a call that is missing, ``+`` for one that was
-    not expected, and ``<>`` for one that was made out of order. What is not there is empty.
+    ``mark`` is ``=`` if they agree, ``~`` if they differ, ``-`` if the call is missing, ``+`` if it was not expected,
+    and ``<>`` if it was made out of order. A side without a call is empty.
     """
 
     mark: str
@@ -28,16 +28,16 @@ class DiffLine(NamedTuple):
 
 
 class Diff(tuple[DiffLine, ...]):
-    """Lines in the order of the expected calls, and calls that were not expected where they were made."""
+    """The lines in the order of the expected calls, with unexpected calls at the place where they were made."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, details: Mapping[str, JsonValue]) -> "Diff":
-        """Reads a score's details; empty where they tell of no calls."""
+        """Return the diff in a score's details; empty if they describe no calls."""
         try:
             return cls(_lines(_Calls.model_validate(details)))
-        except ValueError:  # they have another shape, or hold a number too long to be written
+        except ValueError:  # another shape, or a number with too many digits to print
             return cls()
 
     def __str__(self) -> str:
@@ -101,11 +101,11 @@ class _Calls(BaseModel, defer_build=True):
 
 
 CALLS = frozenset(_Calls.model_fields)
-"""The details that a diff is made of."""
+"""The names of the details that make up a diff."""
 
 
 def _lines(calls: _Calls) -> Iterator[DiffLine]:
-    """Each call that was made leads those missing before the next expected one, and those made next and not expected."""
+    """Return the lines: missing and unexpected calls follow the actual call that comes before them."""
     expected = [
         *((call, DiffLine(call.mark(), call.expected_text(), call.made_text())) for call in calls.pairs),
         *((call, DiffLine("<>", call.expected_text(), call.made_text())) for call in calls.out_of_order),
