@@ -1,4 +1,4 @@
-"""Weighted criteria: what was done of all that matters, and how much does the rest cost?"""
+"""Weighted criteria: the share of the criteria that hold, by weight."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,11 +21,11 @@ from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 
 CheckFunction: TypeAlias = Callable[[Sample], bool | Awaitable[bool | None] | None]
-"""Whether something holds of a sample; ``None`` where it does not apply."""
+"""A function that returns whether something holds of a sample; ``None`` if it does not apply."""
 NotApplicable: TypeAlias = Literal["share", "pass"]
 
 OUTCOMES = {"successful_completion": 0.75, "graceful_failure": 0.5, "partial_failure": 0.0, "hard_failure": 0.0}
-"""The classes of outcome, best first, each with the lowest value that reaches it."""
+"""The outcome classes, best first, each with the lowest value that reaches it."""
 _HOLDS = {"yes": True, "no": False, "not_applicable": None}
 
 
@@ -43,7 +43,7 @@ CriteriaAnswer: TypeAlias = RootModel[dict[str, CriterionAnswer]]
 
 @dataclass(frozen=True)
 class FunctionCheck:
-    """A function of a sample that decides a criterion; made by `WeightedCriteria`."""
+    """A function of a sample that decides a criterion; created by `WeightedCriteria`."""
 
     function: CheckFunction = field(repr=False, compare=False)
     name: str
@@ -51,7 +51,7 @@ class FunctionCheck:
 
     @classmethod
     def of(cls, function: CheckFunction, name: str | None = None) -> "FunctionCheck":
-        """The function with the version that it has, or else the hash of its source, as `scorer` takes it."""
+        """Return the function as a check, with its ``version`` or, as for `scorer`, the hash of its source."""
         if isinstance(function, cls):
             return function
         if not callable(function):
@@ -63,8 +63,8 @@ class FunctionCheck:
         """Return the result of the function.
 
         Raises:
-            RuntimeError: It raised an error.
-            TypeError: It said something else than ``True``, ``False`` or ``None``.
+            RuntimeError: The function raised an error.
+            TypeError: It returned something other than ``True``, ``False`` or ``None``.
         """
         try:
             found = self.function(sample)
@@ -82,7 +82,7 @@ class FunctionCheck:
 
 
 class _Finding(NamedTuple):
-    """Whether a criterion holds, and why; ``None`` where it does not apply."""
+    """The decision on a criterion: whether it holds (``None`` if it does not apply), and the reason."""
 
     holds: bool | None
     reason: str = ""
@@ -93,40 +93,39 @@ class _Finding(NamedTuple):
 class WeightedCriteria(JudgedScorer):
     """1 if all criteria hold, else the sum of the weights of those that do.
 
-    A criterion is decided by a function of the sample, which gives ``True``, ``False``, or ``None`` where it does not
-    apply, or by the judge. The weight of one that does not apply is shared out over the others in proportion; with
-    ``not_applicable="pass"`` it holds. The label is the class of the outcome. By default this is
-    ``successful_completion`` from 0.75 on if all that is ``required`` holds too, ``graceful_failure`` from 0.5 on,
-    ``partial_failure`` above 0, and else ``hard_failure``.
+    A criterion is decided by the judge, or by a function of the sample that returns ``True``, ``False``, or ``None`` if
+    it does not apply. The weight of a criterion that does not apply is distributed over the others in proportion; with
+    ``not_applicable="pass"``, it counts as holding. The label is the outcome class. By default this is
+    ``successful_completion`` from 0.75 on if everything ``required`` holds too, ``graceful_failure`` from 0.5 on,
+    ``partial_failure`` above 0, and otherwise ``hard_failure``.
 
-    Skipped where no criterion applies, and where the judge is asked and there is no conversation. One judge request a
-    sample for all criteria that the judge decides (with ``each``, one for each of them, at once), none where there are no
-    such. The judge sees the conversation and ``sample.fields``. Details: ``outcome``, ``required_missed``, and the
-    ``criteria``, each with its ``weight``, whether it ``holds`` (``null``: does not apply), the judge's ``reason`` and
-    ``evidence``, and its ``cost``, what the value is lower for it. Source: "Binary weighted evaluations"
+    Skipped if no criterion applies, and if the judge is needed but there is no conversation. One judge request a sample
+    for all criteria that the judge decides (with ``each``, one for each of them, concurrently), and none if there are
+    no such criteria. The judge sees the conversation and ``sample.fields``. Details: ``outcome``, ``required_missed``,
+    and the ``criteria``, each with its ``weight``, whether it ``holds`` (``null``: does not apply), the judge's
+    ``reason`` and ``evidence``, and its ``cost``, by which it lowers the value. Source: "Binary weighted evaluations"
     (dev.to, December 2025).
 
     Args:
-        weights: What each criterion is worth, by its name. The weights sum to 1.
-        checks: How criteria are decided: by a function, sync or async, or by the judge, who is asked the text that
-            stands here. A criterion without a check is asked by its name: ``clear_explanation`` as "clear explanation?".
-        judge: Who is asked: a judge, or a model such as ``"openai/gpt-4.1-mini"``. Needed where a criterion has no function.
-        required: What the first class takes beside its value: names of criteria, and functions like those of
-            ``checks``. What does not apply is not missed; what is missed leaves the next class.
-        thresholds: The classes, best first, each with the lowest value that reaches it. The last has 0 and takes the
-            rest; where the one before it has 0 too, any value above 0 reaches that.
-        normalize: Divides the weights by their sum.
-        each: Asks the judge about each criterion by itself.
-        not_applicable: What becomes of the weight of a criterion that does not apply.
-        name: What the scores are called.
+        weights: The weight of each criterion, by name. The weights sum to 1.
+        checks: The way each criterion is decided: a function, sync or async, or the text of a question to the judge. A
+            criterion without a check becomes a question by its name: ``clear_explanation`` as "clear explanation?".
+        judge: A judge, or a model such as ``"openai/gpt-4.1-mini"``. Needed if a criterion has no function.
+        required: The additional requirements of the first class: names of criteria, and functions like those of
+            ``checks``. A requirement that does not apply is not missed; a missed one leads to the next class.
+        thresholds: The classes, best first, each with the lowest value that reaches it. The last one has 0 and takes
+            the rest; if the one before it has 0 too, any value above 0 reaches that.
+        normalize: Whether to divide the weights by their sum.
+        each: Whether to ask the judge about each criterion separately.
+        not_applicable: The treatment of a criterion that does not apply.
+        name: The name of the scores.
 
     Raises:
-        ConfigError: The weights do not sum to 1, a name is unknown, the thresholds do not fall to 0, or there is no judge
-            to decide a criterion.
+        ConfigError: The weights do not sum to 1, a name is unknown, the thresholds do not descend to 0, or there is no
+            judge for a criterion without a function.
 
     Example:
-        ``WeightedCriteria({"booked": 0.7, "polite": 0.3}, checks={"booked": lambda sample: sample.fields["booked"]},
-        judge=judge)``
+        ``WeightedCriteria({"booked": 0.7, "polite": 0.3}, {"booked": lambda sample: sample.fields["booked"]}, judge)``
     """
 
     weights: Mapping[str, float]
@@ -175,7 +174,7 @@ class WeightedCriteria(JudgedScorer):
 
     @cached_property
     def _questions(self) -> Mapping[tuple[str, ...], Prompt]:
-        """The prompt of one request, by the criteria that it decides."""
+        """The prompt of each request, by the criteria that it decides."""
         if not (asked := self._asked):
             return {}
         groups = [(name,) for name in asked] if self.each else [asked]
@@ -188,15 +187,15 @@ class WeightedCriteria(JudgedScorer):
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The questions that are asked; none where functions decide all criteria."""
+        """The prompts for the judge; none if functions decide all criteria."""
         return tuple(self._questions.values())
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Calls the functions, asks the judge, and weighs."""
+        """Return the score of one sample."""
         for prompt in self.prompts[:1]:
             if missing := prompt.missing(sample):
                 return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
-        # Functions first: where one fails, the judge is not paid.
+        # Functions run first: if one fails, the judge need not be paid.
         functions = {name: one for name, one in self.checks.items() if isinstance(one, FunctionCheck)}
         decided = {name: _Finding(await check(sample)) for name, check in functions.items()}
         unmet = [one.name for one in self.required if isinstance(one, FunctionCheck) and await one(sample) is False]
@@ -208,7 +207,7 @@ class WeightedCriteria(JudgedScorer):
         return self._weighed(findings, unmet, judgment)
 
     async def _ask(self, sample: Sample) -> Judgment[CriteriaAnswer]:
-        """All that the judge says, as if it were one answer."""
+        """Return the judge's answers merged into one."""
         judgment = Judgment(CriteriaAnswer({}), (), sample)
         asking = (self._judge.ask(prompt, sample, _form(names), _check) for names, prompt in self._questions.items())
         for answered in await all_done(asking):
@@ -227,7 +226,7 @@ class WeightedCriteria(JudgedScorer):
             [name for name, one in findings.items() if one.holds is what] for what in (False, True, None)
         )
         held = passed + idle if self.not_applicable == "pass" else passed
-        # Divided by the sum of what counts, which may be off by a rounding, so that no value passes 1.
+        # The divisor contains the same rounding errors, so no value exceeds 1.
         total = fsum(self.weights[name] for name in (*held, *failed))
         costs = {name: self.weights[name] / total for name in failed}
         criteria: dict[str, JsonValue] = {
@@ -277,7 +276,7 @@ def _by_name(answer: BaseModel) -> dict[str, CriterionAnswer]:
 
 @cache
 def _form(names: tuple[str, ...]) -> type[BaseModel]:
-    """The form of an answer: each of these criteria is decided once."""
+    """Return the model of an answer in which each of these criteria is decided once."""
     fields: dict[str, Any] = {f"at_{at}": (CriterionAnswer, Field(alias=name)) for at, name in enumerate(names)}
     return create_model("CriteriaAnswer", **fields)
 

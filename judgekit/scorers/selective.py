@@ -1,4 +1,4 @@
-"""Selective evaluation: a verdict that the judge is not sure enough of is none, or another scorer's to give."""
+"""Selective evaluation: abstain from or escalate verdicts that the judge is not certain enough of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,27 +14,27 @@ from judgekit.traces.sample import Sample
 
 @dataclass(frozen=True)
 class Selective(WrapperScorer):
-    """The verdict of a scorer, where it is sure enough of it.
+    """The verdict of a scorer, if its confidence is high enough.
 
-    Where the confidence of the score is below ``min_confidence`` it abstains (label ``low_confidence``), or asks the scorer to ``escalate`` to,
-    whose score it gives, whatever that one's confidence is (another `Selective` there makes a cascade). A scorer that
-    abstains is escalated too. Skipped and failed where the scorer is. Fails where a score has no confidence, as where a
-    provider gives no logprobs.
+    If the confidence of the score is below ``min_confidence``, it abstains (label ``low_confidence``), or returns the
+    score of the scorer to ``escalate`` to, whatever its confidence (another `Selective` there makes a cascade). An
+    abstention is escalated too. Skipped and failed if the scorer is. Fails if a score has no confidence, for example
+    because a provider returns no logprobs.
 
-    Costs the requests of the scorer, and where it escalates those of the other as well. Details: those of the score that
-    it gives; of a verdict that was not sure enough, ``doubted``: its status, value, label, reason, confidence and details.
-    Which ``min_confidence`` keeps the judge's disagreement with people rare enough is for an audit to find. Sources:
+    Costs the requests of the scorer and, on escalation, those of the other one as well. Details: those of the returned
+    score, and ``doubted``, the status, value, label, reason, confidence and details of a verdict with too little
+    confidence. An audit can find the ``min_confidence`` that keeps disagreement with people low enough. Sources:
     selective classification (https://arxiv.org/abs/1705.08500), Trust or Escalate (https://arxiv.org/abs/2407.18370).
 
     Args:
-        scorer: Whose verdict it is.
-        min_confidence: In (0, 1].
-        escalate: Who is asked instead.
-        name: What the scores are called; the scorer's name if not given.
+        scorer: The scorer.
+        min_confidence: The minimum confidence, in (0, 1].
+        escalate: The scorer to ask instead.
+        name: The name of the scores; by default, the scorer's name.
 
     Raises:
-        ConfigError: There is no such confidence, or the scorer's scores never have one: it comes from several draws
-            (`Repeat`), a `Panel`, `Pairwise`, or a prompt asked of a judge with ``params = {logprobs = true}``.
+        ConfigError: The confidence is out of range, or the scorer's scores never have one: it comes from several draws
+            (`Repeat`), a `Panel`, `Pairwise`, or a prompt for a judge with ``params = {logprobs = true}``.
     """
 
     scorer: Scorer
@@ -55,21 +55,21 @@ class Selective(WrapperScorer):
 
     @property
     def has_confidence(self) -> bool:
-        """Whether its scores say how sure the judge is."""
+        """Whether its scores may have a confidence."""
         return self.escalate is None or has_confidence(self.escalate)
 
     @property
     def prompts(self) -> Sequence[Question]:
-        """The questions that are asked."""
+        """The prompts of both scorers."""
         return tuple(dict.fromkeys((*questions_of(self.scorer), *questions_of(self.escalate))))
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Asks, and asks on where the answer is not sure enough."""
+        """Return the score of one sample."""
         score = await attempt(self.scorer, sample)
         if score.value is not None and score.confidence is None:
             return Score.failed(self.name, self._unsure, error=ConfigError.__name__, calls=score.calls)
         doubted = score.confidence is not None and score.confidence < self.min_confidence
-        planned = score.error == PlannedError.__name__  # nobody was asked yet: a plan has room for both
+        planned = score.error == PlannedError.__name__  # no judge has been asked; a plan includes both
         if self.escalate is None or not (doubted or planned or score.status == "abstained"):
             if not doubted:
                 return score.model_copy(update={"scorer": self.name})

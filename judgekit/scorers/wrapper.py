@@ -1,4 +1,4 @@
-"""The base class of scorers around another scorer."""
+"""The base class of scorers that wrap another scorer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -13,10 +13,10 @@ class _HasScorer(Protocol):
 
 
 class WrapperScorer(Blocking):
-    """The base of a dataclass with a field ``scorer``, whose questions and labels are its own; ``None`` has neither.
+    """The base of a dataclass with a field ``scorer``, whose prompts, labels and confidence it takes over.
 
     Raises:
-        ConfigError: ``scorer`` is something else than a scorer.
+        ConfigError: ``scorer`` is neither a scorer nor ``None``.
     """
 
     def __post_init__(self: _HasScorer) -> None:
@@ -26,12 +26,12 @@ class WrapperScorer(Blocking):
 
     @property
     def prompts(self: _HasScorer) -> Sequence[Question]:
-        """The questions that the scorer asks."""
+        """The prompts of the wrapped scorer."""
         return questions_of(self.scorer)
 
     @property
     def label_values(self: _HasScorer) -> Mapping[str, Grade]:
-        """The values of its labels, where the prompts do not give them."""
+        """The values of its labels, if the prompts do not define them."""
         return label_values_of(self.scorer)
 
     @property

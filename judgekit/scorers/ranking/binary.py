@@ -1,4 +1,4 @@
-"""Scorers of rankings in which a document is relevant or not."""
+"""Scorers of rankings with binary relevance."""
 
 from abc import abstractmethod
 from bisect import bisect_right
@@ -14,28 +14,28 @@ from judgekit.traces.message import JsonObject
 
 
 class Hits(NamedTuple):
-    """A ranking by its relevant documents."""
+    """A ranking's relevant documents."""
 
     graded: Graded
     ranks: list[int]
     """The ranks of the relevant documents, from 1."""
     relevant: int
-    """How many of the judged documents are relevant, retrieved or not; at least one."""
+    """The number of judged documents that are relevant, retrieved or not; at least one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryScorer(RankingScorer):
-    """The options of scorers in which a document is relevant or not.
+    """The common options of scorers with binary relevance.
 
-    Details: the relevant documents that were ``found`` (rank, id and grade), how many are ``relevant`` and how many were
-    ``retrieved``.
+    Details: the relevant documents that were ``found`` (rank, id and grade), the number of ``relevant`` documents and
+    of those ``retrieved``.
 
     Attributes:
-        relevant_from: The lowest grade that is relevant. Where all documents that were judged reach it and their grades
-            differ, a warning says so.
+        relevant_from: The lowest relevant grade. There is a warning if all judged documents reach it although their
+            grades differ.
 
     Raises:
-        ConfigError: ``relevant_from`` is not a number above 0, the grade of documents that were not judged.
+        ConfigError: ``relevant_from`` is not a number above 0, the grade of unjudged documents.
     """
 
     relevant_from: float = 1
@@ -60,7 +60,7 @@ class BinaryScorer(RankingScorer):
 
     @abstractmethod
     def _value(self, hits: Hits) -> float | str:
-        """The value, or why it is undefined."""
+        """Return the value, or the reason why it is undefined."""
 
     def _reason(self, hits: Hits) -> str:
         retrieved = len(hits.graded.ids)
@@ -79,8 +79,8 @@ class BinaryScorer(RankingScorer):
 class ReciprocalRank(BinaryScorer):
     """1 if the first document is relevant, 1/r if the first relevant one is at rank r, 0 if none was retrieved.
 
-    Over a run its mean is the mean reciprocal rank (MRR). Options, what is skipped and details: see `BinaryScorer` and
-    `RankingScorer`. No judge. Source: Voorhees, The TREC-8 Question Answering Track Report (1999); trec_eval's
+    Its mean over a run is the mean reciprocal rank (MRR). For options, skipped samples and details, see `BinaryScorer`
+    and `RankingScorer`. No judge. Source: Voorhees, The TREC-8 Question Answering Track Report (1999); trec_eval's
     ``recip_rank``.
     """
 
@@ -92,12 +92,12 @@ class ReciprocalRank(BinaryScorer):
 
 @dataclass(frozen=True, kw_only=True)
 class AveragePrecision(BinaryScorer):
-    """1 if all relevant documents stand above all others: the mean of the precision at the rank of each relevant one.
+    """1 if all relevant documents rank above all others: the mean precision at the ranks of the relevant ones.
 
     The precision of a relevant document that was not retrieved is 0. With ``interpolated``, the precision at each level
-    of recall is the highest at this level or above. Over a run its mean is the mean average precision (MAP). Options,
-    what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: Manning, Raghavan and Schütze,
-    Introduction to Information Retrieval (2008), section 8.4; trec_eval's ``map``.
+    of recall is the highest at this level or above. Over a run, its mean is the mean average precision (MAP). For
+    options, skipped samples and details, see `BinaryScorer` and `RankingScorer`. No judge. Source: Manning, Raghavan
+    and Schütze, Introduction to Information Retrieval (2008), section 8.4; trec_eval's ``map``.
     """
 
     interpolated: bool = False
@@ -120,12 +120,12 @@ class AveragePrecision(BinaryScorer):
 
 @dataclass(frozen=True, kw_only=True)
 class AUC(BinaryScorer):
-    """1 if all relevant documents stand above all others that were retrieved: the share of pairs in which one does.
+    """1 if all relevant documents rank above all others that were retrieved: the share of pairs in which one does.
 
-    The area under the ROC curve: the probability that a relevant document stands above another. Pairs of equal scores
-    count half, where the ranking has scores. Only retrieved documents count; skipped where all of them are relevant or
-    none is. Options, what else is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: Hanley
-    and McNeil, The Meaning and Use of the Area under a ROC Curve (1982); scikit-learn's ``roc_auc_score``.
+    The area under the ROC curve: the probability that a relevant document ranks above another one. Pairs with equal
+    scores count half, if the ranking has scores. Only retrieved documents count; skipped if all or none of them are
+    relevant. For options, other skipped samples and details, see `BinaryScorer` and `RankingScorer`. No judge. Source:
+    Hanley and McNeil, The Meaning and Use of the Area under a ROC Curve (1982); scikit-learn's ``roc_auc_score``.
     """
 
     _default_name: ClassVar[str] = "auc"
@@ -172,7 +172,8 @@ class _AtK(BinaryScorer):
 class PrecisionAtK(_AtK):
     """1 if the first k documents are all relevant: the share of relevant ones, out of k even if fewer were retrieved.
 
-    Options, what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's ``P``.
+    For options, skipped samples and details, see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
+    ``P``.
     """
 
     _default_name: ClassVar[str] = "precision"
@@ -183,9 +184,9 @@ class PrecisionAtK(_AtK):
 
 @dataclass(frozen=True)
 class RecallAtK(_AtK):
-    """1 if all relevant documents are among the first k: the share of those that are, out of all that are known.
+    """1 if all relevant documents are among the first k: the share that is, out of all known ones.
 
-    Options, what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
+    For options, skipped samples and details, see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
     ``recall``.
     """
 
@@ -199,7 +200,7 @@ class RecallAtK(_AtK):
 class HitRate(_AtK):
     """1 if there is a relevant document among the first k, else 0.
 
-    Options, what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
+    For options, skipped samples and details, see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
     ``success``.
     """
 

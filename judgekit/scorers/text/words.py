@@ -1,4 +1,4 @@
-"""Words of a text, also where its script puts no spaces between them."""
+"""Splitting of text into words, also in scripts without spaces between words."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,33 +10,33 @@ from unicodedata import normalize
 from judgekit.errors import ConfigError, must_be_known
 
 Tokenize: TypeAlias = Literal["auto", "rouge-score", "whitespace", "jieba"]
-"""How a text is split into words.
+"""The way in which a text is split into words.
 
-``auto``: runs of letters, their marks and digits in any script, in composed form (NFC); in scripts that put no spaces
+``auto``: runs of letters, combining marks and digits in any script, in composed form (NFC); in scripts without spaces
 between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each character with its marks is a word.
-``rouge-score``: runs of a to z and digits, as Google's rouge-score has it; on text in ASCII the same as ``auto``.
-``whitespace``: what stands between spaces, punctuation included.
-``jieba``: as ``auto``, and runs of Chinese characters into the words of the dictionary of jieba
+``rouge-score``: runs of a to z and digits, as in Google's rouge-score; for ASCII text the same as ``auto``.
+``whitespace``: the parts between spaces, including punctuation.
+``jieba``: like ``auto``, but runs of Chinese characters are split into words by the dictionary of jieba
 (``pip install 'judgekit[chinese]'``).
 """
 
 Split: TypeAlias = Callable[[str], list[str]]
-"""Splits a text into words."""
+"""A function that splits a text into words."""
 
 UNSPACED = "".join(
     rf"\p{{scx={script}}}" for script in ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar")
 )
-"""Scripts without spaces between words, with what they share (such as the long ー), within a set of `regex`."""
+"""The scripts without word spaces, and characters they share (such as the long ー), as part of a `regex` set."""
 
 _ascii_words = re.compile(r"[A-Za-z0-9]+").findall
 _chinese_or_not = re.compile(r"[\u4e00-\u9fff]+|[^\u4e00-\u9fff]+").findall
 
 
 def splitter(tokenize: str) -> Split:
-    """The function that splits a text into words.
+    """Return the function that splits a text into words.
 
     Raises:
-        ConfigError: There is no such way, or it needs what is not installed.
+        ConfigError: The way to split words is unknown, or needs a package that is not installed.
     """
     known: Mapping[str, Split] = {"auto": _auto, "rouge-score": _ascii_words, "whitespace": str.split, "jieba": _jieba}
     must_be_known("way to split a text into words", tokenize, get_args(Tokenize))
@@ -65,7 +65,7 @@ def _chinese_words() -> Split:
     except ImportError as error:
         raise ConfigError("tokenize='jieba' needs jieba: pip install 'judgekit[chinese]'") from error
     tokenizer: Any = jieba.Tokenizer()
-    # By itself it would load what anybody has left in the folder for temporary files, and log that it does.
+    # By default it would load a cache from the shared temporary directory, and log that.
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
     split: Split = tokenizer.lcut

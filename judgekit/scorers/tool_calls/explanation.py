@@ -1,4 +1,4 @@
-"""The explanation of a match of tool calls: the gist of it in one line, and all of it as JSON."""
+"""Explanations of tool-call matches: a one-line summary, and everything as JSON."""
 
 from bisect import bisect
 from collections import defaultdict
@@ -12,9 +12,9 @@ from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.rendering import plain_name
 
 _MOST = 10
-"""How many things of a kind are told in words; the details have them all."""
+"""The maximum number of items of a kind in the reason; the details contain all."""
 _LONGEST = 120
-"""Characters of a name, path or value that are told."""
+"""The maximum number of characters of a name, path or value in the reason."""
 
 
 class _Aligned(NamedTuple):
@@ -24,13 +24,12 @@ class _Aligned(NamedTuple):
 
 
 def explain(match: Match) -> tuple[str, JsonObject]:
-    """The reason and the details of a score.
+    """Return the reason and the details of a score.
 
-    The details have ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as they went into the value; ``pairs``, each
-    with the score of its arguments, their differences by path, and where something compares texts its numbers by path
-    as ``similarities``; ``out_of_order``, pairs that the order does not
-    allow; and the calls that are ``missing`` or ``extra``. Expected calls and those made are numbered from 0, messages
-    from 1.
+    The details contain ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as used in the value; ``pairs``, each with
+    the score of its arguments, their differences by path and, if something compares texts, its results by path as
+    ``similarities``; ``out_of_order``, pairs that violate the order; and the calls that are ``missing`` or ``extra``.
+    Expected and actual calls are numbered from 0, messages from 1.
     """
     pairs, displaced = _align(match)
     both = [*pairs, *displaced]
@@ -49,10 +48,9 @@ def explain(match: Match) -> tuple[str, JsonObject]:
 
 
 def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
-    """The pairs, and those that the order does not allow.
+    """Return the pairs, and those that violate the order.
 
-    What no pair is made of is paired by tools' names, so that it can be told how arguments differ; these pairs are
-    worth nothing.
+    Unpaired calls are paired by the tools' names to show how their arguments differ; these pairs are worth nothing.
     """
     numbered = match.how.compares_texts
     pairs = [
@@ -60,7 +58,7 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         for one, other, credit in match.pairs
     ]
     by_turn = match.how.scope == "turn"
-    ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls of different turns have no order
+    ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls in different turns have no order
     for one, other, _ in match.pairs:
         ordered[match.expected[one].turn if by_turn else None].append((one, match.block(other)))
     displaced: list[_Aligned] = []
@@ -146,7 +144,7 @@ def _pair_in_words(match: Match, pair: _Aligned) -> str:
 
 
 def _named(calls: Iterable[tuple[str, int | None]]) -> str:
-    """Tools with how often and in which messages they were called: ``search x2 (messages 4, 8)``."""
+    """Return tools with the number of their calls and the messages: ``search x2 (messages 4, 8)``."""
     messages = defaultdict[str, list[int | None]](list)
     for name, message in calls:
         messages[name].append(message)
