@@ -295,8 +295,11 @@ def ledger(*, apart: bool = False) -> Generator[list[JudgeCall]]:
     Outer ledgers collect the calls as well, unless this one is kept ``apart`` from them.
     """
     calls: list[JudgeCall] = []
-    with _set(_ledgers, (calls,) if apart else (*_ledgers.get(), calls)):
+    token = _ledgers.set((calls,) if apart else (*_ledgers.get(), calls))
+    try:
         yield calls
+    finally:
+        _ledgers.reset(token)
 
 
 _draw: ContextVar[int] = ContextVar("judgekit_draw", default=0)
