@@ -30,7 +30,7 @@ NO_CONVERSATION = "the sample has no conversation"
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Scores one sample at a time.
+    """An object that scores samples, one at a time.
 
     A single instance scores many samples concurrently, possibly in several threads, so it must be stateless or
     thread-safe. ``ascore`` runs on the event loop and must not block it: work that takes seconds belongs in a thread

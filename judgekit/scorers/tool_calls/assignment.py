@@ -60,7 +60,7 @@ def best_in_place(weights: "Weights", blocks: Blocks) -> list[Pair]:
 
 
 def best_in_order(weights: "Weights", blocks: Blocks) -> list[Pair]:
-    """Return the best pairs with a weight that do not cross: later rows never have earlier blocks.
+    """Return the best non-crossing pairs with a weight: no row has an earlier block than a preceding row.
 
     The rows are split into runs, one for each block, by dynamic programming over the blocks. The best total of the
     first ``end`` rows is the maximum, over ``start``, of the best total of the first ``start`` rows with the preceding

@@ -66,7 +66,7 @@ class Constraint(Record, ABC):
 
     @abstractmethod
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Return whether the constraint holds."""
+        """Check whether the constraint holds."""
 
     def __str__(self) -> str:
         """Return the constraint as Python code, with its name in config files: ``count(search, max=3)``."""
@@ -97,7 +97,7 @@ class Require(Constraint):
     args: _Args | None = Field(default=None, kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Return that it holds if a call matches."""
+        """Check that a call matches."""
         calls = conduct.calls_of(self.tool)
         for made in calls:
             if _has(made.call, self.args):
@@ -119,7 +119,7 @@ class Forbid(Constraint):
     args: _Args | None = Field(default=None, kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Return that it holds if no call matches."""
+        """Check that no call matches."""
         calls = conduct.calls_of(self.tool)
         if forbidden := [made for made in calls if _has(made.call, self.args)]:
             return Verdict(holds=False, reason=_told(map(_place, forbidden)))
@@ -145,7 +145,7 @@ class Count(Constraint):
         return self
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Return that it holds if the number of calls is within bounds."""
+        """Check that the number of calls is within bounds."""
         number = len(conduct.calls_of(self.tool))
         holds = self.min <= number and (self.max is None or number <= self.max)
         return Verdict(holds, _number(number, "call"))
@@ -162,7 +162,7 @@ class Before(Constraint):
     then: str = Field(kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Return that it holds if no call of ``then`` comes too early."""
+        """Check that no call of ``then`` comes too early."""
         calls = conduct.calls_of(self.then)
         start = min((made.message for made in conduct.calls_of(self.first)), default=len(conduct.trace.messages))
         early = [made for made in calls if made.message <= start]
@@ -182,7 +182,7 @@ class NoRepeat(Constraint):
     tool: str = Field(default="*", kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Return that it holds if there is no repeat."""
+        """Check that no call is a repeat."""
         before: dict[str, tuple[int, bool]] = {}
         repeats: list[str] = []
         for made, failed in conduct.outcomes_of(self.tool):
@@ -207,7 +207,7 @@ class Status(Constraint):
     status: Literal["ok", "error", "recovered"] = Field(kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Return that it holds if the calls of each tool ended with the status."""
+        """Check that the calls of each tool ended with the status."""
         outcomes = defaultdict[str, list[bool | None]](list)
         for made, failed in conduct.outcomes_of(self.tool):
             outcomes[made.call.name].append(_not(failed))
@@ -233,7 +233,7 @@ class MaxSteps(Constraint):
     n: int = Field(ge=0, kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Return that it holds if there are no more messages."""
+        """Check that there are no more messages."""
         steps = sum(isinstance(message, CALLERS[conduct.requestor]) for message in conduct.trace.messages)
         return Verdict(steps <= self.n, _number(steps, "message"))
 
@@ -248,7 +248,7 @@ class SchemaValid(Constraint):
     type: Literal["schema_valid"] = "schema_valid"
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Return that it holds if no call has a problem."""
+        """Check that no call has a problem."""
         if not conduct.trace.tools:
             return Verdict(holds=None, reason="the trace defines no tools")
         problems: list[str] = []

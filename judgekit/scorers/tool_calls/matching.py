@@ -225,7 +225,7 @@ class Match:
     def free_pairs(
         self, expected: Iterable[int], made: Iterable[int], worth: Callable[[int, int], float]
     ) -> Iterator[tuple[int, int]]:
-        """Yield as many pairs of calls of the same tool as possible, in any order, with the greatest total worth."""
+        """Yield as many pairs of calls of the same tool as possible, in any order, with the greatest total value."""
         for wanted, found in self._by_tool(expected, made):
             pairs: dict[int, int] = {}
             if all(self._wanted[one] for one in wanted):
