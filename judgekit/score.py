@@ -340,9 +340,14 @@ def current_run() -> str | None:
 _scorers: ContextVar[tuple[object, ...]] = ContextVar("judgekit_scorers", default=())
 
 
-def scored_by(scorer: object) -> AbstractContextManager[None]:
+@contextmanager
+def scored_by(scorer: object) -> Generator[None]:  # runs for every sample, so it is not built on _set
     """Mark the judge requests made inside, also through other scorers, as made by this scorer."""
-    return _set(_scorers, (*_scorers.get(), scorer))
+    token = _scorers.set((*_scorers.get(), scorer))
+    try:
+        yield
+    finally:
+        _scorers.reset(token)
 
 
 def must_be_declared(prompt: object, name: str) -> None:

@@ -47,8 +47,7 @@ def cohen_kappa(
         ``None`` if there are no items, or if both raters give one and the same answer throughout, as chance would.
 
     Raises:
-        ValueError: The arguments are not two equally long lists of finite numbers or strings, or an answer is not in
-            ``values``.
+        ValueError: The arguments are not two equally long lists of finite numbers or strings, or ``values`` lacks an answer.
     """
     return _number(kappa_of(_table(a, b, values), weights))
 

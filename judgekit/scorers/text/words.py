@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 from unicodedata import normalize
 
-from judgekit.errors import ConfigError, must_be_known
+from judgekit.errors import ConfigError
 
 Tokenize: TypeAlias = Literal["auto", "rouge-score", "whitespace", "jieba"]
 """The way in which a text is split into words.
@@ -38,11 +38,11 @@ def splitter(tokenize: str) -> Split:
     Raises:
         ConfigError: The way to split words is unknown, or needs a package that is not installed.
     """
-    known: Mapping[str, Split] = {"auto": _auto, "rouge-score": _ascii_words, "whitespace": str.split, "jieba": _jieba}
-    must_be_known("way to split a text into words", tokenize, get_args(Tokenize))
+    if tokenize not in _SPLITTERS:
+        raise ConfigError.unknown("way to split a text into words", tokenize, _SPLITTERS)
     if tokenize == "jieba":
         _chinese_words()
-    return known[tokenize]
+    return _SPLITTERS[tokenize]
 
 
 def _auto(text: str) -> list[str]:
@@ -75,3 +75,6 @@ def _chinese_words() -> Split:
 def _jieba(text: str) -> list[str]:
     runs, cut = _chinese_or_not(text), _chinese_words()
     return [word for run in runs for word in (cut(run) if "\u4e00" <= run[0] <= "\u9fff" else _auto(run))]
+
+
+_SPLITTERS: Mapping[str, Split] = {"auto": _auto, "rouge-score": _ascii_words, "whitespace": str.split, "jieba": _jieba}

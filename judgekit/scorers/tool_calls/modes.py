@@ -15,8 +15,7 @@ class ToolMatch(Record):
     """Rules for comparing actual calls with expected ones.
 
     Calls are paired one to one, by the tool's name and the score of their arguments, so that their total score is the
-    maximum that the order allows (not greedily). This total is TP; calls made beyond it are FP, calls expected beyond
-    it FN.
+    maximum that the order allows (not greedily). This total is TP; calls made beyond it are FP, expected ones FN.
 
     Attributes:
         order: ``sequence``: each call must match the expected call at its own position. ``in_order``: pairs must not
