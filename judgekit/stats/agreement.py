@@ -47,7 +47,7 @@ def cohen_kappa(
         ``None`` if there are no items, or if both raters give one and the same answer throughout, as chance would.
 
     Raises:
-        ValueError: The arguments are not two equally long lists of finite numbers or strings, or ``values`` lacks an answer.
+        ValueError: The arguments are not two equally long lists of finite numbers or strings, or ``values`` lacks one.
     """
     return _number(kappa_of(_table(a, b, values), weights))
 
