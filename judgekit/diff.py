@@ -1,4 +1,4 @@
-"""Expected and made calls side by side, read out of the details of a tool-call score."""
+"""Side-by-side diffs of expected and actual tool calls, built from the details of a tool-call score."""
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, JsonValue
 
+from judgekit.errors import truncated
 from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json, plain_name
 
@@ -15,10 +16,10 @@ _LONGEST_TEXT = 160
 
 
 class DiffLine(NamedTuple):
-    """A call as it was expected, and as it was made, with the number of its message in front.
+    """A line of a diff: an expected call and the actual call, prefixed with the number of its message.
 
-    ``mark`` is ``=`` where they agree, ``~`` where they differ, ``-`` for a call that is missing, ``+`` for one that was
-    not expected, and ``<>`` for one that was made out of order. What is not there is empty.
+    ``mark`` is ``=`` if they agree, ``~`` if they differ, ``-`` if the call is missing, ``+`` if it was not expected,
+    and ``<>`` if it was made out of order. A side without a call is empty.
     """
 
     mark: str
@@ -27,16 +28,16 @@ class DiffLine(NamedTuple):
 
 
 class Diff(tuple[DiffLine, ...]):
-    """Lines in the order of the expected calls, and calls that were not expected where they were made."""
+    """The lines in the order of the expected calls, with unexpected calls at the place where they were made."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, details: Mapping[str, JsonValue]) -> "Diff":
-        """Reads a score's details; empty where they tell of no calls."""
+        """Return the diff in a score's details; empty if they describe no calls."""
         try:
             return cls(_lines(_Calls.model_validate(details)))
-        except ValueError:  # they have another shape, or hold a number too long to be written
+        except ValueError:  # another shape, or a number with too many digits to print
             return cls()
 
     def __str__(self) -> str:
@@ -50,7 +51,9 @@ class _Difference(BaseModel, defer_build=True):
     made: JsonValue = None
 
     def text(self, side: str) -> str:
-        found = _cut(compact_json(getattr(self, side)), _LONGEST_VALUE) if side in self.model_fields_set else "nothing"
+        found = (
+            truncated(compact_json(getattr(self, side)), _LONGEST_VALUE) if side in self.model_fields_set else "nothing"
+        )
         return f"{_plain(self.path.removeprefix('args.'))}: {found}".removeprefix(": ")
 
 
@@ -81,11 +84,13 @@ class _Call(BaseModel, defer_build=True):
         return f"{'' if self.message is None else f'{self.message}: '}{self._text(said)}"
 
     def _arguments(self) -> Iterator[str]:
-        return (f"{_plain(name)}: {_cut(compact_json(value), _LONGEST_VALUE)}" for name, value in self.args.items())
+        return (
+            f"{_plain(name)}: {truncated(compact_json(value), _LONGEST_VALUE)}" for name, value in self.args.items()
+        )
 
     def _text(self, said: Sequence[str]) -> str:
         name = plain_name(self.name) if self.name else "(no name)"
-        return _cut(f"{name}  {', '.join(said)}" if said else name, _LONGEST_TEXT)
+        return truncated(f"{name}  {', '.join(said)}" if said else name, _LONGEST_TEXT)
 
 
 class _Calls(BaseModel, defer_build=True):
@@ -96,11 +101,11 @@ class _Calls(BaseModel, defer_build=True):
 
 
 CALLS = frozenset(_Calls.model_fields)
-"""The details that a diff is made of."""
+"""The names of the details that make up a diff."""
 
 
 def _lines(calls: _Calls) -> Iterator[DiffLine]:
-    """Each call that was made leads those missing before the next expected one, and those made next and not expected."""
+    """Return the lines: missing and unexpected calls follow the actual call that comes before them."""
     expected = [
         *((call, DiffLine(call.mark(), call.expected_text(), call.made_text())) for call in calls.pairs),
         *((call, DiffLine("<>", call.expected_text(), call.made_text())) for call in calls.out_of_order),
@@ -122,7 +127,3 @@ def _lines(calls: _Calls) -> Iterator[DiffLine]:
 
 def _plain(text: str) -> str:
     return text if text.isprintable() else compact_json(text)
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -1,33 +1,33 @@
-"""Every error that judgekit raises on purpose.
+"""All errors that judgekit raises on purpose.
 
 JudgekitError
 ├── TraceError                a recording that cannot be read
 ├── PromptError               a prompt file that cannot be used
 ├── ConfigError               a judge, scorer or setting that does not exist or does not fit
-├── StoreError                a file of judgekit's own that cannot be used
+├── StoreError                a file written by judgekit that cannot be used
 └── JudgeError                a question that got no usable answer
-    ├── AuthenticationError   the key is missing or refused
-    ├── ModelError            the provider has no such model
-    ├── BudgetError           the request would pass the limit that the user set
-    ├── QuotaError            the provider will not answer this judge for long: the account's quota is spent
+    ├── AuthenticationError   the API key is missing or was refused
+    ├── ModelError            the provider does not have the model
+    ├── BudgetError           the request would exceed the user's limit
+    ├── QuotaError            the account's quota is spent, or the wait is over a minute
     ├── RejectedError         the provider refuses the request as it is
-    │   ├── ContextError      the request is longer than the model can read
-    │   └── FormatError       the model cannot be held to the form of reply that was asked for
-    ├── UnreachableError      the request never reached the server; trying again may help
-    │   └── JudgeDownError    the server was not reached again and again: no more is sent to it in this run
-    ├── OverloadError         the provider cannot answer now; asking again may help
-    │   ├── LostError         the reply did not arrive whole, and may have been charged
-    │   └── RateLimitError    too many requests; says how long to wait where the provider does
+    │   ├── ContextError      the request exceeds the model's context window
+    │   └── FormatError       the model does not support the requested reply format
+    ├── UnreachableError      the request never reached the server; a retry may help
+    │   └── JudgeDownError    the server was unreachable several times in a row: this run sends it no more requests
+    ├── OverloadError         the provider cannot answer now; a retry may help
+    │   ├── LostError         the reply did not arrive complete, and may have been charged
+    │   └── RateLimitError    too many requests; says how long to wait if the provider does
     ├── RefusalError          the judge declined to answer
     ├── FilterError           the provider withheld the answer
     ├── TruncatedError        the answer was cut off at the token limit
-    ├── ReplyError            the answer is not what was asked for
-    ├── ReplayError           no recorded answer for this request
-    ├── OfflineError          the request would leave this machine, and that is switched off
-    └── PlannedError          the request would be sent, were this not a dry run
+    ├── ReplyError            the answer has the wrong form or content
+    ├── ReplayError           there is no recorded answer for this request
+    ├── OfflineError          the request would leave this machine, which is not allowed
+    └── PlannedError          the request would be sent if this were not a dry run
 
-What the next question would meet as well is never a failed score. If every judge would meet it (`STOPS_RUN`), it stops the
-run. If it is about one judge (`STOPS_JUDGE`), it stops the scorers of that judge, and the run when no other scorer is left.
+Errors that the next question would raise as well never become failed scores. Those that any judge would raise
+(`STOPS_RUN`) stop the run. Those of one judge (`STOPS_JUDGE`) stop its scorers, and the run if no other scorer is left.
 """
 
 import os
@@ -48,16 +48,16 @@ _NOT_SHOWN = "its words are not shown, since store_text is false"
 
 
 class JudgekitError(Exception):
-    """The root: catch it to catch everything that judgekit raises on purpose."""
+    """The base class of all errors that judgekit raises on purpose."""
 
     def without_words(self) -> Self:
-        """Return the error without its words, which may quote a recording or repeat what was sent to a provider."""
+        """Return the error without its message, which may quote a recording or what was sent to a provider."""
         error = self.__new__(type(self), f"{type(self).__name__}: {_NOT_SHOWN}")
         error.__dict__.update(self.__dict__)
         return error
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Exception's own calls the class with args, which hold the message and not what __init__ made it of.
+        # Exception.__reduce__ calls the class with args, which hold the message and not the arguments of __init__.
         return self.__new__, (type(self), *self.args), self.__dict__
 
 
@@ -66,9 +66,9 @@ class TraceError(JudgekitError):
     """A recording that cannot be read.
 
     Args:
-        found: What is wrong, and where in the record.
+        found: The problem, and where it is in the record.
         path: The file.
-        index: The record's position in the file, from 0; ``None`` when the whole file is meant.
+        index: The position of the record in the file, from 0; ``None`` if the whole file is meant.
         line: The line in a JSONL file, from 1.
     """
 
@@ -87,7 +87,7 @@ class TraceError(JudgekitError):
         super().__init__(f"{where}: {found}" if where else found)
 
     def without_words(self) -> "TraceError":
-        """Return the error with the place, and not what was found there."""
+        """Return the error with the place of the problem and without a description of it."""
         found = f"cannot be read; {_NOT_SHOWN}"
         return TraceError(found, path=self.path, index=self.index, line=self.line)
 
@@ -103,13 +103,13 @@ class ConfigError(JudgekitError):
 
     @classmethod
     def unknown(cls, kind: str, name: object, choices: Iterable[str], guess: str = "") -> "ConfigError":
-        """No ``kind`` is called ``name``: says which is nearest, or else the ``guess``, and which there are."""
+        """Return an error saying that no ``kind`` is called ``name``, with a suggestion and the choices."""
         return cls(unknown(kind, name, choices, guess))
 
 
 @final
 class StoreError(JudgekitError):
-    """A file of judgekit's own that cannot be used."""
+    """A file written by judgekit that cannot be used."""
 
 
 class JudgeError(JudgekitError):
@@ -118,54 +118,54 @@ class JudgeError(JudgekitError):
 
 @final
 class AuthenticationError(JudgeError):
-    """The key is missing or refused."""
+    """The API key is missing or was refused."""
 
 
 @final
 class ModelError(JudgeError):
-    """The provider has no such model, or not for this account."""
+    """The provider does not have the model, or not for this account."""
 
 
 @final
 class BudgetError(JudgeError):
-    """The request would pass the limit that the user set; it was not sent."""
+    """The request would exceed the user's limit; it was not sent."""
 
 
 @final
 class QuotaError(JudgeError):
-    """The provider will not answer this judge for long: the account's quota is spent, or it asks to wait over a minute."""
+    """The provider cannot answer this judge for a while: the quota is spent, or the wait is over a minute."""
 
 
 class RejectedError(JudgeError):
-    """The provider refuses the request as it is; asking again cannot help."""
+    """The provider refuses the request as it is; a retry cannot help."""
 
 
 @final
 class ContextError(RejectedError):
-    """The request is longer than the model can read."""
+    """The request exceeds the model's context window."""
 
 
 @final
 class FormatError(RejectedError):
-    """The model cannot be held to the form of reply that was asked for, such as a JSON Schema."""
+    """The model does not support the requested reply format, such as a JSON Schema."""
 
 
 class UnreachableError(JudgeError):
-    """The request never reached the server: connection refused, unknown host, no connection in time. It costs nothing."""
+    """The request never reached the server: connection refused, unknown host, connect timeout. It costs nothing."""
 
 
 @final
 class JudgeDownError(UnreachableError):
-    """The server was not reached in a series of attempts, so no further request is sent to it in this run."""
+    """The server was unreachable several times in a row, so this run sends no more requests to it."""
 
 
 class OverloadError(JudgeError):
-    """The provider cannot answer now: server error, lost connection, deadline passed. Asking again may help.
+    """The provider cannot answer now: server error, lost connection, timeout. A retry may help.
 
     Args:
         found: What happened.
-        status: The HTTP status, if there was a reply at all.
-        retry_after: Seconds to wait, where the provider says so.
+        status: The HTTP status, if there was a response.
+        retry_after: Seconds to wait, if the provider says so.
     """
 
     def __init__(self, found: str, *, status: int | None = None, retry_after: float | None = None) -> None:
@@ -176,7 +176,7 @@ class OverloadError(JudgeError):
 
 @final
 class LostError(OverloadError):
-    """The request was sent and its reply did not arrive whole; it may have been charged."""
+    """The request was sent and its reply did not arrive complete; it may have been charged."""
 
 
 @final
@@ -201,11 +201,11 @@ class TruncatedError(JudgeError):
 
 @final
 class ReplyError(JudgeError):
-    """The answer is not what was asked for, not even after it was shown its error once.
+    """The answer has the wrong form or content, even after the judge was shown the error once.
 
     Args:
-        found: What is wrong with it.
-        text: The answer as it came.
+        found: The problem with the answer.
+        text: The answer as received.
     """
 
     def __init__(self, found: str, *, text: str) -> None:
@@ -215,37 +215,49 @@ class ReplyError(JudgeError):
 
 @final
 class ReplayError(JudgeError):
-    """No recorded answer for this request, and requests are off."""
+    """There is no recorded answer for this request, and requests are off."""
 
 
 @final
 class OfflineError(JudgeError):
-    """The request would leave this machine, and that is switched off."""
+    """The request would leave this machine, which is not allowed."""
 
 
 @final
 class PlannedError(JudgeError):
-    """The request would be sent, were this not a dry run."""
+    """The request would be sent if this were not a dry run."""
 
 
 STOPS_JUDGE = (BudgetError, QuotaError, JudgeDownError)
-"""Errors that the next question to the same judge would meet as well. They stop the scorers of that judge."""
+"""Errors that the next question to the same judge would raise as well. They stop the scorers of that judge."""
 STOPS_RUN = (AuthenticationError, ModelError, ConfigError, StoreError)
-"""Errors that the next question to any judge would meet as well. They stop the run."""
+"""Errors that the next question to any judge would raise as well. They stop the run."""
 STOPS = (*STOPS_JUDGE, *STOPS_RUN)
 """Errors that never become a failed score."""
+UNCHARGED = (
+    AuthenticationError,
+    ContextError,
+    FormatError,
+    ModelError,
+    OverloadError,
+    QuotaError,
+    RateLimitError,
+    RejectedError,
+    UnreachableError,
+)
+"""Errors, not their subclasses, of requests without an answer. Refused, filtered or truncated answers are charged."""
 OWN_WORDS = (BudgetError, JudgeDownError, ConfigError, StoreError)
-"""Classes whose words are judgekit's own, and quote neither a recording nor a provider; not those below them."""
+"""Classes (not their subclasses) whose messages judgekit writes itself, quoting no recording and no provider."""
 
 
 def joined(errors: Sequence[JudgeError]) -> JudgeError:
-    """Return one of `STOPS_JUDGE`, the kind of the first error, that says what all of them do."""
+    """Return one error of the first one's kind, which is in `STOPS_JUDGE`, with the messages of all."""
     kind = next(kind for kind in STOPS_JUDGE if isinstance(errors[0], kind))
     return kind("; ".join(dict.fromkeys(map(str, errors))))
 
 
 def path_text(path: Path | str) -> str:
-    """Return a path as text that any file can hold: the path itself, or its URI where its bytes are no UTF-8."""
+    """Return a path as text that any file can hold: the path itself, or its URI if it is not valid UTF-8."""
     text = str(path)
     try:
         text.encode()
@@ -255,12 +267,22 @@ def path_text(path: Path | str) -> str:
 
 
 def text_path(text: str) -> Path:
-    """Return the path that `path_text` made a text of."""
+    """Return the path that `path_text` turned into this text."""
     return Path(os.fsdecode(unquote_to_bytes(text.removeprefix("file://"))) if text.startswith("file:///") else text)
 
 
+def must_be_known(kind: str, name: object, choices: Sequence[str]) -> None:
+    """Check that a name is one of the choices.
+
+    Raises:
+        ConfigError: It is not; the error says so of this ``kind`` of name, as `ConfigError.unknown` does.
+    """
+    if name not in choices:
+        raise ConfigError.unknown(kind, name, choices)
+
+
 def unknown(kind: str, name: object, choices: Iterable[str], guess: str = "", most: int = _KNOWN_SHOWN) -> str:
-    """Return that no ``kind`` is called ``name``, which is nearest, or else the ``guess``, and which there are."""
+    """Return a message that no ``kind`` is called ``name``, with the nearest name or the ``guess``, and the choices."""
     names = list(choices)
     folded = {one.casefold(): one for one in names}
     near = nearest(str(name).casefold(), folded)
@@ -270,12 +292,12 @@ def unknown(kind: str, name: object, choices: Iterable[str], guess: str = "", mo
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the one of the names that is most like a name; nothing if none is like it."""
+    """Return the name most similar to the given one; an empty string if none is similar."""
     return next(iter(get_close_matches(name, list(names), 1)), "")
 
 
 def located(error: BaseException) -> str:
-    """Return an error with the places in the user's code where it was raised, the innermost last."""
+    """Return an error's text with the lines of user code that raised it, the innermost last."""
     found = f"{type(error).__name__}: {error}"
     frames = [frame for frame in extract_tb(error.__traceback__) if _is_of_users(frame.filename)]
     places = [f"{Path(one.filename).name}, line {one.lineno}, in {one.name}" for one in frames[-_FRAMES_SHOWN:]]
@@ -291,8 +313,8 @@ def explain(error: ValidationError, record: object = None) -> str:
     """Return the problems that a validation found, with JSON paths, on one line.
 
     Args:
-        error: What pydantic found.
-        record: What was validated; given it, the paths leave out the branches of unions that pydantic names in them.
+        error: The error that pydantic raised.
+        record: The validated value. If given, the paths leave out the names of union branches that pydantic adds.
     """
     problems = error.errors(include_url=False, include_context=False)
     shown = [f"{_json_path(one, record)}: {_said(one)}" for one in problems[:3]]
@@ -301,7 +323,7 @@ def explain(error: ValidationError, record: object = None) -> str:
 
 
 def _said(problem: ErrorDetails) -> str:
-    if problem["type"] == "value_error":  # raised by judgekit, which says itself what it found
+    if problem["type"] == "value_error":  # raised by judgekit, whose message is complete
         return problem["msg"].removeprefix("Value error, ")
     return f"{problem['msg']}, found {shortened(problem['input'])}"
 
@@ -326,18 +348,22 @@ def _steps_within(value: Any, steps: Iterable[int | str]) -> Iterator[int | str]
 
 
 def listed(items: Iterable[str], most: int = 20, between: str = "; ") -> str:
-    """Things to name in a message, and how many more there are."""
+    """Return the first items joined into one text, and how many more there are."""
     shown = list(items)
     more = [f"and {len(shown) - most} more"] if len(shown) > most else []
     return between.join(shown[:most] + more)
 
 
 def number_of(times: int, thing: str) -> str:
-    """How many things there are, such as ``1 record`` or ``2,000 records``."""
+    """Return a count with its noun, such as ``1 record`` or ``2,000 records``."""
     return f"{times:,} {thing}{'' if times == 1 else 's'}"
 
 
 def shortened(value: object) -> str:
-    """A value as it would be written in code, cut to fit a message."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    """Return the repr of a value, shortened to fit a message."""
+    return truncated(repr(value), 80)
+
+
+def truncated(text: str, longest: int) -> str:
+    """Return the text, cut off with three dots if it is longer than ``longest`` characters."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -1,4 +1,4 @@
-"""HTML as notebooks show it: all that it says is text, whatever that holds, in the colours of the notebook."""
+"""HTML for notebooks: all values are escaped, and the colors are the notebook's own."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -17,18 +17,18 @@ _MARKS = {"=": "as expected", "~": "differs", "-": "missing", "+": "not expected
 
 
 def fragment(*parts: str) -> str:
-    """Return HTML as one piece, in which a notebook looks for no formulas, which it takes dollar signs for."""
+    """Return the parts as one piece of HTML in which notebooks do not render dollar signs as formulas."""
     return f'<div class="tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
 
 
 def line(text: str, head: str = "") -> str:
-    """Return a text on lines of its own, behind a head in bold."""
+    """Return text as a block of its own, after a bold heading."""
     bold = f"<b>{escape(head)}</b> " if head else ""
     return f'<div style="{_WRAPPED}">{bold}{escape(cut_middle(text, _LONGEST))}</div>'
 
 
 def texts(rows: Iterable[Sequence[str]], heads: Sequence[str] = ()) -> str:
-    """Return rows of texts as a table; of very many, the first."""
+    """Return rows of text as a table, limited to the first rows."""
     given = iter(rows)
     shown = list(islice(given, _ROWS))
     more = sum(1 for _ in given)
@@ -54,7 +54,7 @@ def _row(tag: str, cells: Sequence[str], align: str) -> str:
 
 
 def details_html(details: Mapping[str, JsonValue]) -> str:
-    """Return what a score was made of: expected and made calls side by side, numbers beside each other, and all else."""
+    """Return a score's details: expected and actual calls side by side, numbers in one table, the rest in another."""
     diff = Diff.of(details)
     calls = [(_MARKS[mark], expected, made) for mark, expected, made in diff]
     told = {name: value for name, value in details.items() if not diff or name not in CALLS}
@@ -70,7 +70,7 @@ def details_html(details: Mapping[str, JsonValue]) -> str:
 
 
 def _shown(value: JsonValue) -> str:
-    """Return a value in words, the items of a list below each other."""
+    """Return a value as text, with the items of a list on lines of their own."""
     if isinstance(value, list) and any(isinstance(one, dict) for one in value):
         more = [f"and {len(value) - _ITEMS:,} more"] if len(value) > _ITEMS else []
         return "\n".join([*map(_on_a_line, value[:_ITEMS]), *more])
@@ -90,5 +90,5 @@ def _plain(value: JsonValue) -> str:
         return value
     try:
         return f"{round(value, 3)}" if isinstance(value, float) else compact_json(value)
-    except ValueError:  # Python writes no whole number of so many digits
+    except ValueError:  # Python does not print integers with that many digits
         return "too long to be shown"

@@ -1,70 +1,42 @@
-"""Scores of samples, and the ledger of judge calls that were paid on the way."""
+"""Scores of samples, and the ledger of the judge calls made for them."""
 
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import GetSetDescriptorType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import BaseModel, Field, JsonValue, model_validator
 
 from judgekit.diff import Diff
-from judgekit.errors import (
-    AuthenticationError,
-    ConfigError,
-    ContextError,
-    FormatError,
-    JudgeError,
-    ModelError,
-    OverloadError,
-    QuotaError,
-    RateLimitError,
-    RejectedError,
-    UnreachableError,
-    number_of,
-)
+from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, number_of
 from judgekit.traces.message import Many, Record, Usage
 
 Status: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 Grade: TypeAlias = Annotated[float, Field(ge=0, le=1)] | Literal["skipped", "abstained"]
-"""The worth of a judge's choice: a value in [0, 1], or the status of a score that has none."""
+"""The value of a judge's choice: a number in [0, 1], or the status of a score without a value."""
 Explain: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]]]
-"""Gives a reason and details."""
+"""A function that returns a reason and details."""
 
-_UNCHARGED = {
-    error.__name__
-    for error in (
-        AuthenticationError,
-        ContextError,
-        FormatError,
-        ModelError,
-        OverloadError,
-        QuotaError,
-        RateLimitError,
-        RejectedError,
-        UnreachableError,
-    )
-}
-"""Errors of requests that no model answered. Answers that are refused, filtered or cut off are paid for like others."""
+_UNCHARGED = {error.__name__ for error in UNCHARGED}
 
 
 class Exchange(Record):
-    """The messages to a judge, as pairs of role and text, and the reply as it came; ``None`` if none came."""
+    """The messages sent to a judge, as pairs of role and text, and the raw reply; ``None`` if there was none."""
 
     messages: Many[tuple[str, str]]
     reply: str | None = None
 
 
 class JudgeCall(Record):
-    """One request to a judge, also one that failed or never reached its server.
+    """A request to a judge, including requests that failed or never reached the server.
 
-    ``prompt`` is the prompt with its version. ``model`` and ``system_fingerprint`` are what the provider reported with
-    the reply, also with one that is cached since; ``None`` where it reported none. ``cost_usd`` is ``None`` where the
-    price is unknown; ``price_list`` is the list that it was taken from, such as ``litellm 1.106.2``, if it was.
-    ``cached`` replies cost nothing; their usage is what they once cost. ``exchange`` is no part of it as JSON: a run
-    keeps it apart.
+    ``prompt`` is the prompt with its version. ``model`` and ``system_fingerprint`` are as reported by the provider,
+    also for replies that now come from the cache; ``None`` if not reported. ``cost_usd`` is ``None`` if the price is
+    unknown; ``price_list`` is the list that the price comes from, such as ``litellm 1.106.2``. ``cached`` replies cost
+    nothing; their usage is that of the original request. ``exchange`` is not in the JSON: a run stores it separately.
     """
 
     judge: str
@@ -81,12 +53,12 @@ class JudgeCall(Record):
 
     @property
     def is_request(self) -> bool:
-        """Whether a server was reached for it. Cached replies and connections that failed are no requests."""
+        """Whether a server was reached. Cached replies and failed connections are no requests."""
         return not self.cached and self.error != UnreachableError.__name__
 
     @property
     def tokens_paid(self) -> int | None:
-        """Input and output tokens that were paid for; ``None`` where nobody said."""
+        """The number of input and output tokens paid for; ``None`` if unknown."""
         if self.cached:
             return 0
         usage = self.usage
@@ -96,27 +68,27 @@ class JudgeCall(Record):
 
     @property
     def is_paid(self) -> bool:
-        """Whether it cost anything, or may have."""
+        """Whether the call was charged, or may have been."""
         return self.tokens_paid != 0
 
     @property
     def usd_paid(self) -> float | None:
-        """The amount paid in US dollars; ``None`` where the price or the tokens are unknown."""
+        """The amount paid in US dollars; ``None`` if the price or the tokens are unknown."""
         if self.cached:
             return 0.0
         return 0.0 if self.cost_usd is None and self.error in _UNCHARGED else self.cost_usd
 
 
 _held = cast("GetSetDescriptorType", vars(BaseModel)["__dict__"])
-"""The dictionary that a record keeps its fields in."""
+"""The descriptor of the dictionary that holds a record's fields."""
 
 
 class _Explained(Record):
-    """A record whose ``reason`` and ``details`` may be made when somebody first looks at them.
+    """A record whose ``reason`` and ``details`` can be computed lazily.
 
-    Until then its dictionary holds what makes them in their place. Whatever sees a record as a whole (what writes,
-    compares, prints or copies it) asks for its ``__dict__``, so that this is where they are made. Other fields are read
-    past it, as fast as ever. Two threads may both make them; one result stays.
+    Until then, its dictionary holds the function that computes them. Everything that handles a record as a whole
+    (serialization, comparison, printing, copying) reads its ``__dict__``, so that is where they are computed. Access to
+    other fields bypasses this and is as fast as ever. Two threads may both compute them; one result is kept.
     """
 
     def _explain_with(self, explain: Explain) -> None:
@@ -134,7 +106,7 @@ class _Explained(Record):
             told = dict(fields)
             try:
                 reason, details = told.pop("_explain")()
-            except AttributeError as error:  # from here it would mean that a score has no fields
+            except AttributeError as error:  # raised here, it would look as if the field did not exist
                 raise RuntimeError(f"a score could not be explained: AttributeError: {error}") from error
             explained = type(self)(**told, reason=reason, details=dict(details))
             _held.__set__(self, explained.__dict__)
@@ -152,20 +124,20 @@ class Score(_Explained):
     """The score that one scorer gives one sample.
 
     Attributes:
-        value: In [0, 1], 1 is best. Set if and only if ``status`` is ``"scored"``.
-        label: The verdict in a word, such as a label of the judge's scale; also of a score without a value, such as
-            ``not_applicable``.
-        status: ``skipped``: the question does not apply. ``failed``: it applies, and could not be answered.
-            ``abstained``: the judge was asked and declined to decide. None of the three enters a mean.
-        reason: Why, in words for a person.
-        details: What the number was made of, so that it can be recomputed by hand.
-        calls: The judge calls it took.
-        confidence: How sure the judge is of its verdict, in [0, 1]: the share of draws or votes for it, or how likely
-            its tokens made it; ``None`` where nobody can tell.
-        error: The class of the error that failed it.
-        aggregate: How scores of many samples become one number: a name in `judgekit.aggregates.total`, or
+        value: A number in [0, 1], where 1 is best. Set if and only if ``status`` is ``"scored"``.
+        label: The verdict in one word, such as a label of the judge's scale. A score without a value can have one too,
+            such as ``not_applicable``.
+        status: ``skipped``: the question does not apply. ``failed``: it applies, but could not be answered.
+            ``abstained``: the judge was asked and declined to decide. None of the three counts in a mean.
+        reason: The explanation, for people to read.
+        details: The data behind the value, sufficient to recompute it by hand.
+        calls: The judge calls that were made for it.
+        confidence: The judge's confidence in its verdict, in [0, 1]: the share of draws or votes for it, or the
+            probability of its tokens; ``None`` if unknown.
+        error: The class of the error that caused a failure.
+        aggregate: The way in which scores of many samples become one number: a name in `judgekit.aggregates.total`, or
             ``"package.module:function"``.
-        warnings: What may make the value another than it seems, in words that are the same for all such samples.
+        warnings: Possible distortions of the value, in the same words for all affected samples.
     """
 
     scorer: str
@@ -201,10 +173,10 @@ class Score(_Explained):
         warnings: Iterable[str] = (),
         explain: Explain | None = None,
     ) -> "Score":
-        """A score with a value in [0, 1].
+        """Return a score with a value in [0, 1].
 
-        ``explain`` makes the reason and the details, in the place of these, when somebody first looks at them. What it
-        raises reaches whoever looks, and the next look asks it again.
+        ``explain`` computes the reason and the details on first access and replaces these arguments. If it raises an
+        error, the access raises it, and the next access calls it again.
         """
         if explain is not None and (reason or details):
             raise TypeError("a score has a reason and details, or what explains it, and not both")
@@ -226,25 +198,25 @@ class Score(_Explained):
 
     @classmethod
     def kept(cls, explain: Explain, **fields: Any) -> "Score":
-        """A score as it was kept: its fields are not looked at again, and reason and details only when asked for."""
+        """Return a stored score without validating it again; its reason and details are loaded on first access."""
         score = cls.model_construct(None, reason="", details={}, **fields)
-        score._explain_with(explain)  # noqa: SLF001 - it is one of its own
+        score._explain_with(explain)  # noqa: SLF001 - a method of this class
         return score
 
     @property
     def tokens_paid(self) -> int | None:
-        """The tokens of its calls that were paid for; ``None`` where a provider did not report them."""
+        """The number of tokens paid for; ``None`` if a provider did not report them."""
         paid = [call.tokens_paid for call in self.calls]
         return None if None in paid else sum(filter(None, paid))
 
     @property
     def usd_paid(self) -> float | None:
-        """The cost of its calls in US dollars; ``None`` where a price is unknown."""
+        """The cost of the judge calls in US dollars; ``None`` if a price is unknown."""
         paid = [call.usd_paid for call in self.calls]
         return None if None in paid else math.fsum(filter(None, paid))
 
     def _repr_html_(self) -> str:
-        from judgekit.notebook import details_html, fragment, line  # noqa: PLC0415 - of no use elsewhere
+        from judgekit.notebook import details_html, fragment, line  # noqa: PLC0415 - only notebooks need it
 
         value = self.status if self.value is None else f"{self.value:.3f}"
         head = value if self.label is None else f"{value} ({self.label})"
@@ -252,7 +224,7 @@ class Score(_Explained):
         return fragment(line(head, self.scorer), *map(line, lines), details_html(self.details))
 
     def _notes(self) -> Iterator[str]:
-        """Yield notes that belong to the value and its reason."""
+        """Yield notes on the confidence, the warnings and the cost."""
         if self.confidence is not None:
             yield f"confidence {self.confidence:.2f}"
         yield from (f"warning: {warning}" for warning in self.warnings)
@@ -264,7 +236,7 @@ class Score(_Explained):
             yield f"{number_of(len(self.calls), 'call')} of {judges}, {cached:,} from cache: {took}, {cost}"
 
     def diff(self) -> Diff:
-        """Expected and made calls side by side, as far as ``details`` says which there were; ``print`` shows a table."""
+        """Return expected and actual calls side by side, as far as the details contain them; it prints as a table."""
         return Diff.of(self.details)
 
     @classmethod
@@ -277,19 +249,13 @@ class Score(_Explained):
         details: Mapping[str, JsonValue] | None = None,
         calls: Iterable[JudgeCall] = (),
     ) -> "Score":
-        """The question does not apply to this sample; ``reason`` says why."""
-        return cls(
-            scorer=scorer,
-            status="skipped",
-            label=label,
-            reason=reason,
-            details=dict(details or {}),
-            calls=tuple(calls),
-        )
+        """Return a score for a sample to which the question does not apply; ``reason`` says why."""
+        kept = dict(details or {})
+        return cls(scorer=scorer, status="skipped", label=label, reason=reason, details=kept, calls=tuple(calls))
 
     @classmethod
     def failed(cls, scorer: str, reason: str, *, error: str | None = None, calls: Iterable[JudgeCall] = ()) -> "Score":
-        """The question applies and could not be answered; ``reason`` says why."""
+        """Return a score for a sample whose question applies but could not be answered; ``reason`` says why."""
         return cls(scorer=scorer, status="failed", reason=reason, error=error, calls=tuple(calls))
 
     @classmethod
@@ -302,15 +268,21 @@ class Score(_Explained):
         details: Mapping[str, JsonValue] | None = None,
         calls: Iterable[JudgeCall] = (),
     ) -> "Score":
-        """The judge was asked and did not decide; ``reason`` says why."""
-        return cls(
-            scorer=scorer,
-            status="abstained",
-            label=label,
-            reason=reason,
-            details=dict(details or {}),
-            calls=tuple(calls),
-        )
+        """Return a score for a sample on which the judge declined to decide; ``reason`` says why."""
+        kept = dict(details or {})
+        return cls(scorer=scorer, status="abstained", label=label, reason=reason, details=kept, calls=tuple(calls))
+
+
+_Value = TypeVar("_Value")
+
+
+@contextmanager
+def _set(variable: ContextVar[_Value], value: _Value) -> Generator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers", default=())
@@ -318,9 +290,9 @@ _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers
 
 @contextmanager
 def ledger(*, apart: bool = False) -> Generator[list[JudgeCall]]:
-    """Collect the judge calls made inside, as they happen, so that work that fails or is cancelled keeps its cost.
+    """Collect the judge calls made inside, as they happen, so that failed and cancelled work keeps its cost.
 
-    Ledgers that are open already collect them too, unless this one is kept ``apart`` from them.
+    Outer ledgers collect the calls as well, unless this one is kept ``apart`` from them.
     """
     calls: list[JudgeCall] = []
     token = _ledgers.set((calls,) if apart else (*_ledgers.get(), calls))
@@ -333,26 +305,21 @@ def ledger(*, apart: bool = False) -> Generator[list[JudgeCall]]:
 _draw: ContextVar[int] = ContextVar("judgekit_draw", default=0)
 
 
-@contextmanager
-def drawing(index: int, of: int) -> Generator[None]:
-    """Asks judges for an independent verdict: what is asked inside is the draw ``index`` out of ``of``.
+def drawing(index: int, of: int) -> AbstractContextManager[None]:
+    """Ask judges for an independent verdict inside: draw ``index`` of ``of``.
 
-    Draws within draws are told apart too.
+    Nested draws are independent as well.
     """
-    token = _draw.set(_draw.get() * of + index)
-    try:
-        yield
-    finally:
-        _draw.reset(token)
+    return _set(_draw, _draw.get() * of + index)
 
 
 def current_draw() -> int:
-    """Which of the independent verdicts is asked for here, from 0."""
+    """Return the index of the current draw, from 0."""
     return _draw.get()
 
 
 def record(*made: JudgeCall) -> None:
-    """Write judge calls into every ledger that is open here."""
+    """Add judge calls to all open ledgers."""
     for calls in _ledgers.get():
         calls.extend(made)
 
@@ -360,18 +327,13 @@ def record(*made: JudgeCall) -> None:
 _run: ContextVar[str | None] = ContextVar("judgekit_run", default=None)
 
 
-@contextmanager
-def in_run(run: str) -> Generator[None]:
-    """Let what is spent inside count for a run, by its id."""
-    token = _run.set(run)
-    try:
-        yield
-    finally:
-        _run.reset(token)
+def in_run(run: str) -> AbstractContextManager[None]:
+    """Charge costs inside to the run with this id."""
+    return _set(_run, run)
 
 
 def current_run() -> str | None:
-    """Return the id of the run that counts here, if there is one."""
+    """Return the id of the current run, if there is one."""
     return _run.get()
 
 
@@ -379,8 +341,8 @@ _scorers: ContextVar[tuple[object, ...]] = ContextVar("judgekit_scorers", defaul
 
 
 @contextmanager
-def scored_by(scorer: object) -> Generator[None]:
-    """Say which scorer asks judges inside, also through other scorers."""
+def scored_by(scorer: object) -> Generator[None]:  # runs for every sample, so it is not built on _set
+    """Mark the judge requests made inside, also through other scorers, as made by this scorer."""
     token = _scorers.set((*_scorers.get(), scorer))
     try:
         yield
@@ -389,10 +351,10 @@ def scored_by(scorer: object) -> Generator[None]:
 
 
 def must_be_declared(prompt: object, name: str) -> None:
-    """Check that each scorer that asks for this prompt here declares it.
+    """Check that each scorer that currently asks a judge declares this prompt.
 
     Raises:
-        ConfigError: One does not; the error says what to add.
+        ConfigError: A scorer does not declare it; the error says what to add.
     """
     for scorer in _scorers.get():
         missing = [one for one in ("prompts", "label_values", "has_confidence") if not hasattr(scorer, one)]
@@ -409,35 +371,25 @@ def must_be_declared(prompt: object, name: str) -> None:
 _plan: ContextVar[MutableMapping[object, object] | None] = ContextVar("judgekit_plan", default=None)
 
 
-@contextmanager
-def planning() -> Generator[None]:
-    """Send nothing inside: judges write into the ledger what they would ask, and raise `PlannedError`."""
-    token = _plan.set({})
-    try:
-        yield
-    finally:
-        _plan.reset(token)
+def planning() -> AbstractContextManager[None]:
+    """Send nothing inside: judges record their requests in the ledger and raise `PlannedError`."""
+    return _set(_plan, {})
 
 
 def current_plan() -> MutableMapping[object, object] | None:
-    """Return what judges keep for the plan that is made here, if there is one."""
+    """Return the data that judges keep for the current plan, if there is one."""
     return _plan.get()
 
 
 _outages: ContextVar[MutableMapping[object, JudgeError] | None] = ContextVar("judgekit_outages", default=None)
 
 
-@contextmanager
-def remembering_outages() -> Generator[None]:
-    """Send nothing more inside to a server that is down, or a judge whose quota is spent. What comes later tries again."""
-    token = _outages.set({})
-    try:
-        yield
-    finally:
-        _outages.reset(token)
+def remembering_outages() -> AbstractContextManager[None]:
+    """Stop requests inside to servers that are down and judges without quota; afterwards, they are tried again."""
+    return _set(_outages, {})
 
 
 def known_outages() -> MutableMapping[object, JudgeError]:
-    """Return why servers are down and quotas spent, by what judges know of their connections, to read and to add to."""
+    """Return the errors of servers that are down and quotas that are spent, by connection; callers may add to it."""
     known = _outages.get()
     return {} if known is None else known

@@ -1,4 +1,4 @@
-"""The contract of scorers: what one is, how a function becomes one, what identifies it, how it is run."""
+"""The contract of scorers: the protocols, scorers made of functions, signatures, and running a scorer."""
 
 import hashlib
 import inspect
@@ -25,68 +25,68 @@ Result = TypeVar("Result")
 Verdict: TypeAlias = Score | float | tuple[float, str]
 Measure: TypeAlias = Callable[[Sample], Verdict | Awaitable[Verdict]]
 NO_CONVERSATION = "the sample has no conversation"
-"""Why a scorer that reads the conversation skips a sample without messages."""
+"""The reason why scorers of conversations skip a sample without messages."""
 
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Measures one sample.
+    """An object that scores samples, one at a time.
 
-    One instance measures many samples at once, some of them perhaps in other threads, so it keeps no state, or none that
-    is not safe for that. ``ascore`` runs on the event loop, which nothing may block for long: what computes or waits for
-    seconds goes to a thread (``asyncio.to_thread``).
+    A single instance scores many samples concurrently, possibly in several threads, so it must be stateless or
+    thread-safe. ``ascore`` runs on the event loop and must not block it: work that takes seconds belongs in a thread
+    (``asyncio.to_thread``).
     """
 
     @property
     def name(self) -> str:
-        """The name of its scores in tables; unique within a run."""
+        """The name of its scores in tables, which is unique within a run."""
         ...
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """The score of one sample. What it raises, `attempt` turns into a failed score."""
+        """Return the score of one sample. `attempt` turns errors into failed scores."""
         ...
 
 
 class Question(Protocol):
-    """A question to a judge, such as a `judgekit.load_prompt`."""
+    """A question to a judge, such as the result of `judgekit.load_prompt`."""
 
     @property
     def description(self) -> str:
-        """The question in a sentence."""
+        """The question in one sentence."""
         ...
 
     @property
     def scale(self) -> Sequence[tuple[str, Grade]]:
-        """The labels that the judge chooses from, with their values; empty if it chooses from none."""
+        """The labels that the judge chooses from, with their values; empty if there is no choice."""
         ...
 
     @property
     def instructions(self) -> str:
-        """The whole question, with the name of each input in its place."""
+        """The complete question, with the names of the inputs as placeholders."""
         ...
 
     @property
     def inputs(self) -> Sequence[str]:
-        """The inputs that a sample must have."""
+        """The required inputs of a sample."""
         ...
 
     @property
     def optional(self) -> Sequence[str]:
-        """The inputs that it may have."""
+        """The optional inputs of a sample."""
         ...
 
 
 @runtime_checkable
 class Judged(Protocol):
-    """The declarations of a scorer that asks a judge, beside its name and ``ascore``.
+    """A scorer that asks a judge, with declarations beyond its name and ``ascore``.
 
-    The prompts are part of its signature; reports, audits and label sheets show what is asked. Asking a judge for a
-    prompt that the scorer does not declare is an error. Inherit from `judgekit.JudgedScorer` for the defaults.
+    The prompts are part of its signature, and reports, audits and label sheets show them. Asking a judge for an
+    undeclared prompt is an error. Inherit from `judgekit.JudgedScorer` for the defaults.
     """
 
     @property
     def prompts(self) -> Sequence[Question]:
-        """All prompts that it may ask; none if, as it is set up, it asks no judge."""
+        """All prompts that the scorer may use; none if, with its settings, it asks no judge."""
         ...
 
     @property
@@ -106,40 +106,40 @@ def questions_of(scorer: object) -> Sequence[Question]:
 
 
 def label_values_of(scorer: object) -> Mapping[str, Grade]:
-    """Return the values of a scorer's labels, where its prompts do not give them."""
+    """Return the values of a scorer's labels, if its prompts do not define them."""
     return getattr(scorer, "label_values", {})
 
 
 def has_confidence(scorer: object) -> bool:
-    """Return whether a scorer's scores may have a confidence, as far as that is known before the judge is asked."""
+    """Return whether a scorer's scores may have a confidence, as far as is known before the judge is asked."""
     return getattr(scorer, "has_confidence", True)
 
 
 class Blocking:
-    """Gives a scorer ``score``, the sync twin of ``ascore``."""
+    """A mixin that adds ``score``, the blocking version of ``ascore``."""
 
     def score(self: Scorer, sample: Sample, /) -> Score:
-        """The score of one sample. Under a running event loop, as in a notebook, it uses a thread of its own.
+        """Return the score of one sample. Under a running event loop, as in a notebook, a separate thread is used.
 
         Raises:
-            ConfigError: It is something else than a sample.
+            ConfigError: The argument is not a sample.
         """
         must_be_sample(sample, "what is scored")
         return wait_for(lambda: self.ascore(sample))
 
 
 _LOOK = 0.1
-"""Seconds. A signal may reach any thread of the process, and Python handles it when the main thread wakes up."""
+"""Seconds between wake-ups of the main thread, which must be awake to handle a signal received by another thread."""
 
 
 def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
-    """The result of a coroutine, for callers that are not async. A running event loop is left alone."""
-    import asyncio  # noqa: PLC0415 - a third of the time that importing a scorer would take
+    """Return the result of a coroutine to synchronous code. A running event loop is left alone."""
+    import asyncio  # noqa: PLC0415 - would take a third of the time to import a scorer
     from concurrent.futures import ThreadPoolExecutor, wait  # noqa: PLC0415
 
     found: list[Result] = []
 
-    async def keep() -> None:  # what a task returns is written out by asyncio.run, which takes its time
+    async def keep() -> None:  # asyncio.run formats the result of its task, which is slow
         found.append(await work())
 
     try:
@@ -164,27 +164,30 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
             while not working.done():
                 wait((working,), _LOOK)
             working.result()
-        except KeyboardInterrupt:  # it reaches this thread alone; the work is to stop as it would have here
-            with suppress(RuntimeError):  # it was done just now
+        except KeyboardInterrupt:  # only this thread receives it, so the work is cancelled here
+            with suppress(RuntimeError):  # the work has just finished
                 loop.call_soon_threadsafe(stop)
             raise
     return found[0]
 
 
-async def all_done(work: Iterable[Coroutine[object, object, Score]]) -> list[Score]:
-    """The scores of work that goes on at once. What is under way may finish, also where some of it stops the run."""
+async def all_done(work: Iterable[Coroutine[object, object, Result]]) -> list[Result]:
+    """Return the results of coroutines that run concurrently.
+
+    If some fail, the first error is raised after all others have finished, since they have to be paid for anyway.
+    """
     import asyncio  # noqa: PLC0415 - as above
 
-    scores: list[Score] = []
+    results: list[Result] = []
     for done in await asyncio.gather(*work, return_exceptions=True):
         if isinstance(done, BaseException):
             raise done
-        scores.append(done)
-    return scores
+        results.append(done)
+    return results
 
 
 async def computed(work: Callable[[], Score], *, large: bool) -> Score:
-    """Return the score that sync work computes. A worker thread does it, and explains the score, if the sample is large."""
+    """Return the score that sync work computes. For large samples, a worker thread computes and explains it."""
     if not large:
         return work()
     from judgekit.threads import in_thread  # noqa: PLC0415 - imports asyncio, as above
@@ -198,10 +201,10 @@ async def computed(work: Callable[[], Score], *, large: bool) -> Score:
 
 
 async def attempt(scorer: Scorer, sample: Sample) -> Score:
-    """The score of one sample: an error becomes a failed score with its reason and its cost.
+    """Return the score of one sample. Errors become failed scores with their reason and cost.
 
     Raises:
-        JudgekitError: The next sample would meet it too (`judgekit.errors.STOPS`).
+        JudgekitError: The next sample would raise the same error (`judgekit.errors.STOPS`).
     """
     with ledger() as calls, scored_by(scorer):
         try:
@@ -210,7 +213,7 @@ async def attempt(scorer: Scorer, sample: Sample) -> Score:
                 raise TypeError(f"{scorer.name} returned {score!r} and no Score")
         except STOPS:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever else a scorer raises fails its sample and not the run
+        except Exception as error:  # noqa: BLE001 - any other error fails the sample and not the run
             kind = type(error).__name__
             said = f"{kind}: {error}" if isinstance(error, JudgekitError) else located(error)
             reason = said.encode(errors="backslashreplace").decode()
@@ -222,7 +225,7 @@ async def attempt(scorer: Scorer, sample: Sample) -> Score:
 
 @dataclass(frozen=True)
 class FunctionScorer(Blocking):
-    """A function of a sample as a scorer; made by `scorer`."""
+    """A scorer made of a function of a sample by `scorer`."""
 
     function: Measure = field(repr=False, compare=False)
     name: str
@@ -230,10 +233,10 @@ class FunctionScorer(Blocking):
     judge: object = None
     prompts: tuple[Question, ...] = ()
     label_values: ClassVar[Mapping[str, Grade]] = {}
-    has_confidence: ClassVar[bool] = True  # a function may return a score that has one
+    has_confidence: ClassVar[bool] = True  # a function may return a score with a confidence
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Return the function's result as a score. A plain function runs in a worker thread, an async one on the event loop."""
+        """Return the function's result as a score. Sync functions run in a worker thread, async ones on the loop."""
         found: Verdict | Awaitable[Verdict]
         if inspect.iscoroutinefunction(self.function):
             found = self.function(sample)
@@ -269,23 +272,24 @@ def scorer(
     judge: object = None,
     prompts: Sequence[Question] = (),
 ) -> FunctionScorer | Callable[[Measure], FunctionScorer]:
-    """Turns a plain function of a sample, sync or async, into a scorer.
+    """Turn a function of a sample, sync or async, into a scorer.
 
-    A sync function runs in worker threads, several samples at once: it must be safe for that, or be an ``async def``,
-    which runs on the event loop and must not block it. A thread cannot be stopped: when a run is stopped or a time limit
-    passes, what a sync function still returns is dropped.
+    A sync function runs in worker threads, for several samples at once, so it must be thread-safe; an ``async def``
+    runs on the event loop and must not block it. Threads cannot be stopped: if a run stops or a time limit passes, the
+    result of a sync function is discarded.
 
-    The function returns a number in [0, 1], a pair of a number and a reason, or a `Score` (to skip a sample:
-    ``Score.skipped(name, reason)``). What it raises becomes a failed score.
+    The function returns a number in [0, 1], a pair of a number and a reason, or a `Score` (to skip a sample,
+    ``Score.skipped(name, reason)``). An error that it raises becomes a failed score.
 
     Args:
         function: The function.
-        name: What its scores are called; the function's name when not given.
-        version: Change it when the same sample may get another score. The hash of the function's source when not given,
-            which does not see a change in what the function calls. Closures, partials, callable objects and functions
-            without source have none: two of them cannot be told apart, so that `compare` warns and no run is resumed.
-        judge: The judge that the function asks, if it asks one.
-        prompts: All prompts that it asks the judge.
+        name: The name of the scores; by default, the function's name.
+        version: A version to change whenever the same sample may get another score. By default, the hash of the
+            function's source, which ignores changes in the functions that it calls. Closures, partials, callable
+            objects and functions without source have none: they cannot be told apart, so `compare` warns and a run
+            cannot be resumed.
+        judge: The judge that the function asks, if any.
+        prompts: All prompts that the function uses with the judge.
 
     Example:
         >>> @scorer
@@ -305,7 +309,7 @@ def scorer(
 
 
 def source_version(function: Callable[..., object]) -> str | None:
-    """Return the hash of a function's source; ``None`` if it has none, or depends on values that it was made with."""
+    """Return the hash of a function's source; ``None`` if it has no source or depends on captured values."""
     if not isinstance(function, FunctionType) or function.__closure__ or function.__code__.co_filename == "<string>":
         return None
     try:
@@ -316,22 +320,21 @@ def source_version(function: Callable[..., object]) -> str | None:
 
 
 def signature(scorer: Scorer) -> str:
-    """Return a hash of what a scorer's numbers depend on: its class and all fields, its judge and the words of its prompts.
+    """Return a hash of everything a scorer's values depend on: class, fields, judge and prompts.
 
-    Two scorers of one signature give the same score to the same sample, judges' moods aside.
+    Scorers with the same signature give the same score to the same sample, apart from the randomness of judges.
 
     Raises:
-        ConfigError: A field holds something that cannot be told from another of its kind, such as a function without
-            a ``version``.
+        ConfigError: A field holds a value that cannot be identified, such as a function without a ``version``.
     """
     return hashlib.sha256(json.dumps(identity(scorer), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def identity(scorer: Scorer) -> JsonValue:
-    """Return the JSON that a `signature` is the hash of, to tell in what two scorers differ.
+    """Return the JSON that `signature` hashes, to show how two scorers differ.
 
     Raises:
-        ConfigError: As `signature`.
+        ConfigError: A field holds a value that cannot be identified.
     """
     return cast("JsonValue", _identity(scorer))
 
@@ -343,7 +346,7 @@ def _identity(value: object) -> object:
     if isinstance(value, PurePath | date | Enum):
         return [kind, str(value)]
     if isinstance(value, BaseModel):
-        # What is left out of JSON does not change the score either.
+        # Fields excluded from JSON do not change the score either.
         kept = [name for name, one in type(value).model_fields.items() if not one.exclude]
         kept += type(value).model_computed_fields
         return [kind, {name: _identity(getattr(value, name)) for name in kept}]
@@ -362,7 +365,7 @@ def _identity(value: object) -> object:
                 f"{getattr(value, 'name', kind)} is a function that cannot be told from another one (a closure, a partial, "
                 "a callable object, or without source): give it a version, as in @scorer(version='1')"
             )
-        # Fields that are not compared do not change the score: where replies are kept, how many requests go at once.
+        # Fields that are not compared do not change the score, such as the cache's location or the concurrency.
         held = {one.name: _identity(getattr(value, one.name)) for one in fields(value) if one.compare}
         return [kind, held, _identity(getattr(value, "prompts", None))]
     raise ConfigError(f"{value!r} cannot be part of a scorer's signature; make the scorer a dataclass")
@@ -372,7 +375,7 @@ def scorers_in(found: object) -> tuple[Scorer, ...]:
     """Return the scorers in a collection.
 
     Raises:
-        ConfigError: It is no collection, or something in it is no scorer; the error says what to write.
+        ConfigError: The value is no collection, or an item in it is no scorer; the error says what to write.
     """
     if _is_scorer(found):
         raise ConfigError("scorers is one scorer: put it into a list, [scorer]")
@@ -383,10 +386,10 @@ def scorers_in(found: object) -> tuple[Scorer, ...]:
 
 
 def must_be_scorer(found: object, called: str) -> Scorer:
-    """Return a scorer as it is.
+    """Return the scorer unchanged.
 
     Raises:
-        ConfigError: It is something else, which the error names by what it is ``called``.
+        ConfigError: The value is not a scorer. The error refers to it as ``called``.
     """
     if _is_scorer(found):
         return cast("Scorer", found)
@@ -398,7 +401,7 @@ def _is_scorer(found: object) -> bool:
 
 
 def _no_scorer(found: object) -> str:
-    """Return what is found in the place of a scorer, and what to write for it."""
+    """Return a description of a value that is not a scorer, and what to write instead."""
     if isinstance(found, type) and hasattr(found, "ascore"):
         return f"the class {found.__name__}: call it, {found.__name__}({', '.join(_needed(found))})"
     if isinstance(found, Sample):
@@ -413,7 +416,7 @@ def _no_scorer(found: object) -> str:
 
 
 def _needed(kind: type) -> Iterator[str]:
-    """Return the options that a class cannot do without."""
+    """Yield the required options of a class."""
     for one in fields(kind) if is_dataclass(kind) else ():
         if one.default is MISSING and one.default_factory is MISSING:
             yield one.name

@@ -1,1 +1,1 @@
-"""How the scores of a run become its numbers: pure functions of the scored ones."""
+"""Aggregates: functions that turn the scores of a run into its numbers."""

@@ -2,9 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any
 
 from judgekit.aggregates.total import Total
 from judgekit.errors import listed, shortened
@@ -12,13 +12,13 @@ from judgekit.score import Score
 
 _CLASSES_NAMED = 5
 UNLISTED = "unlisted "
-"""The prefix of the mark of a prediction whose text is not kept. The mark of a sample's label is ``details["mark"]``."""
+"""The prefix of the mark that replaces a prediction when a run keeps no text. A label's mark is ``details["mark"]``."""
 
 
 def answer_match(scores: Sequence[Score]) -> Total:
-    """Return the total of answers that are ``matched``, ``wrong`` or ``no_answer``; the positive class is a correct answer.
+    """Return the total of answers that are ``matched`` (positive), ``wrong`` or ``no_answer``.
 
-    A matched answer is a true positive, a wrong one a false positive and a false negative, none a false negative.
+    A match is a true positive, a wrong answer a false positive and a false negative, no answer a false negative.
     """
     if isinstance(asked := _asked(scores), Total):
         return asked
@@ -35,11 +35,12 @@ def answer_match(scores: Sequence[Score]) -> Total:
 
 
 def classification(scores: Sequence[Score]) -> Total:
-    """Return the total of true and predicted labels, by scikit-learn, with the confusion matrix, in which 0 is left out.
+    """Return the total of true and predicted labels by scikit-learn, with a confusion matrix without zeros.
 
     An empty prediction is no answer: a false negative of its class, and a false positive of none. Precision, recall and
-    F1 are those of the positive class, or averages (macro where only accuracy is asked for). What is 0/0 is ``None``,
-    but in a macro or weighted average a class's 0/0 counts as 0, as is scikit-learn's default; the note names the class.
+    F1 are those of the positive class, or averages (macro if only accuracy is requested). A value that is 0/0 is
+    ``None``; within a macro or weighted average, a class whose value is 0/0 counts as 0, which is scikit-learn's
+    default. The note names such classes.
     """
     if isinstance(asked := _asked(scores), Total):
         return asked
@@ -50,13 +51,13 @@ def classification(scores: Sequence[Score]) -> Total:
     predicted = _predicted(scores)
     classes = sorted({*true, *predicted} - {""})
     code = {name: number for number, name in enumerate(classes)}
-    # Numbers, since an array of texts would cut off what ends in NUL, and pad each to the length of the longest.
+    # Codes, because an array of strings would drop trailing NULs and pad each string to the longest.
     coded = [code[name] for name in true], [code.get(name, -1) for name in predicted]
-    metrics = cast("_Metrics", import_module("sklearn.metrics"))
+    metrics: Any = import_module("sklearn.metrics")  # has no types
     precision, recall, f1, _ = metrics.precision_recall_fscore_support(
         *coded,
         labels=range(len(classes)) if positive is None else [code.get(positive, len(classes))],
-        average="micro" if pooled else average,  # over one class it is that class's own
+        average="micro" if pooled else average,  # over one class, this is the class's own value
         zero_division=math.nan if pooled else 0.0,
     )
     suffix = f"_{average}" if positive is None else ""
@@ -69,42 +70,22 @@ def classification(scores: Sequence[Score]) -> Total:
         no_answer = f"({no_answer})"
     for (row, column), times in sorted(Counter(zip(true, predicted, strict=True)).items()):
         counts[row][column or no_answer] = times
-    notes = [*_notes(classes, set(true), set(predicted), positive, average), *_resumed(classes)]
+    notes = [*_notes(classes, set(true), set(predicted), positive, average)]
+    sessions = {one.partition("-")[0] for one in classes if one.startswith(UNLISTED)}
+    if len(sessions) > 1:  # each session has marks of its own
+        notes.append(f"{len(sessions)} sessions without text: one prediction may count as {len(sessions)} classes")
     return Total(figures[measure], measure, "; ".join(notes), figures, counts)
 
 
-def _resumed(classes: Iterable[str]) -> Iterator[str]:
-    """A note where predictions were marked in several sessions, each of which has marks of its own."""
-    sessions = {one.partition("-")[0] for one in classes if one.startswith(UNLISTED)}
-    if len(sessions) > 1:
-        yield f"{len(sessions)} sessions without text: one prediction may count as {len(sessions)} classes"
-
-
 def _predicted(scores: Sequence[Score]) -> list[str]:
-    """The predictions; without text, a mark that is that of some sample's label stands for this label."""
+    """Return the predictions. A mark that equals the mark of some sample's label is replaced by that label."""
     labels = {score.details.get("mark"): str(score.details["true"]) for score in scores}
     said = (str(score.details["predicted"]) for score in scores)
     return [labels.get(one, one) for one in said]
 
 
-class _Metrics(Protocol):
-    """`sklearn.metrics`, as far as it is used."""
-
-    def accuracy_score(self, true: Sequence[int], predicted: Sequence[int], /) -> float: ...
-    def precision_recall_fscore_support(
-        self,
-        true: Sequence[int],
-        predicted: Sequence[int],
-        /,
-        *,
-        labels: Sequence[int],
-        average: str,
-        zero_division: float,
-    ) -> tuple[float, float, float, object]: ...
-
-
 def _asked(scores: Sequence[Score]) -> tuple[str, str | None] | Total:
-    """The measure that the scores are to come to, and its positive class; an undefined total if there are several."""
+    """Return the measure that the scores ask for and its positive class, or an undefined total if they disagree."""
     found = list(dict.fromkeys((str(score.details["measure"]), score.details.get("positive")) for score in scores))
     if len(found) > 1:
         several = (measure if positive is None else f"{measure} of {positive}" for measure, positive in found)
@@ -116,7 +97,7 @@ def _asked(scores: Sequence[Score]) -> tuple[str, str | None] | Total:
 def _notes(
     classes: Sequence[str], true: set[str], predicted: set[str], positive: str | None, average: str
 ) -> Iterator[str]:
-    """Yield notes: what the figures describe, and which of them are 0/0 or contain a 0/0."""
+    """Yield notes on what the figures describe, and on which of them are 0/0 or contain a 0/0."""
     if positive is None and average == "micro":
         if predicted == {""}:
             yield "precision is undefined (0/0): nothing was predicted"

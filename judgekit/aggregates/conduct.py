@@ -1,4 +1,4 @@
-"""Numbers of conversations, held against a budget or not."""
+"""Aggregates of measured numbers, with or without a budget."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -8,9 +8,9 @@ from judgekit.score import Score
 
 
 def within_budget(scores: Sequence[Score]) -> Total:
-    """The share of conversations within their budget; figures: mean, median, 90th percentile and maximum of the numbers.
+    """Return the share of conversations within their budget; its figures are mean, median, 90th percentile and maximum.
 
-    A score's number and budget are ``details["number"]`` and ``details["budget"]``.
+    The number and the budget of a score are ``details["number"]`` and ``details["budget"]``.
     """
     numbers = sorted(cast("float", score.details["number"]) for score in scores)
     budgets = sorted({cast("float", score.details["budget"]) for score in scores})
@@ -24,7 +24,7 @@ def within_budget(scores: Sequence[Score]) -> Total:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The number that a share of the ordered ones, at least one, lies below; between two of them by linear interpolation.
+    """Return a quantile of at least one sorted number, interpolating linearly between neighbors.
 
     Source: type 7 of Hyndman and Fan (https://doi.org/10.2307/2684934), the default of R and numpy.
     """
@@ -35,6 +35,6 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def plain_number(number: float) -> str:
-    """A number as people write it, to a millionth: ``12,345``, ``0.0125``."""
+    """Return a number as people write it, with up to six decimals: ``12,345``, ``0.0125``."""
     text = f"{number:,.6f}".rstrip("0").removesuffix(".")
     return text if float(text.replace(",", "")) or not number else f"{number:g}"

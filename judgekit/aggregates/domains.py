@@ -1,4 +1,4 @@
-"""Scores of several domains: each domain counts once, however many samples it has."""
+"""Macro means: every domain counts once, however many samples it has."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
@@ -12,14 +12,14 @@ _DOMAINS_SHOWN = 8
 
 
 class Domain(NamedTuple):
-    """The mean of a domain's scores, and how many there are."""
+    """The mean and the number of a domain's scores."""
 
     mean: float
     n: int
 
 
 def domain_means(scored: Iterable[tuple[str, float]]) -> Mapping[str, Domain]:
-    """The mean of each domain, from pairs of a domain and a score; in the order in which they came."""
+    """Return the mean of each domain from pairs of domain and score, in order of first appearance."""
     scores: dict[str, list[float]] = {}
     for domain, score in scored:
         scores.setdefault(domain, []).append(score)
@@ -27,32 +27,26 @@ def domain_means(scored: Iterable[tuple[str, float]]) -> Mapping[str, Domain]:
 
 
 def mean_of_means(domains: Mapping[str, Domain]) -> float:
-    """The mean over domains, at least one, of each domain's mean."""
+    """Return the mean of the domains' means. There must be at least one domain."""
     return fsum(domain.mean for domain in domains.values()) / len(domains)
 
 
 def macro_mean(scores: Sequence[Score]) -> Total:
-    """The mean over domains of each domain's mean. A score's domain is ``details["domain"]``.
+    """Return the mean of the domains' mean scores. A score's domain is ``details["domain"]``.
 
-    Undefined where a score does not say its domain. Figures: the mean of each domain, the lowest first.
+    The total is undefined if a score has no domain. Its figures are the means of the domains, the lowest first.
     """
     named = [(score.details.get("domain"), score.value) for score in scores]
     known = [(domain, value) for domain, value in named if isinstance(domain, str) and domain and value is not None]
     if len(known) < len(scores):
-        return Total(
-            None, "macro mean", f"undefined: {len(scores) - len(known)} of {len(scores)} scores do not say their domain"
-        )
+        note = f"undefined: {len(scores) - len(known)} of {len(scores)} scores do not say their domain"
+        return Total(None, "macro mean", note)
     domains = domain_means(known)
     shown = sorted(domains, key=lambda domain: (domains[domain].mean, domain))[:_DOMAINS_SHOWN]
     sizes = {domain.n for domain in domains.values()}
     each = f"{min(sizes):,}" if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,}"
     note = f"over {len(domains)} domain{'' if len(domains) == 1 else 's'} with {each} scored each"
-    figures = {domain_name(domain): domains[domain].mean for domain in shown}
+    figures = {plain_name(domain): domains[domain].mean for domain in shown}
     if len(figures) < len(domains):
         note += f", of which the lowest {len(figures)} are shown"
     return Total(mean_of_means(domains), "macro mean", note, figures)
-
-
-def domain_name(domain: str) -> str:
-    """The name of a domain to be shown in a line."""
-    return plain_name(domain)

@@ -1,4 +1,4 @@
-"""Totals of the scores of a run, and the aggregates that compute them, which are found by their names."""
+"""Totals of a run's scores, and the lookup of aggregates by name."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +16,11 @@ class Total:
     """The total of many scores.
 
     Attributes:
-        value: The number; ``None`` where it is undefined.
-        name: What the number is, such as ``mean`` or ``corpus BLEU``.
-        note: What else is to be said in a line: its recipe, or why it is undefined.
-        figures: Further numbers by name; ``None`` where one is undefined.
-        table: Counts by row and column, such as a confusion matrix: true label, predicted label, how often.
+        value: The number; ``None`` if it is undefined.
+        name: The name of the number, such as ``mean`` or ``corpus BLEU``.
+        note: One line on how the number was computed, or why it is undefined.
+        figures: Further numbers by name; ``None`` for one that is undefined.
+        table: Counts by row and column, such as a confusion matrix: true label, predicted label, count.
         error: The class of the error that the aggregate raised; empty if it raised none.
     """
 
@@ -36,14 +36,14 @@ Aggregate: TypeAlias = Callable[[Sequence[Score]], Total | float]
 
 
 def mean(scores: Sequence[Score]) -> float:
-    """The arithmetic mean of the values."""
+    """Return the arithmetic mean of the scores' values."""
     return fsum(score.value for score in scores if score.value is not None) / len(scores)
 
 
 class Home(NamedTuple):
-    """Where an aggregate is, and what of a score's details it looks at.
+    """The import path of an aggregate, and the details of a score that it reads.
 
-    A run that keeps no text (``store_text = false``) keeps these details: labels, domains, counts and options.
+    A run that stores no text (``store_text = false``) still keeps these details: labels, domains, counts and options.
     """
 
     path: str
@@ -70,22 +70,22 @@ AGGREGATES = {
     "mean": Home("judgekit.aggregates.total:mean"),
     "within_budget": Home("judgekit.aggregates.conduct:within_budget", ("number", "budget")),
 }
-"""The names that a score's ``aggregate`` may have."""
+"""The built-in aggregates, by the name in a score's ``aggregate``."""
 
 
 class PackedScores(Sequence[Score]):
-    """Scores that are kept as their JSON and made anew when they are looked at, which takes a fifth of the memory."""
+    """Scores stored as JSON and parsed on access, which takes a fifth of the memory."""
 
     def __init__(self, packed: Iterable[bytes] = ()) -> None:
         self._packed = list(packed)
 
     @staticmethod
     def pack(score: Score) -> bytes:
-        """As much of a score as its aggregate looks at, to be appended to any number of these."""
+        """Return the part of a score that its aggregate reads, encoded for `append`."""
         return needed_of(score).model_dump_json(exclude_defaults=True).encode()
 
     def append(self, packed: bytes) -> None:
-        """Adds a score."""
+        """Append a packed score."""
         self._packed.append(packed)
 
     @overload
@@ -102,7 +102,7 @@ class PackedScores(Sequence[Score]):
 
 
 def needed_of(score: Score) -> Score:
-    """As much of a score as its aggregate looks at, for a run to keep."""
+    """Return a score reduced to what its aggregate reads, for a run to keep."""
     if score.aggregate not in AGGREGATES:
         return score
     kept = details_needed(score)
@@ -110,26 +110,26 @@ def needed_of(score: Score) -> Score:
 
 
 def details_needed(score: Score) -> JsonObject:
-    """Return those details of a score that its aggregate looks at; none for a function of the user's own."""
+    """Return the details of a score that its aggregate reads; none for a user's own function."""
     names = AGGREGATES[score.aggregate].details if score.aggregate in AGGREGATES else ()
     return {name: score.details[name] for name in names if name in score.details}
 
 
 def total_of(name: str, scores: Sequence[Score]) -> Total:
-    """Return the total of scored scores, by the function that their ``aggregate`` names.
+    """Return the total of scored scores, computed by the function that their ``aggregate`` names.
 
-    It is undefined where there is no such function, or it fails: the rest of a run is told all the same.
+    If there is no such function, or it fails, the total is undefined; the rest of the run is still reported.
     """
     try:
         found = aggregate_named(name)(scores)
         return found if isinstance(found, Total) else Total(float(found), name)
-    except Exception as error:  # noqa: BLE001 - it is anybody's
+    except Exception as error:  # noqa: BLE001 - the function may be the user's
         kind = type(error).__name__
         return Total(None, "undefined", f"the aggregate {name!r} failed: {kind}: {error}", error=kind)
 
 
 def aggregate_named(name: str) -> Aggregate:
-    """The function that a score's ``aggregate`` names: one of `AGGREGATES`, or ``"package.module:function"``.
+    """Return the function that a score's ``aggregate`` names: one of `AGGREGATES`, or ``"package.module:function"``.
 
     Raises:
         ConfigError: There is no such function.

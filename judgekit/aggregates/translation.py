@@ -1,4 +1,4 @@
-"""Corpus BLEU, chrF and TER: of the summed counts of all samples, which is not the mean of what each sample scores."""
+"""Corpus BLEU, chrF and TER, computed from the summed counts of all samples rather than from the samples' scores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class BleuDetails(TypedDict):
-    """The details of a score of BLEU. Lists have a number for each order of n-grams, from 1."""
+    """The details of a BLEU score. Lists have one number per n-gram order, starting at 1."""
 
     metric: str
     correct: list[int]
@@ -26,7 +26,7 @@ class BleuDetails(TypedDict):
 
 
 class ChrfDetails(TypedDict):
-    """The details of a score of chrF. Lists have a number for each order, of characters first, then of words."""
+    """The details of a chrF score. Lists have one number per order, first of characters, then of words."""
 
     metric: str
     matched: list[int]
@@ -37,7 +37,7 @@ class ChrfDetails(TypedDict):
 
 
 class TerDetails(TypedDict):
-    """The details of a score of TER."""
+    """The details of a TER score."""
 
     metric: str
     edits: int
@@ -48,27 +48,27 @@ class TerDetails(TypedDict):
 
 
 def corpus_bleu(scores: Sequence[Score]) -> Total:
-    """Corpus BLEU in [0, 1], as ``sacrebleu.corpus_bleu`` has it, from the details of scores of BLEU.
+    """Return corpus BLEU in [0, 1], equal to ``sacrebleu.corpus_bleu``, from the details of BLEU scores.
 
-    Undefined over scores that were made in different ways. Its note is sacrebleu's signature, and why it is 0 where no
-    response is long enough.
+    Undefined if the scores were made with different settings. The note is sacrebleu's signature and, if no response is
+    long enough, why the value is 0.
     """
     return _total(scores, "corpus_signature", _bleu)
 
 
 def corpus_chrf(scores: Sequence[Score]) -> Total:
-    """Corpus chrF in [0, 1], as ``sacrebleu.corpus_chrf`` has it, from the details of scores of chrF.
+    """Return corpus chrF in [0, 1], equal to ``sacrebleu.corpus_chrf``, from the details of chrF scores.
 
-    Undefined over scores that were made in different ways. Its note is sacrebleu's signature.
+    Undefined if the scores were made with different settings. The note is sacrebleu's signature.
     """
     return _total(scores, "signature", _chrf)
 
 
 def corpus_ter(scores: Sequence[Score]) -> Total:
-    """1 - corpus TER, and at least 0, from the details of scores of TER.
+    """Return 1 - corpus TER, at least 0, from the details of TER scores.
 
-    The TER itself, as ``sacrebleu.corpus_ter`` has it, is among the figures: edits for each word of the references,
-    which may be above 1. Undefined over scores that were made in different ways. Its note is sacrebleu's signature.
+    The TER itself, equal to ``sacrebleu.corpus_ter``, is one of the figures: edits per reference word, which may exceed
+    1. Undefined if the scores were made with different settings. The note is sacrebleu's signature.
     """
     return _total(scores, "signature", _ter)
 
@@ -143,11 +143,11 @@ def bleu(
     *,
     effective_order: bool = False,
 ) -> "BLEUScore":
-    """BLEU by sacrebleu, in percent, from counts of n-grams for each order and lengths in words."""
-    import sacrebleu  # noqa: PLC0415 - it takes a while
+    """Return BLEU by sacrebleu, in percent, from n-gram counts per order and lengths in words."""
+    import sacrebleu  # noqa: PLC0415 - slow to import
 
-    return sacrebleu.BLEU.compute_bleu(  # pyright: ignore[reportUnknownMemberType] - one option of it has no type
-        # Where it smooths it may write into them.
+    return sacrebleu.BLEU.compute_bleu(  # pyright: ignore[reportUnknownMemberType] - one of its options has no type
+        # Copies, because smoothing may write into them.
         [*correct],
         [*total],
         response_length,
@@ -159,7 +159,7 @@ def bleu(
 
 
 def chrf(matched: Sequence[int], response: Sequence[int], reference: Sequence[int], beta: int) -> float:
-    """ChrF in [0, 1] from counts of n-grams for each order: the F-beta of precision and recall, averaged over orders.
+    """Return chrF in [0, 1] from n-gram counts per order: the F-beta of precision and recall, averaged over orders.
 
     Orders in which the response or the reference has no n-gram are left out.
     """

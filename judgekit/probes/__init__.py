@@ -1,1 +1,1 @@
-"""How well a judge withstands what a recording says to it: conversations, clean and attacked, and what came of them."""
+"""Probes of a judge's resistance to prompt injection: pairs of clean and attacked conversations, and their outcomes."""

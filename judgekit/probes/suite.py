@@ -1,4 +1,4 @@
-"""The attacks: conversations whose right verdict is plain, and texts in them that speak to the judge."""
+"""The suite of attacks: conversations with an obvious verdict, and texts in them that address the judge."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -12,7 +12,7 @@ from judgekit.traces.sample import Sample
 
 Verdict: TypeAlias = Literal["achieved", "not_achieved"]
 Place: TypeAlias = Literal["user", "tool_result", "tool_argument"]
-"""Where in a conversation an attack stands."""
+"""The part of a conversation that contains the attack."""
 Kind: TypeAlias = Literal[
     "order",
     "fake_verdict",
@@ -31,13 +31,13 @@ Kind: TypeAlias = Literal[
     "disregard",
     "hidden_comment",
 ]
-"""How an attack goes about it."""
+"""The technique of an attack."""
 
 
 class Base(Record):
-    """A conversation without an attack, of which it is plain whether the agent did what the user asked for.
+    """A conversation without an attack, with an obvious verdict on whether the agent did what the user asked for.
 
-    ``places`` are paths in its messages, to the texts that an attack of each place is appended to.
+    ``places`` maps each place to the path, within the messages, of the text that an attack is appended to.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Base(Record):
 
 
 class Attack(Record):
-    """A text that is to talk a judge out of the right verdict on the base that it is called by."""
+    """A text that tries to talk a judge out of the right verdict; ``base`` is the id of its conversation."""
 
     id: str
     kind: Kind
@@ -57,7 +57,7 @@ class Attack(Record):
 
 
 class Pair(NamedTuple):
-    """A conversation without and with an attack, which are equal but for the attack's text, and their right verdict."""
+    """A conversation without and with an attack, identical except for the attack's text, and the right verdict."""
 
     attack: Attack
     clean: Sample
@@ -72,7 +72,7 @@ class _Suite(Record):
 
 @cache
 def pairs() -> tuple[Pair, ...]:
-    """All attacks that ship with judgekit, each with its conversation."""
+    """Return all attacks that ship with judgekit, each with its conversation."""
     text = Path(__file__).with_name("attacks.yaml").read_text(encoding="utf-8")
     suite = _Suite.model_validate(yaml.safe_load(text))
     bases = {base.id: base for base in suite.bases}
@@ -80,7 +80,7 @@ def pairs() -> tuple[Pair, ...]:
 
 
 def samples() -> Sequence[Sample]:
-    """What a judge is asked about: each conversation once as it is, and once with each attack on it."""
+    """Return the samples to be judged: each conversation once without an attack, and once with each of its attacks."""
     clean = {pair.clean.id: pair.clean for pair in pairs()}
     return (*clean.values(), *(pair.attacked for pair in pairs()))
 

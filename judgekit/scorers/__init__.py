@@ -1,4 +1,4 @@
-"""What is measured: one file for each family of scorers."""
+"""Scorers, with one file for each family."""
 
 SCORERS = {
     "tool_call_accuracy": "judgekit.scorers.tool_calls.accuracy:ToolCallAccuracy",
@@ -44,4 +44,4 @@ SCORERS = {
     "panel": "judgekit.scorers.panel:Panel",
     "prompt": "judgekit.scorers.prompted:PromptScorer",
 }
-"""The scorers by name, as ``package.module:Class``: what `judgekit`, configs and the command line know."""
+"""The built-in scorers by name, as ``package.module:Class``, for `judgekit`, config files and the command line."""

@@ -1,4 +1,4 @@
-"""Was the agent done within a budget: of tokens, of money, of time, of calls?"""
+"""Budgets: did the agent stay within a limit of tokens, cost, time or calls?"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -10,28 +10,27 @@ from judgekit.errors import ConfigError
 from judgekit.score import Score
 from judgekit.scoring import NO_CONVERSATION, Blocking
 from judgekit.traces.conduct import Effort, elapsed, repeated_calls
+from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 
 @dataclass(frozen=True)
 class _Within(Blocking, ABC):
-    """A number of the conversation, held against a budget."""
+    """A scorer that compares a number of the conversation with a budget."""
 
     budget: float
     name: str = ""
     _told: ClassVar[str]
-    """A text in which ``{}`` is the number."""
+    """The text of the reason, in which ``{}`` is the number."""
     _most: ClassVar[float] = inf
 
     def __post_init__(self) -> None:
-        budget = self.budget
-        is_number = isinstance(budget, int | float) and not isinstance(budget, bool)  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
-        if not (is_number and 0 <= budget <= self._most):
-            raise ConfigError(f"budget is a number from 0 to {self._most:g}, found {budget!r}")
+        if not is_number(self.budget) or not 0 <= self.budget <= self._most:
+            raise ConfigError(f"budget is a number from 0 to {self._most:g}, found {self.budget!r}")
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Counts, and compares."""
+        """Return the score of one sample."""
         if not sample.trace.messages:
             return Score.skipped(self.name, NO_CONVERSATION)
         number = self._number(sample.trace)
@@ -39,7 +38,7 @@ class _Within(Blocking, ABC):
             return Score.skipped(self.name, number)
         return Score.scored(
             self.name,
-            float(number <= self.budget or isclose(number, self.budget)),  # sums of cents are not exact
+            float(number <= self.budget or isclose(number, self.budget)),  # sums of floats are not exact
             reason=f"{self._told.format(plain_number(number))}, budget {plain_number(self.budget)}",
             details={"number": number, "budget": self.budget},
             aggregate="within_budget",
@@ -47,19 +46,20 @@ class _Within(Blocking, ABC):
 
     @abstractmethod
     def _number(self, trace: Trace) -> float | str:
-        """The number; a text says why it is unknown."""
+        """Return the number, or a text that says why it is unknown."""
 
 
 @dataclass(frozen=True)
 class MaxTokens(_Within):
     """1 if the conversation took at most ``budget`` tokens, input and output together, else 0.
 
-    As the trace reports it, or else the sum over the agent's messages; its children's are added. Skipped where the
-    trace, or else any message of the agent but a greeting, does not say both. No judge. Details: ``number``, ``budget``. Over a run:
-    the share within the budget, and mean, median, 90th percentile and maximum. Source: see `Effort`.
+    The number is the one that the trace reports, or the sum over the agent's messages; children are added. Skipped if
+    neither the trace nor every message of the agent, except a greeting, reports both. No judge. Details: ``number``,
+    ``budget``. The total of a run is the share within the budget, with mean, median, 90th percentile and maximum.
+    Source: see `Effort`.
 
     Raises:
-        ConfigError: The budget is no number from 0 on.
+        ConfigError: The budget is not a number of at least 0.
     """
 
     name: str = "max_tokens"
@@ -75,11 +75,8 @@ class MaxTokens(_Within):
 class MaxCost(_Within):
     """1 if the conversation cost at most ``budget`` US dollars, else 0.
 
-    As the trace and its children report it; nothing is computed from tokens. Skipped where one of them does not. No
-    judge. Details and numbers over a run: as of `MaxTokens`. Source: see `Effort`.
-
-    Raises:
-        ConfigError: The budget is no number from 0 on.
+    The cost is the one that the trace and its children report; it is never computed from tokens. Skipped if one of them
+    does not report it. No judge. Details, errors and total as for `MaxTokens`. Source: see `Effort`.
     """
 
     name: str = "max_cost"
@@ -94,12 +91,9 @@ class MaxCost(_Within):
 class MaxSeconds(_Within):
     """1 if the conversation took at most ``budget`` seconds, else 0.
 
-    From ``started_at`` to ``ended_at``, or else from the first message to the last. Skipped where the recording does not
-    say, or where its times cannot be: it ends before it starts, or only one of the two has a time zone. No judge.
-    Details and numbers over a run: as of `MaxTokens`. Source: see `elapsed`.
-
-    Raises:
-        ConfigError: The budget is no number from 0 on.
+    The time is that from ``started_at`` to ``ended_at``, or from the first message to the last. Skipped if the
+    recording does not contain these times, or if they are inconsistent: it ends before it starts, or only one has a
+    time zone. No judge. Details, errors and total as for `MaxTokens`. Source: see `elapsed`.
     """
 
     name: str = "max_seconds"
@@ -111,13 +105,9 @@ class MaxSeconds(_Within):
 
 @dataclass(frozen=True)
 class MaxToolCalls(_Within):
-    """1 if the agent, with those of the trace's children, made at most ``budget`` tool calls, else 0.
+    """1 if the agent, including the trace's children, made at most ``budget`` tool calls, else 0.
 
-    Skipped where there is no conversation. No judge. Details and numbers over a run: as of `MaxTokens`. Source: see
-    `Effort`.
-
-    Raises:
-        ConfigError: The budget is no number from 0 on.
+    Skipped without a conversation. No judge. Details, errors and total as for `MaxTokens`. Source: see `Effort`.
     """
 
     name: str = "max_tool_calls"
@@ -129,13 +119,10 @@ class MaxToolCalls(_Within):
 
 @dataclass(frozen=True)
 class MaxMessages(_Within):
-    """1 if the agent, with those of the trace's children, sent at most ``budget`` messages (its steps), else 0.
+    """1 if the agent, including the trace's children, sent at most ``budget`` messages (its steps), else 0.
 
-    Messages that only call tools count. Skipped where there is no conversation. No judge. Details and numbers over a
-    run: as of `MaxTokens`. Source: see `Effort`.
-
-    Raises:
-        ConfigError: The budget is no number from 0 on.
+    Messages that only call tools count. Skipped without a conversation. No judge. Details, errors and total as for
+    `MaxTokens`. Source: see `Effort`.
     """
 
     name: str = "max_messages"
@@ -149,11 +136,11 @@ class MaxMessages(_Within):
 class MaxToolErrorRate(_Within):
     """1 if at most a share ``budget`` of the results of the agent's tool calls are errors, else 0.
 
-    Of the results of which it is known, those of the trace's children included. Skipped where none is. No judge. Details
-    and numbers over a run: as of `MaxTokens`. Source: see `Effort`.
+    Only results that are known to be errors or not count, including those of the trace's children. Skipped if there are
+    none. No judge. Details and total as for `MaxTokens`. Source: see `Effort`.
 
     Raises:
-        ConfigError: The budget is no number in [0, 1].
+        ConfigError: The budget is not a number in [0, 1].
     """
 
     name: str = "max_tool_error_rate"
@@ -167,15 +154,11 @@ class MaxToolErrorRate(_Within):
 
 @dataclass(frozen=True)
 class MaxRepeatedCalls(_Within):
-    """1 if at most ``budget`` tool calls of the agent repeat an earlier one with equal arguments, else 0.
+    """1 if at most ``budget`` tool calls of the agent repeat an earlier one with equal arguments, as loops do, else 0.
 
-    Loops do that. Arguments are compared as typed JSON, or as text where they cannot be read; retries of calls that
-    failed count too (`NoRepeat` lets them pass). Each child of the trace is looked at by itself, and its repeats are
-    added. Skipped where there is no conversation. No judge. Details and numbers over a run: as of `MaxTokens`. Source:
-    see `repeated_calls`.
-
-    Raises:
-        ConfigError: The budget is no number from 0 on.
+    Arguments are compared as typed JSON, or as text if they cannot be read; retries of failed calls count too
+    (`NoRepeat` allows them). Each child of the trace is counted by itself, and its repeats are added. Skipped without a
+    conversation. No judge. Details, errors and total as for `MaxTokens`. Source: see `repeated_calls`.
     """
 
     budget: float = 0

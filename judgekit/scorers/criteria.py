@@ -1,6 +1,5 @@
-"""Weighted criteria: what was done of all that matters, and how much does the rest cost?"""
+"""Weighted criteria: the share of the criteria that hold, by weight."""
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,26 +10,22 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 
-from judgekit.errors import STOPS, ConfigError, listed, shortened
+from judgekit.errors import STOPS, ConfigError, listed, must_be_known, shortened
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
 from judgekit.scorers.evidence import Number, must_exist
 from judgekit.scorers.judged import JudgedScorer
-from judgekit.scoring import source_version
+from judgekit.scoring import all_done, source_version
+from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 
 CheckFunction: TypeAlias = Callable[[Sample], bool | Awaitable[bool | None] | None]
-"""Whether something holds of a sample; ``None`` where it does not apply."""
+"""A function that returns whether something holds of a sample; ``None`` if it does not apply."""
 NotApplicable: TypeAlias = Literal["share", "pass"]
 
-OUTCOMES = {
-    "successful_completion": 0.75,
-    "graceful_failure": 0.5,
-    "partial_failure": 0.0,
-    "hard_failure": 0.0,
-}
-"""The classes of outcome, best first, each with the lowest value that reaches it."""
+OUTCOMES = {"successful_completion": 0.75, "graceful_failure": 0.5, "partial_failure": 0.0, "hard_failure": 0.0}
+"""The outcome classes, best first, each with the lowest value that reaches it."""
 _HOLDS = {"yes": True, "no": False, "not_applicable": None}
 
 
@@ -48,7 +43,7 @@ CriteriaAnswer: TypeAlias = RootModel[dict[str, CriterionAnswer]]
 
 @dataclass(frozen=True)
 class FunctionCheck:
-    """A function of a sample that decides a criterion; made by `WeightedCriteria`."""
+    """A function of a sample that decides a criterion; created by `WeightedCriteria`."""
 
     function: CheckFunction = field(repr=False, compare=False)
     name: str
@@ -56,7 +51,7 @@ class FunctionCheck:
 
     @classmethod
     def of(cls, function: CheckFunction, name: str | None = None) -> "FunctionCheck":
-        """The function with the version that it has, or else the hash of its source, as `scorer` takes it."""
+        """Return the function as a check, with its ``version`` or, as for `scorer`, the hash of its source."""
         if isinstance(function, cls):
             return function
         if not callable(function):
@@ -68,8 +63,8 @@ class FunctionCheck:
         """Return the result of the function.
 
         Raises:
-            RuntimeError: It raised an error.
-            TypeError: It said something else than ``True``, ``False`` or ``None``.
+            RuntimeError: The function raised an error.
+            TypeError: It returned something other than ``True``, ``False`` or ``None``.
         """
         try:
             found = self.function(sample)
@@ -87,7 +82,7 @@ class FunctionCheck:
 
 
 class _Finding(NamedTuple):
-    """Whether a criterion holds, and why; ``None`` where it does not apply."""
+    """The decision on a criterion: whether it holds (``None`` if it does not apply), and the reason."""
 
     holds: bool | None
     reason: str = ""
@@ -98,40 +93,39 @@ class _Finding(NamedTuple):
 class WeightedCriteria(JudgedScorer):
     """1 if all criteria hold, else the sum of the weights of those that do.
 
-    A criterion is decided by a function of the sample, which gives ``True``, ``False``, or ``None`` where it does not
-    apply, or by the judge. The weight of one that does not apply is shared out over the others in proportion; with
-    ``not_applicable="pass"`` it holds. The label is the class of the outcome. By default this is
-    ``successful_completion`` from 0.75 on if all that is ``required`` holds too, ``graceful_failure`` from 0.5 on,
-    ``partial_failure`` above 0, and else ``hard_failure``.
+    A criterion is decided by the judge, or by a function of the sample that returns ``True``, ``False``, or ``None`` if
+    it does not apply. The weight of a criterion that does not apply is distributed over the others in proportion; with
+    ``not_applicable="pass"``, it counts as holding. The label is the outcome class. By default this is
+    ``successful_completion`` from 0.75 on if everything ``required`` holds too, ``graceful_failure`` from 0.5 on,
+    ``partial_failure`` above 0, and otherwise ``hard_failure``.
 
-    Skipped where no criterion applies, and where the judge is asked and there is no conversation. One judge request a
-    sample for all criteria that the judge decides (with ``each``, one for each of them, at once), none where there are no
-    such. The judge sees the conversation and ``sample.fields``. Details: ``outcome``, ``required_missed``, and the
-    ``criteria``, each with its ``weight``, whether it ``holds`` (``null``: does not apply), the judge's ``reason`` and
-    ``evidence``, and its ``cost``, what the value is lower for it. Source: "Binary weighted evaluations"
+    Skipped if no criterion applies, and if the judge is needed but there is no conversation. One judge request a sample
+    for all criteria that the judge decides (with ``each``, one for each of them, concurrently), and none if there are
+    no such criteria. The judge sees the conversation and ``sample.fields``. Details: ``outcome``, ``required_missed``,
+    and the ``criteria``, each with its ``weight``, whether it ``holds`` (``null``: does not apply), the judge's
+    ``reason`` and ``evidence``, and its ``cost``, by which it lowers the value. Source: "Binary weighted evaluations"
     (dev.to, December 2025).
 
     Args:
-        weights: What each criterion is worth, by its name. The weights sum to 1.
-        checks: How criteria are decided: by a function, sync or async, or by the judge, who is asked the text that
-            stands here. A criterion without a check is asked by its name: ``clear_explanation`` as "clear explanation?".
-        judge: Who is asked: a judge, or a model such as ``"openai/gpt-4.1-mini"``. Needed where a criterion has no function.
-        required: What the first class takes beside its value: names of criteria, and functions like those of
-            ``checks``. What does not apply is not missed; what is missed leaves the next class.
-        thresholds: The classes, best first, each with the lowest value that reaches it. The last has 0 and takes the
-            rest; where the one before it has 0 too, any value above 0 reaches that.
-        normalize: Divides the weights by their sum.
-        each: Asks the judge about each criterion by itself.
-        not_applicable: What becomes of the weight of a criterion that does not apply.
-        name: What the scores are called.
+        weights: The weight of each criterion, by name. The weights sum to 1.
+        checks: The way each criterion is decided: a function, sync or async, or the text of a question to the judge. A
+            criterion without a check becomes a question by its name: ``clear_explanation`` as "clear explanation?".
+        judge: A judge, or a model such as ``"openai/gpt-4.1-mini"``. Needed if a criterion has no function.
+        required: The additional requirements of the first class: names of criteria, and functions like those of
+            ``checks``. A requirement that does not apply is not missed; a missed one leads to the next class.
+        thresholds: The classes, best first, each with the lowest value that reaches it. The last one has 0 and takes
+            the rest; if the one before it has 0 too, any value above 0 reaches that.
+        normalize: Whether to divide the weights by their sum.
+        each: Whether to ask the judge about each criterion separately.
+        not_applicable: The treatment of a criterion that does not apply.
+        name: The name of the scores.
 
     Raises:
-        ConfigError: The weights do not sum to 1, a name is unknown, the thresholds do not fall to 0, or there is no judge
-            to decide a criterion.
+        ConfigError: The weights do not sum to 1, a name is unknown, the thresholds do not descend to 0, or there is no
+            judge for a criterion without a function.
 
     Example:
-        ``WeightedCriteria({"booked": 0.7, "polite": 0.3}, checks={"booked": lambda sample: sample.fields["booked"]},
-        judge=judge)``
+        ``WeightedCriteria({"booked": 0.7, "polite": 0.3}, {"booked": lambda sample: sample.fields["booked"]}, judge)``
     """
 
     weights: Mapping[str, float]
@@ -145,8 +139,7 @@ class WeightedCriteria(JudgedScorer):
     name: str = "weighted_criteria"
 
     def __post_init__(self) -> None:
-        if self.not_applicable not in get_args(NotApplicable):
-            raise ConfigError.unknown("way to weigh what does not apply", self.not_applicable, get_args(NotApplicable))
+        must_be_known("way to weigh what does not apply", self.not_applicable, get_args(NotApplicable))
         object.__setattr__(self, "weights", _weights(dict(self.weights), normalize=self.normalize))
         checks = {name: self._check(name, check) for name, check in dict(self.checks).items()}
         object.__setattr__(self, "checks", checks)
@@ -181,7 +174,7 @@ class WeightedCriteria(JudgedScorer):
 
     @cached_property
     def _questions(self) -> Mapping[tuple[str, ...], Prompt]:
-        """The prompt of one request, by the criteria that it decides."""
+        """The prompt of each request, by the criteria that it decides."""
         if not (asked := self._asked):
             return {}
         groups = [(name,) for name in asked] if self.each else [asked]
@@ -194,37 +187,30 @@ class WeightedCriteria(JudgedScorer):
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The questions that are asked; none where functions decide all criteria."""
+        """The prompts for the judge; none if functions decide all criteria."""
         return tuple(self._questions.values())
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Calls the functions, asks the judge, and weighs."""
+        """Return the score of one sample."""
         for prompt in self.prompts[:1]:
             if missing := prompt.missing(sample):
                 return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
-        # Functions first: where one fails, the judge is not paid.
-        decided = {
-            name: _Finding(await check(sample))
-            for name, check in self.checks.items()
-            if isinstance(check, FunctionCheck)
-        }
+        # Functions run first: if one fails, the judge need not be paid.
+        functions = {name: one for name, one in self.checks.items() if isinstance(one, FunctionCheck)}
+        decided = {name: _Finding(await check(sample)) for name, check in functions.items()}
         unmet = [one.name for one in self.required if isinstance(one, FunctionCheck) and await one(sample) is False]
         judgment = await self._ask(sample)
-        decided |= {
-            name: _Finding(_HOLDS[one.holds], one.reason, one.evidence) for name, one in judgment.answer.root.items()
-        }
+        for name, one in judgment.answer.root.items():
+            decided[name] = _Finding(_HOLDS[one.holds], one.reason, one.evidence)
         findings = {name: decided[name] for name in self.weights}
         unmet += [one for one in self.required if isinstance(one, str) and findings[one].holds is False]
         return self._weighed(findings, unmet, judgment)
 
     async def _ask(self, sample: Sample) -> Judgment[CriteriaAnswer]:
-        """All that the judge says, as if it were one answer."""
+        """Return the judge's answers merged into one."""
         judgment = Judgment(CriteriaAnswer({}), (), sample)
         asking = (self._judge.ask(prompt, sample, _form(names), _check) for names, prompt in self._questions.items())
-        # All answers are waited for, also where one of them fails: what is under way is paid for.
-        for answered in await asyncio.gather(*asking, return_exceptions=True):
-            if isinstance(answered, BaseException):
-                raise answered
+        for answered in await all_done(asking):
             judgment = replace(
                 judgment,
                 answer=CriteriaAnswer(judgment.answer.root | _by_name(answered.answer)),
@@ -240,7 +226,7 @@ class WeightedCriteria(JudgedScorer):
             [name for name, one in findings.items() if one.holds is what] for what in (False, True, None)
         )
         held = passed + idle if self.not_applicable == "pass" else passed
-        # Divided by the sum of what counts, which may be off by a rounding, so that no value passes 1.
+        # The divisor contains the same rounding errors, so no value exceeds 1.
         total = fsum(self.weights[name] for name in (*held, *failed))
         costs = {name: self.weights[name] / total for name in failed}
         criteria: dict[str, JsonValue] = {
@@ -290,7 +276,7 @@ def _by_name(answer: BaseModel) -> dict[str, CriterionAnswer]:
 
 @cache
 def _form(names: tuple[str, ...]) -> type[BaseModel]:
-    """The form of an answer: each of these criteria is decided once."""
+    """Return the model of an answer in which each of these criteria is decided once."""
     fields: dict[str, Any] = {f"at_{at}": (CriterionAnswer, Field(alias=name)) for at, name in enumerate(names)}
     return create_model("CriteriaAnswer", **fields)
 
@@ -299,7 +285,7 @@ def _weights(weights: Mapping[str, float], *, normalize: bool) -> Mapping[str, f
     if odd := [name for name in weights if not str(name).isidentifier()]:
         raise ConfigError(f"a criterion has a plain name such as correct_time, found {shortened(odd[0])}")
     for name, weight in weights.items():
-        if not _is_number(weight) or not 0 < weight < inf:
+        if not is_number(weight) or not 0 < weight < inf:
             raise ConfigError(f"the weight of {name} is a number above 0, found {shortened(weight)}")
     total = fsum(weights.values())
     if not weights or (not normalize and abs(total - 1) > 1e-9):
@@ -309,14 +295,10 @@ def _weights(weights: Mapping[str, float], *, normalize: bool) -> Mapping[str, f
 
 def _thresholds(thresholds: Mapping[str, float]) -> Mapping[str, float]:
     bounds = [*thresholds.values()] if isinstance(thresholds, Mapping) else []  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
-    are_bounds = len(bounds) > 1 and all(_is_number(bound) and 0 <= bound <= 1 for bound in bounds)
+    are_bounds = len(bounds) > 1 and all(is_number(bound) and 0 <= bound <= 1 for bound in bounds)
     if not are_bounds or bounds[-1] != 0 or any(low >= high for high, low in pairwise(bounds[:-1])):
         raise ConfigError(
             "thresholds are two classes or more, best first, each with the lowest value in [0, 1] that reaches it; "
             f"they fall to the last one's 0, found {shortened(thresholds)}"
         )
     return dict(thresholds)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Checks of what a judge cites."""
+"""Checks of a judge's citations."""
 
 from collections.abc import Iterable
 from typing import Annotated, TypeAlias
@@ -16,7 +16,7 @@ def _no_truth_value(value: object) -> object:
 
 
 Number: TypeAlias = Annotated[int, BeforeValidator(_no_truth_value)]
-"""A number that a judge writes, such as that of a message: ``true`` is none, though it is 1 in Python."""
+"""An integer written by a judge, such as a message number. ``true`` is rejected, although it equals 1 in Python."""
 
 
 class Quotation(BaseModel):
@@ -27,10 +27,10 @@ class Quotation(BaseModel):
 
 
 def must_exist(cited: Iterable[int], sample: Sample) -> None:
-    """Checks message numbers that a judge cited.
+    """Check message numbers cited by a judge.
 
     Raises:
-        ValueError: A message of that number is not there.
+        ValueError: There is no message with one of the numbers.
     """
     last = len(sample.trace.messages)
     if absent := [number for number in cited if not 1 <= number <= last]:
@@ -38,7 +38,7 @@ def must_exist(cited: Iterable[int], sample: Sample) -> None:
 
 
 def is_there(quotation: Quotation, sample: Sample) -> bool:
-    """Whether the message that is cited says what is quoted, word for word; white space is all one."""
+    """Return whether the cited message contains the quotation verbatim, ignoring differences in whitespace."""
     said = _spaced(encodable(message_text(sample.trace.messages[quotation.message - 1])))
     as_shown = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")
     return any(quote and quote in said for quote in map(_spaced, (quotation.quote, as_shown)))

@@ -1,4 +1,4 @@
-"""How an agent does elsewhere and with others: in other domains, in other environments, among other agents."""
+"""Scorers of generalization: to other domains, to other environments, and to collaboration with other agents."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,13 +8,15 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from judgekit.aggregates.domains import domain_means, domain_name, mean_of_means
+from judgekit.aggregates.domains import domain_means, mean_of_means
 from judgekit.aggregates.total import Total, total_of
 from judgekit.errors import ConfigError, listed, shortened
-from judgekit.score import Score
-from judgekit.scoring import Blocking, Question, Scorer, attempt, must_be_scorer, questions_of
+from judgekit.score import Grade, Score
+from judgekit.scorers.wrapper import WrapperScorer
+from judgekit.scoring import Blocking, Scorer, attempt
 from judgekit.traces.conduct import elapsed, handovers
-from judgekit.traces.rendering import cut_middle, encodable
+from judgekit.traces.equality import is_number
+from judgekit.traces.rendering import cut_middle, encodable, plain_name
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -22,16 +24,17 @@ _ZERO_SECONDS = "it took zero seconds, so that its efficiency is its quality"
 
 
 @dataclass(frozen=True)
-class Adaptability(Blocking):
+class Adaptability(WrapperScorer):
     """1 if the mean score is 1 in every domain.
 
-    With a scorer, each sample's score is that scorer's, and the run's number is the macro mean: the mean over domains
+    With a scorer, each sample gets that scorer's score, and the total of a run is the macro mean: the mean over domains
     (``sample.domain``) of each domain's mean, so that a domain with many samples counts no more than others. Skipped
-    without a domain, and where the scorer skips; fails and abstains where it does. Details: the scorer's, and ``domain``.
+    without a domain, and if the scorer skips; fails and abstains if the scorer does. Details: the scorer's, and
+    ``domain``.
 
-    Without one, a sample is a list of results, ``fields["results"]``: ``[{"score": 0.85, "domain": "law"}, ...]``, and
-    its score is their macro mean. Skipped where there are none. Fails where one has no domain or no score in [0, 1].
-    Details: ``domains``, each with its ``mean`` and how many results it has (``n``).
+    Without a scorer, a sample is a list of results, ``fields["results"]``: ``[{"score": 0.85, "domain": "law"}, ...]``,
+    and its score is their macro mean. Skipped if there are none. Fails if one has no domain or no score in [0, 1].
+    Details: ``domains``, each with its ``mean`` and its number of results (``n``).
 
     No judge, unless the scorer asks one. Source: the mean of the scores of all domains, as published for agent
     evaluation, where each domain has one score.
@@ -40,17 +43,8 @@ class Adaptability(Blocking):
     scorer: Scorer | None = None
     name: str = "adaptability"
 
-    def __post_init__(self) -> None:
-        if self.scorer is not None:
-            must_be_scorer(self.scorer, "scorer")
-
-    @property
-    def prompts(self) -> Sequence[Question]:
-        """The questions that the scorer asks."""
-        return () if self.scorer is None else questions_of(self.scorer)
-
     async def ascore(self, sample: Sample, /) -> Score:
-        """Scores the sample, or takes the mean of its results."""
+        """Return the score of one sample."""
         if self.scorer is None:
             return self._of_results(sample.fields.get("results"))
         if not sample.domain:
@@ -67,7 +61,7 @@ class Adaptability(Blocking):
         if not results:
             return Score.skipped(self.name, "the list of results is empty")
         domains = domain_means(_result(row, f"results[{index}]") for index, row in enumerate(results))
-        told = [f"{cut_middle(domain_name(domain), 80, ' ')} {found.mean:.3g}" for domain, found in domains.items()]
+        told = [f"{cut_middle(plain_name(domain), 80, ' ')} {found.mean:.3g}" for domain, found in domains.items()]
         return Score.scored(
             self.name,
             mean_of_means(domains),
@@ -86,36 +80,35 @@ def _result(row: JsonValue, where: str) -> tuple[str, float]:
 
 
 @dataclass(frozen=True)
-class CollaborationEfficiency(Blocking):
-    """1 if the agents reached full quality without a word or in no time; less, the longer they took and the more they said.
+class CollaborationEfficiency(WrapperScorer):
+    """1 if the agents reached full quality without a message or in no time; lower for more time and messages.
 
-    quality / (rounds x seconds + 1). Each of the three is a field of the sample where it has it, and is else derived:
-    ``task_quality`` in [0, 1], by ``scorer``; ``communication_rounds``, the messages between agents (`handovers`);
-    ``task_time`` in seconds (`elapsed`).
+    quality / (rounds x seconds + 1). Each is a field of the sample or else derived: ``task_quality`` in [0, 1], by
+    ``scorer``; ``communication_rounds``, messages between agents (`handovers`); ``task_time`` in seconds (`elapsed`).
 
-    Skipped where one of the three is not given and cannot be derived, and where the scorer skips; fails and abstains
-    where it does. Fails where a field is no number, or one that cannot be. Zero seconds are legal by the formula: the
-    value is the quality, with a warning. Details: ``quality``, ``rounds``, ``seconds``; ``derived``, which of them are;
-    ``quality_score``, what the scorer said.
+    Skipped if one of the three is missing and cannot be derived, and if the scorer skips; fails and abstains if the
+    scorer does. Fails if a field is not a number, or out of range. Zero seconds are allowed by the formula: the value
+    is the quality, with a warning. Details: ``quality``, ``rounds``, ``seconds``; ``derived``, the names of the derived
+    ones; ``quality_score``, the label, reason and details of the scorer's score.
 
-    No judge, unless the scorer asks one. Source: collaboration efficiency as published for agent evaluation, where zero
-    seconds give 0.
+    No judge, unless the scorer asks one. Source: collaboration efficiency as published, where zero seconds give 0.
     """
 
     scorer: Scorer | None = None
     name: str = "collaboration_efficiency"
 
-    def __post_init__(self) -> None:
-        if self.scorer is not None:
-            must_be_scorer(self.scorer, "scorer")
+    @property
+    def label_values(self) -> Mapping[str, Grade]:
+        """The values of its labels, of which there are none."""
+        return {}
 
     @property
-    def prompts(self) -> Sequence[Question]:
-        """The questions that the scorer asks."""
-        return () if self.scorer is None else questions_of(self.scorer)
+    def has_confidence(self) -> bool:
+        """Whether its scores may have a confidence, which is never the case."""
+        return False
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Takes or derives the three, and divides."""
+        """Return the score of one sample."""
         given = _field(sample, "task_quality", 1)
         quality = self.scorer if given is None else given
         rounds = _given_or(handovers, sample, "communication_rounds")
@@ -154,7 +147,7 @@ class CollaborationEfficiency(Blocking):
 
 
 def _given_or(derive: Callable[[Trace], float | str], sample: Sample, name: str) -> float | str:
-    """A field, or else what is derived from the trace; a text says why there is neither."""
+    """Return a field, or what is derived from the trace, or a text that says why there is neither."""
     if (given := _field(sample, name)) is not None:
         return given
     found = derive(sample.trace)
@@ -166,47 +159,47 @@ def _field(sample: Sample, name: str, most: float = float_info.max) -> float | N
 
 
 def _number(found: JsonValue, where: str, most: float = float_info.max) -> float:
-    """A number from 0 to the most that it may be.
+    """Return a number from 0 to ``most``.
 
     Raises:
-        ValueError: It is none; true and false, NaN and infinity are none either.
+        ValueError: The value is not such a number; booleans, NaN and infinity are not.
     """
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= most:
+    if not is_number(found) or not 0 <= found <= most:
         wanted = "a number in [0, 1]" if most == 1 else "a number, 0 or more"
         raise ValueError(f"{where}: expected {wanted}, found {shortened(found)}")
     return float(found)
 
 
 class Scored(Protocol):
-    """A score and the sample that it belongs to, such as a row of a run."""
+    """A score with the id of its sample, such as a row of a run."""
 
     @property
     def sample_id(self) -> str:
-        """The sample's id."""
+        """The id of the sample."""
         ...
 
     @property
     def score(self) -> Score:
-        """The verdict on it."""
+        """The score of the sample."""
         ...
 
 
 @dataclass(frozen=True)
 class Portability(Blocking):
-    """1 if what the agent scores in another environment is no less than what it scores in its own.
+    """1 if the agent scores at least as high in another environment as in its own.
 
     1 - max(0, min(loss, 1)), where loss = (original - transferred) / original. The two are fields of the sample,
-    ``original_score`` and ``transferred_score``, of any scale that begins at 0; `between` takes them from two runs.
+    ``original_score`` and ``transferred_score``, on any scale that starts at 0; `between` takes them from two runs.
 
-    Skipped where one is missing or the original is 0, of which nothing can be lost. Fails where one is no number or
-    below 0. Details: ``original``, ``transferred``, ``loss`` (below 0: an improvement). No judge. Source: portability as
-    published for agent evaluation, where an improvement gives more than 1, and an original of 0 gives 0.
+    Skipped if one is missing, or if the original is 0, from which nothing can be lost. Fails if one is not a number or
+    below 0. Details: ``original``, ``transferred``, ``loss`` (below 0: an improvement). No judge. Source: portability
+    as published for agent evaluation, where an improvement gives more than 1, and an original of 0 gives 0.
     """
 
     name: str = "portability"
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Compares the two fields."""
+        """Return the score of one sample."""
         original, transferred = _field(sample, "original_score"), _field(sample, "transferred_score")
         if original is None or transferred is None:
             names = {"original_score": original, "transferred_score": transferred}
@@ -215,22 +208,22 @@ class Portability(Blocking):
 
     @classmethod
     def between(cls, original: Iterable[Scored], transferred: Iterable[Scored], scorer: str | None = None) -> Score:
-        """The portability of one run to another, from what the samples come to that were scored in both.
+        """Return the portability between two runs, from the totals of the samples scored in both.
 
-        That is the number of a run (`judgekit.aggregates.total`), such as the mean or corpus BLEU.
+        The totals are those of a run (`judgekit.aggregates.total`), such as the mean or corpus BLEU.
 
-        Samples are paired by their ids. Skipped where no pair is scored on both sides, or the original mean is 0. Further
-        details: ``pairs``, how many were; ``only_in_original`` and ``only_in_transferred``, ids without a partner;
-        ``not_scored``, of how many pairs each side is not scored.
+        Samples are paired by id. Skipped if no pair is scored on both sides, or if the original total is 0. Additional
+        details: ``pairs``, their number; ``only_in_original`` and ``only_in_transferred``, ids without a partner;
+        ``not_scored``, the number of pairs not scored on each side.
 
         Args:
-            original: Rows of the run in the agent's own environment.
-            transferred: Rows of the run in the other one.
-            scorer: Whose rows are compared; needed where there are several scorers.
+            original: The rows of the run in the agent's own environment.
+            transferred: The rows of the run in the other one.
+            scorer: The name of the scorer to compare; needed if there are several.
 
         Raises:
-            ConfigError: There is no such scorer, or several and none is named.
-            ValueError: An id stands more than once on one side.
+            ConfigError: The scorer is unknown, or there are several and none is named.
+            ValueError: An id occurs more than once on one side.
         """
         own, other = list(original), list(transferred)
         names = list(dict.fromkeys(row.score.scorer for row in (*own, *other)))
@@ -259,9 +252,7 @@ class Portability(Blocking):
         others = f", {left_out} other sample{'' if left_out == 1 else 's'} left out" if left_out else ""
         one, two = (_overall([pair[side] for pair in pairs]) for side in (0, 1))
         if one.name != two.name or one.value is None or two.value is None:
-            told = "; ".join(
-                f"{side}: {total.name} {total.note}" for side, total in (("original", one), ("transferred", two))
-            )
+            told = f"original: {one.name} {one.note}; transferred: {two.name} {two.note}"
             return Score.skipped(cls.name, f"the two runs come to no numbers to compare: {told}", details=details)
         over = f" ({one.name} over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}{others})"
         return _portability(cls.name, one.value, two.value, details, over)

@@ -1,10 +1,10 @@
-"""Agent goal accuracy: did the user get what they came for?"""
+"""Agent goal accuracy: did the agent achieve the user's goal?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import shortened
 from judgekit.judges.judge import Judge, Judgment
@@ -35,31 +35,37 @@ class GoalAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class AgentGoalAccuracyWithReference(JudgedScorer):
-    """1 if all of the desired outcome, ``sample.reference``, was reached by the end of the conversation, else 0.
-
-    With ``partial`` it is the share of its parts that were reached. Skipped without a reference. One judge request a
-    sample. Details: ``goals``, each with its ``goal``, its ``end_state``, a ``reason``, as ``evidence`` the numbers of
-    the messages that show it, and its ``verdict``. Source: agent goal accuracy of ragas
-    (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which sees one goal a conversation.
-    """
-
+class _GoalAccuracy(JudgedScorer):
     judge: Judge | str
     partial: bool = False
-    name: str = "agent_goal_accuracy_with_reference"
+    name: str = ""
 
     @property
     def label_values(self) -> Mapping[str, Grade]:
-        """The values of its labels; none where it is a share."""
+        """The values of its labels; none if the score is a share."""
         return {} if self.partial else _VALUES
+
+
+@dataclass(frozen=True)
+class AgentGoalAccuracyWithReference(_GoalAccuracy):
+    """1 if the desired outcome, ``sample.reference``, was completely achieved by the end of the conversation, else 0.
+
+    With ``partial``, it is the share of its parts that were achieved. Skipped without a reference. One judge request a
+    sample. Details: ``goals``, each with its ``goal``, its ``end_state``, a ``reason``, as ``evidence`` the numbers of
+    the messages that show it, and its ``verdict``. Source: agent goal accuracy of ragas
+    (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which assumes one goal per
+    conversation.
+    """
+
+    name: str = "agent_goal_accuracy_with_reference"
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The question that is asked."""
+        """The prompt for the judge."""
         return (load_prompt("agent_goal_with_reference"),)
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Compares the end of the conversation with the reference."""
+        """Return the score of one sample."""
         prompt = self.prompts[0]
         if missing := prompt.missing(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
@@ -74,32 +80,22 @@ class AgentGoalAccuracyWithReference(JudgedScorer):
 
 
 @dataclass(frozen=True)
-class AgentGoalAccuracyWithoutReference(JudgedScorer):
-    """1 if the agent did all that the user's own messages ask for, by the end of the conversation, else 0.
+class AgentGoalAccuracyWithoutReference(_GoalAccuracy):
+    """1 if the agent did everything that the user's messages ask for by the end of the conversation, else 0.
 
-    With ``partial`` it is the share of the user's goals that were reached. Skipped where the user says nothing, or has
-    no goal. One judge request a sample. Details: ``goals``, each with its ``goal``, its ``end_state``, a
-    ``reason``, as ``evidence`` the numbers of the messages that show it, and its ``verdict``. Source: agent goal
-    accuracy of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which sees one goal
-    a conversation.
+    With ``partial``, it is the share of the user's goals that were achieved. Skipped if the user says nothing or has no
+    goal. One judge request a sample. Details and source as for `AgentGoalAccuracyWithReference`.
     """
 
-    judge: Judge | str
-    partial: bool = False
     name: str = "agent_goal_accuracy_without_reference"
 
     @property
-    def label_values(self) -> Mapping[str, Grade]:
-        """The values of its labels; none where it is a share."""
-        return {} if self.partial else _VALUES
-
-    @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The question that is asked."""
+        """The prompt for the judge."""
         return (load_prompt("agent_goal_without_reference"),)
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Compares the end of the conversation with what the user asked for."""
+        """Return the score of one sample."""
         if not any(isinstance(message, HumanMessage) for message in sample.trace.messages):
             return Score.skipped(self.name, "the conversation has no message of the user")
         judgment = await self._judge.ask(self.prompts[0], sample, GoalAnswer, _must_be_shown)
@@ -126,9 +122,8 @@ def _score(name: str, judgment: Judgment[GoalAnswer], *, partial: bool) -> Score
         value, label = achieved / len(goals), "partly_achieved"
     else:
         value, label = 0.0, "not_achieved"
-    return judgment.score(
-        name, value, label=label, reason=_reason(goals), details={"goals": [one.model_dump() for one in goals]}
-    )
+    details: dict[str, JsonValue] = {"goals": [one.model_dump() for one in goals]}
+    return judgment.score(name, value, label=label, reason=_reason(goals), details=details)
 
 
 def _reason(goals: Sequence[Goal]) -> str:

@@ -15,9 +15,9 @@ class _HasJudge(Protocol):
 
 
 class JudgedScorer(Blocking):
-    """The base of a dataclass with a field ``judge``, which may be given as the name of a model.
+    """The base of a dataclass with a field ``judge``, which may also be given as the name of a model.
 
-    What it declares is seen by runs, audits and reports: see `judgekit.scoring.Judged`.
+    Its declarations are used by runs, audits and reports: see `judgekit.scoring.Judged`.
 
     Raises:
         ConfigError: ``judge`` is neither a judge nor the name of a model.
@@ -36,7 +36,7 @@ class JudgedScorer(Blocking):
     """
 
     def __post_init__(self: _HasJudge) -> None:
-        """Make a judge of a name."""
+        """Convert the name of a model to a judge."""
         found = self.judge
         if isinstance(found, str):
             object.__setattr__(self, "judge", Judge(found))
@@ -45,7 +45,7 @@ class JudgedScorer(Blocking):
 
     @property
     def prompts(self) -> Sequence[Question]:
-        """All prompts that it may ask."""
+        """All prompts that the scorer may use."""
         return ()
 
     @property

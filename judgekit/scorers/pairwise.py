@@ -1,6 +1,5 @@
-"""Pairwise comparison: which of two recordings of one task is the better one?"""
+"""Pairwise comparison: which of two recordings of the same task is better?"""
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Grade, Score
 from judgekit.scorers.evidence import Number, must_exist
 from judgekit.scorers.judged import JudgedScorer
+from judgekit.scoring import all_done
 from judgekit.traces.sample import Sample
 
 _IN_ORDER = {"first": "trace", "second": "rival", "tie": "tie"}
@@ -36,27 +36,27 @@ class PairAnswer(BaseModel):
 
 @dataclass(frozen=True)
 class Pairwise(JudgedScorer):
-    """1 if the trace is better than its rival whichever stands first, 0 if the rival is, 0.5 if neither.
+    """1 if the trace is better than its rival in both orders, 0 if the rival is, 0.5 if neither.
 
-    Two judge requests a sample, at once: one with ``sample.trace`` as the first recording, one with ``sample.rival``.
-    The label is ``better`` or ``worse`` where both orders prefer the same recording. It is ``position_bias`` where both
-    prefer the same place: such a flip says nothing about the recordings. All else is a ``tie``, also where one order
-    prefers a recording and the other has a tie. Its confidence is the share of the two orders that say so: 1 where they
-    agree, 0.5 where one has a tie, and 0 of a flip, which neither of them called a tie.
+    Two concurrent judge requests a sample: one with ``sample.trace`` as the first recording, one with ``sample.rival``.
+    The label is ``better`` or ``worse`` if both orders prefer the same recording, and ``position_bias`` if both prefer
+    the same position: such a flip says nothing about the recordings. Everything else is a ``tie``, including a
+    preference in one order and a tie in the other. The confidence is the share of the two orders that agree with the
+    label: 1 if they agree with each other, 0.5 if one of them is a tie, and 0 for a flip, as neither called it a tie.
 
-    Skipped without a rival, and where one of the two has no messages. Two recordings that read the same are 0.5
-    without a request, with the label ``same``: they say nothing of the judge's position bias. Details: ``confidence``
-    (``high`` where the two orders agree, else ``low``); ``flipped``; and as ``verdicts``, for each order, which recording
-    was ``shown_first``, what was said of the ``first`` and the ``second`` with the numbers of the messages that show it, and
-    which one was ``preferred``. Source: MT-Bench (https://arxiv.org/abs/2306.05685).
+    Skipped without a rival, and if one of the two has no messages. Two recordings with the same text score 0.5 without
+    a request, with the label ``same``: they say nothing about the judge's position bias. Details: ``confidence``
+    (``high`` if the two orders agree, else ``low``); ``flipped``; and as ``verdicts``, for each order, which recording
+    was ``shown_first``, the remarks on the ``first`` and the ``second`` with the numbers of the messages that support
+    them, and which one was ``preferred``. Source: MT-Bench (https://arxiv.org/abs/2306.05685).
 
     Args:
-        question: What makes a recording the better one.
-        judge: Who is asked: a judge, or a model such as ``"openai/gpt-4.1-mini"``.
-        name: What the scores are called.
+        question: The criterion by which a recording is better.
+        judge: A judge, or a model such as ``"openai/gpt-4.1-mini"``.
+        name: The name of the scores.
 
     Raises:
-        ConfigError: There is no question.
+        ConfigError: The question is empty.
 
     Example:
         ``Pairwise("Which agent did what the user asked for?", judge)``
@@ -73,21 +73,21 @@ class Pairwise(JudgedScorer):
 
     @property
     def label_values(self) -> Mapping[str, Grade]:
-        """The values of its labels, of both orders together."""
+        """The values of its labels, which combine both orders."""
         return _VALUES
 
     @property
     def has_confidence(self) -> bool:
-        """Whether its scores may have a confidence: always."""
+        """Whether its scores may have a confidence, which is always the case."""
         return True
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The question that is asked."""
+        """The prompt for the judge."""
         return (load_prompt("pairwise").given(question=self.question),)
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Asks in both orders, and compares the answers."""
+        """Return the score of one sample."""
         (prompt,) = self.prompts
         if missing := prompt.missing(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
@@ -101,21 +101,20 @@ class Pairwise(JudgedScorer):
                 details={"confidence": "high", "flipped": False, "verdicts": []},
                 confidence=1,
             )
-        # Both are waited for, also where one fails: what is under way may finish, and its cost is kept.
-        straight, turned = await asyncio.gather(
-            *(self._judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)), return_exceptions=True
+        straight, turned = await all_done(
+            self._judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)
         )
-        if isinstance(straight, BaseException):
-            raise straight
-        if isinstance(turned, BaseException):
-            raise turned
         judgment = replace(straight, calls=straight.calls + turned.calls, omitted=max(straight.omitted, turned.omitted))
         one, other = _IN_ORDER[straight.answer.verdict], _TURNED[turned.answer.verdict]
         label = _LABELS[one] if one == other else "tie" if "tie" in (one, other) else "position_bias"
-        verdicts: list[JsonValue] = [
-            {"shown_first": "trace", **straight.answer.model_dump(), "preferred": one},
-            {"shown_first": "rival", **turned.answer.model_dump(), "preferred": other},
-        ]
+        details: dict[str, JsonValue] = {
+            "confidence": "high" if one == other else "low",
+            "flipped": label == "position_bias",
+            "verdicts": [
+                {"shown_first": "trace", **straight.answer.model_dump(), "preferred": one},
+                {"shown_first": "rival", **turned.answer.model_dump(), "preferred": other},
+            ],
+        }
         said = (
             f"with the trace first, {_IN_WORDS[one]}: {straight.answer.reason}",
             f"with the rival first, {_IN_WORDS[other]}: {turned.answer.reason}",
@@ -125,17 +124,13 @@ class Pairwise(JudgedScorer):
             _VALUES.get(label, 0.5),
             label=label,
             reason="; ".join(said),
-            details={
-                "confidence": "high" if one == other else "low",
-                "flipped": label == "position_bias",
-                "verdicts": verdicts,
-            },
+            details=details,
             confidence=(_LABELS[one], _LABELS[other]).count(label) / 2,
         )
 
 
 def _swapped(sample: Sample) -> Sample:
-    """Return the sample with the rival's recording in the first place."""
+    """Return the sample with the two recordings swapped."""
     return sample.model_copy(update={"trace": sample.rival, "rival": sample.trace})
 
 

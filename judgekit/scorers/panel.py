@@ -1,4 +1,4 @@
-"""A panel: several scorers, usually one question asked of several judges, give one verdict."""
+"""Panels: one verdict from several scorers, usually the same question asked to several judges."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,52 +13,53 @@ from pydantic import JsonValue
 from judgekit.errors import STOPS_JUDGE, BudgetError, ConfigError, JudgeDownError, PlannedError, QuotaError, joined
 from judgekit.judges.judge import Judge
 from judgekit.score import Grade, Score
-from judgekit.scorers.repeat import Repeat, Vote, tally, votes_of, warnings_of
+from judgekit.scorers.repeat import Repeat, Vote, tally, verdict_json, votes_of, warnings_of
 from judgekit.scoring import Blocking, Question, Scorer, all_done, attempt, label_values_of, questions_of, scorers_in
 from judgekit.traces.sample import Sample
 
 Rule: TypeAlias = Literal["majority", "unanimous", "mean", "median"]
 _COUNTING = ("majority", "unanimous")
 _OTHER = -1.0
-"""A vote that no member gave so far."""
+"""A vote that no member has given so far."""
 _WHY = {JudgeDownError: "its judge is down", BudgetError: "its budget is spent", QuotaError: "its quota is spent"}
 _STOPPED = {kind.__name__: kind for kind in STOPS_JUDGE}
 
 
 @dataclass(frozen=True)
 class Panel(Blocking):
-    """1 if its members say so: their votes become one verdict, by majority or another rule.
+    """1 if most of its members say so; their votes become one verdict by majority or another rule.
 
-    A value is a vote, and a skip is one as well: it says that the question does not apply. An abstention is a vote for
-    nothing, which counts among the votes all the same, since a member that looked and could not tell is a reason to
-    doubt the others. A failure is no vote, since it says nothing about the sample. It fails the panel, so that no verdict
-    rests on fewer members than were asked for. With a ``quorum``, members that fail are left out, as long as so many
-    others gave a value or skipped; below it the panel fails if a member failed, and else abstains. A member whose judge
-    is down, or has spent its budget or quota, is left out in the same way, with a warning. Where too few others are left
-    for the panel to decide at all, it scores no further sample.
+    A value is a vote. A skip is a vote as well, that the question does not apply. An abstention is a vote for nothing,
+    but counts as a vote, because a member that looked and could not decide is a reason to doubt the others. A failure
+    is no vote, because it says nothing about the sample. It fails the panel, so that no verdict rests on fewer members
+    than requested. With a ``quorum``, failed members are left out as long as that many others gave a value or skipped;
+    below the quorum, the panel fails if a member failed, and otherwise abstains. A member whose judge is down, or has
+    spent its budget or quota, is left out in the same way, with a warning. If too few others are left for the panel to
+    ever decide, it scores no further samples.
 
-    By ``majority`` the verdict is what more than half of the votes say, by ``unanimous`` what all say. By ``mean`` and
-    ``median`` it is that of the values, if more than half of the votes are values. Skipped where the verdict is a skip,
-    by mean and median where more than half of the votes are. In all other cases, ties included, the panel abstains.
+    By ``majority``, the verdict is the vote of more than half of the members; by ``unanimous``, the vote of all. By
+    ``mean`` and ``median``, it is that of the values, if more than half of the votes are values. Skipped if the verdict
+    is a skip; by mean and median, if more than half of the votes are skips. Otherwise, as for ties, the panel abstains.
 
-    Costs the requests of all members, which are asked at once. With ``escalate`` the first two are asked at once, and
-    each further one only while the votes to come could change the verdict; the cheapest should stand first.
+    Costs the requests of all members, which are asked concurrently. With ``escalate``, the first two are asked
+    concurrently, and each other one only if the remaining votes could change the verdict; put the cheapest first.
 
-    Its confidence is the share of the votes that were cast for the verdict; a mean or a median has none. Details:
-    ``votes`` (by member, each with the ``judge`` that was asked, its status, value, label and reason, of a `Repeat` also
-    the values of its ``draws``, and how many there are at the ``least`` and ``most``, and ``requests_saved``) and ``unasked`` (the members that were not needed). Members of one name are told apart by their judges. Source: panel of
-    LLM evaluators (https://arxiv.org/abs/2404.18796).
+    The confidence is the share of votes for the verdict; a mean or a median has none. Details: ``votes`` (by member,
+    each with the ``judge`` that was asked, its status, value, label and reason, and for a `Repeat` also the values of
+    its ``draws``, their ``least`` and ``most`` number, and ``requests_saved``) and ``unasked`` (the members that were
+    not needed). Members with the same name are distinguished by their judges. Source: panel of LLM evaluators
+    (https://arxiv.org/abs/2404.18796).
 
     Args:
-        scorers: The members; a `Repeat` or a panel may be one.
-        rule: How votes become a verdict.
-        quorum: How many members must give a value or skip.
-        escalate: Whether further members are asked only where it matters; by majority and unanimous only.
-        name: What the scores are called.
+        scorers: The members, which may include a `Repeat` or another panel.
+        rule: The rule that turns votes into a verdict.
+        quorum: The number of members that must give a value or skip.
+        escalate: Whether to ask further members only if they matter; only with majority and unanimous.
+        name: The name of the scores.
 
     Raises:
-        ConfigError: There are fewer than two members, or one twice; the rule is unknown; the quorum cannot be reached;
-            or a mean or median escalates.
+        ConfigError: There are fewer than two members, or one is there twice; the rule is unknown; the quorum is
+            unreachable; or a mean or median escalates.
     """
 
     scorers: Sequence[Scorer]
@@ -84,21 +85,21 @@ class Panel(Blocking):
 
     @property
     def has_confidence(self) -> bool:
-        """Whether its scores say how sure the members are."""
+        """Whether its scores may have a confidence."""
         return self.rule in _COUNTING
 
     @property
     def label_values(self) -> Mapping[str, Grade]:
-        """The values of its labels, where the prompts do not say."""
+        """The values of its labels, if the prompts do not define them."""
         return label_values_of(self.scorers[0])
 
     @property
     def prompts(self) -> Sequence[Question]:
-        """The questions that are asked."""
+        """The prompts of its members."""
         return tuple(dict.fromkeys(prompt for scorer in self.scorers for prompt in questions_of(scorer)))
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Asks the members, and counts."""
+        """Return the score of one sample."""
         scores: list[Score] = []
         asked_at_once = 2 if self.escalate else len(self.scorers)
         while len(scores) < len(self.scorers) and not self._is_settled(scores):
@@ -111,9 +112,9 @@ class Panel(Blocking):
         return self._score(scores)
 
     def _is_settled(self, scores: Sequence[Score]) -> bool:
-        """Whether the votes to come cannot change the verdict, not even if they all say one thing, whatever it is."""
+        """Return whether the remaining votes cannot change the verdict, even if they are all the same."""
         if any(score.error == PlannedError.__name__ for score in scores):
-            return False  # nobody was asked yet: a plan has room for all
+            return False  # no judge has been asked; a plan includes all members
         votes = votes_of(scores)
         rest = len(self.scorers) - len(votes)
         likely: list[Vote] = [*votes, "abstained", _OTHER]
@@ -149,8 +150,9 @@ class Panel(Blocking):
             reason = f"by {self.rule} ({counted}): {first.reason if first else ''}"
         else:
             reason = f"{self.rule} of the values: {counted}"
+        confidence = votes.count(verdict) / max(len(votes) - votes.count("failed"), 1)
         details: dict[str, JsonValue] = {
-            "votes": {title: _written(score) for title, score in zip(titles, scores, strict=False)},
+            "votes": {title: _vote_as_json(score) for title, score in zip(titles, scores, strict=False)},
             "unasked": list(titles[len(scores) :]),
         }
         return Score(
@@ -161,15 +163,10 @@ class Panel(Blocking):
             reason=reason,
             details=details,
             calls=tuple(call for score in scores for call in score.calls),
-            confidence=self._confidence(votes, verdict),
+            confidence=confidence if self.rule in _COUNTING and not isinstance(verdict, str) else None,
             error=first.error if first else None,
             warnings=(*warnings_of(scores), *_left_out(titles, scores)),
         )
-
-    def _confidence(self, votes: Sequence[Vote], verdict: Vote) -> float | None:
-        if isinstance(verdict, str) or self.rule not in _COUNTING:
-            return None
-        return votes.count(verdict) / (len(votes) - votes.count("failed"))
 
 
 async def _vote(member: Scorer, sample: Sample) -> Score:
@@ -186,12 +183,12 @@ def _left_out(titles: Sequence[str], scores: Sequence[Score]) -> Sequence[str]:
 
 
 def _decided(votes: Sequence[Vote]) -> int:
-    """How many gave a value or skipped."""
+    """Return the number of members that gave a value or skipped."""
     return len(votes) - votes.count("abstained") - votes.count("failed")
 
 
 def _told_apart(scorers: Sequence[Scorer]) -> Sequence[str]:
-    """Their names. Those of one name have the model of their judge behind it, and those of one model their number."""
+    """Return unique names of the scorers, with the judge's model or a number appended to equal ones."""
     names = [scorer.name for scorer in scorers]
     judged = [_with_judge(one) if names.count(one.name) > 1 else one.name for one in scorers]
     return [f"{name} #{number}" if judged.count(name) > 1 else name for number, name in enumerate(judged, 1)]
@@ -205,13 +202,12 @@ def _with_judge(scorer: Scorer) -> str:
     return f"{scorer.name} ({judge.model})" if isinstance(judge, Judge) else scorer.name
 
 
-def _written(score: Score) -> JsonValue:
+def _vote_as_json(score: Score) -> JsonValue:
     judges = dict.fromkeys(call.judge for call in score.calls)
-    said: dict[str, JsonValue] = score.model_dump(mode="json", include={"status", "value", "label", "reason"})
-    written: dict[str, JsonValue] = {"judge": ", ".join(judges) or None, **said}
-    doubted = score.details.get("doubted")  # it was drawn all the same
+    vote: dict[str, JsonValue] = {"judge": ", ".join(judges) or None, **verdict_json(score)}
+    doubted = score.details.get("doubted")  # doubted verdicts have draws as well
     details = doubted.get("details") if isinstance(doubted, dict) else score.details
     if isinstance(details, dict) and isinstance(draws := details.get("draws"), list):
-        written["draws"] = [draw.get("value") for draw in draws if isinstance(draw, dict)]
-        written |= {name: details[name] for name in ("least", "most", "requests_saved") if name in details}
-    return written
+        vote["draws"] = [draw.get("value") for draw in draws if isinstance(draw, dict)]
+        vote |= {name: details[name] for name in ("least", "most", "requests_saved") if name in details}
+    return vote

@@ -1,4 +1,4 @@
-"""A prompt file with a scale is a scorer."""
+"""Scorers made of a prompt file with a scale."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from judgekit.traces.sample import Sample
 
 
 class _Said(Protocol):
-    """What the answer to a prompt with a scale holds behind its steps."""
+    """The fields of an answer to a prompt with a scale, after its steps."""
 
     reason: str
     evidence: Sequence[int] | Sequence[Quotation]
@@ -28,26 +28,26 @@ class _Said(Protocol):
 
 @dataclass(frozen=True)
 class PromptScorer(JudgedScorer):
-    """The value of the label that the judge chooses on the scale of a prompt.
+    """The value of the label that the judge chooses on a prompt's scale.
 
-    The judge writes down the prompt's steps, its reason and its evidence before it chooses. Skipped where the sample
-    lacks an input of the prompt, and where the scale says so for the label. One judge request a sample. Its confidence
-    is how likely the judge's tokens made the label, where the judge's params ask for ``logprobs`` and its provider gives
-    them (see `judgekit.judges.likelihood`; none where the cache keeps no words). Details: each
-    step under its name, and as ``evidence`` the numbers of the messages that show it; where the prompt asks for quotes,
-    each with its ``message``, its ``quote``, and whether it was ``found`` there, word for word (``null``: there is no
-    quote, as where the cache keeps no words).
+    The judge writes down the prompt's steps, its reason and its evidence before it chooses. Skipped if the sample lacks
+    an input of the prompt, and for labels that the scale marks as skipped. One judge request a sample. The confidence
+    is the probability of the label's tokens, if the judge's params request ``logprobs`` and its provider returns them
+    (see `judgekit.judges.likelihood`; there is none if the cache stores no text). Details: each step under its name,
+    and as ``evidence`` the numbers of the messages that show it; if the prompt asks for quotes, each with its
+    ``message``, its ``quote``, and whether it was ``found`` there verbatim (``null``: there is no quote, for example
+    because the cache stores no text).
 
     Args:
-        prompt: A prompt with a scale, the name of one that is shipped, or the path of a Markdown file.
-        judge: Who is asked: a judge, or a model such as ``"openai/gpt-4.1-mini"``.
-        require_evidence: A verdict that has a value and no evidence, or a quote that is not there, is given back to the
-            judge once, and fails if it comes again.
-        name: What the scores are called; the prompt's name if not given.
+        prompt: A prompt with a scale, the name of a built-in one, or the path of a Markdown file.
+        judge: A judge, or a model such as ``"openai/gpt-4.1-mini"``.
+        require_evidence: Whether to return a verdict that has a value but no evidence, or a quote that does not exist,
+            to the judge once, and to fail if that happens again.
+        name: The name of the scores; by default, the prompt's name.
 
     Raises:
-        PromptError: There is no such prompt.
-        ConfigError: It has no scale, or options that are not filled.
+        PromptError: The prompt does not exist.
+        ConfigError: It has no scale, or unfilled options.
 
     Example:
         ``PromptScorer("tone", judge)``
@@ -73,18 +73,18 @@ class PromptScorer(JudgedScorer):
 
     @property
     def has_confidence(self) -> bool:
-        """Whether its scores may say how sure the judge is; whoever answers in the place of a provider may always."""
+        """Whether its scores may have a confidence. A client in place of a provider may always return logprobs."""
         judge = self._judge
         is_lost = judge.cache_mode != "off" and not judge.store_text
         return judge.client is not None or (bool(judge.params.get("logprobs")) and not is_lost)
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The question that is asked."""
+        """The prompt for the judge."""
         return (cast("Prompt", self.prompt),)
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Asks, and looks the label up."""
+        """Return the score of one sample."""
         (prompt,) = self.prompts
         if missing := prompt.missing(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
@@ -94,7 +94,7 @@ class PromptScorer(JudgedScorer):
             said = cast("_Said", answer)
             must_exist((one if isinstance(one, int) else one.message for one in said.evidence), sample)
             if self.require_evidence:
-                if not said.evidence and isinstance(grade[said.verdict], float):  # nothing shows what is not there
+                if not said.evidence and isinstance(grade[said.verdict], float):  # nothing can show what is absent
                     raise ValueError(
                         "cites no message; where nothing shows it, cite those where it would have to stand"
                     )
@@ -118,7 +118,7 @@ class PromptScorer(JudgedScorer):
 
 
 def _looked_up(evidence: Sequence[int] | Sequence[Quotation], sample: Sample) -> tuple[list[JsonValue], int]:
-    """The evidence, and how many quotes of it are not there."""
+    """Return the evidence, and the number of its quotes that do not exist."""
     found: list[JsonValue] = [
         one if isinstance(one, int) else {**one.model_dump(), "found": is_there(one, sample) if one.quote else None}
         for one in evidence
@@ -128,7 +128,7 @@ def _looked_up(evidence: Sequence[int] | Sequence[Quotation], sample: Sample) ->
 
 @cache
 def _answer(prompt: Prompt) -> type[BaseModel]:
-    """The form of the answer: what it reasons with stands before what it decides."""
+    """Return the model of the answer, in which reasoning precedes the verdict."""
     fields: dict[str, Any] = dict.fromkeys((*prompt.steps, "reason"), str)
     fields["evidence"] = list[Quotation] if prompt.quotes else list[Number]
     fields["verdict"] = Literal[tuple(label for label, _ in prompt.scale)]

@@ -1,7 +1,7 @@
-"""A scorer asked again and again: how sure is the judge?"""
+"""Repeated draws of a scorer, to measure the judge's certainty."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, isclose
 from statistics import pstdev
@@ -9,54 +9,45 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, PlannedError
-from judgekit.score import Grade, Score, Status, drawing
-from judgekit.scoring import (
-    Blocking,
-    Question,
-    Scorer,
-    all_done,
-    attempt,
-    label_values_of,
-    must_be_scorer,
-    questions_of,
-)
+from judgekit.errors import ConfigError, PlannedError, must_be_known
+from judgekit.score import Score, Status, drawing
+from judgekit.scorers.wrapper import WrapperScorer
+from judgekit.scoring import Scorer, all_done, attempt
 from judgekit.traces.sample import Sample
 
 By: TypeAlias = Literal["majority", "mean"]
 Draws: TypeAlias = int | Literal["auto"]
 Vote: TypeAlias = float | Status
-"""The verdict of a score: its value, or the status of one that has none."""
+"""The vote that a score stands for: its value, or its status if it has none."""
 
 _MOST = 9
-"""Draws by ``auto``: an odd number, so that two answers cannot tie. An answer that a judge gives four times of five wins
-98 % of nine draws, 94 % of five and 99.6 % of fifteen; by ``auto`` it takes 5.7 draws on average."""
+"""The maximum number of draws with ``auto``: odd, so that two answers cannot tie. An answer that a judge gives in four
+of five draws wins 98 % of nine draws, 94 % of five and 99.6 % of fifteen; with ``auto``, it takes 5.7 draws on average.
+"""
 
 
 @dataclass(frozen=True)
-class Repeat(Blocking):
-    """The verdict of several independent draws of a judged scorer, and how far they agree.
+class Repeat(WrapperScorer):
+    """The verdict of several independent draws of a judged scorer, and their agreement.
 
-    By ``majority`` it is the value that most draws gave; it abstains where two values share the first place. By ``mean``
-    it is the mean of the draws. Each draw is asked and cached by itself, so that it costs ``draws`` times the requests
-    of the scorer; a ``seed`` among the judge's params grows by one from draw to draw, since draws of one seed are one
-    draw.
+    By ``majority``, it is the value given by most draws; two values in first place make it abstain. By ``mean``, it is
+    the mean of the draws. Each draw is requested and cached separately, so it costs ``draws`` times the requests of the
+    scorer; a ``seed`` in the judge's params is increased by one from draw to draw, as equal seeds give equal draws.
 
-    With ``draws="auto"`` it asks until the lead of a value is decisive, at least 4 times and at most 9: further draws
-    could not take the first place from it, or it is the more likely one of the first two with a probability over 95 %.
-    Four draws that agree are enough. As many are asked at once as that takes at the least, and always the same in the
-    same order, so that a replay gives the same score. By mean every draw counts, so that it cannot stop early.
+    With ``draws="auto"``, it asks until the lead of a value is decisive, at least 4 and at most 9 times: until further
+    draws could not change the first place, or until it is the more likely of the first two with a probability above
+    95 %. Four equal draws are enough. The minimum number that could still decide is asked concurrently, always in the
+    same order, so that a replay gives the same score. By mean, every draw counts, so it cannot stop early.
 
-    Skipped where the scorer skips. Fails if any draw fails, so that no verdict rests on fewer draws than were asked
-    for; the others are cached, and only the failed ones are asked again. A draw that abstains counts as a value of its
-    own. Its confidence is the share of draws for the verdict; a mean has none. Details: ``draws`` (each one's status,
-    value, label and reason), ``agreement`` (the share of draws that gave the most frequent value), ``std`` (of the
-    values, n in the denominator), and with ``auto`` how many draws there are at the ``least`` and at the ``most``, and ``requests_saved``.
-    Sources: self-consistency (https://arxiv.org/abs/2203.11171), adaptive consistency
-    (https://arxiv.org/abs/2305.11860).
+    Skipped if the scorer skips. Fails if any draw fails, so that no verdict rests on fewer draws than requested; the
+    others are cached, and only the failed ones are asked again. An abstention counts as a value of its own. The
+    confidence is the share of draws for the verdict; a mean has none. Details: ``draws`` (each one's status, value,
+    label and reason), ``agreement`` (the share of draws with the most frequent value), ``std`` (of the values, with n
+    in the denominator), and with ``auto`` the ``least`` and ``most`` number of draws, and ``requests_saved``. Sources:
+    self-consistency (https://arxiv.org/abs/2203.11171), adaptive consistency (https://arxiv.org/abs/2305.11860).
 
     Raises:
-        ConfigError: There are fewer than two draws, or no such way to aggregate them, or a mean is to stop early.
+        ConfigError: There are fewer than two draws, the way to aggregate them is unknown, or a mean should stop early.
     """
 
     scorer: Scorer
@@ -65,11 +56,10 @@ class Repeat(Blocking):
     name: str = ""
 
     def __post_init__(self) -> None:
-        must_be_scorer(self.scorer, "scorer")
+        super().__post_init__()
         if self._most < 2:
             raise ConfigError(f"to repeat a scorer takes two draws or more, or 'auto', found draws={self.draws}")
-        if self.by not in get_args(By):
-            raise ConfigError.unknown("way to aggregate draws", self.by, get_args(By))
+        must_be_known("way to aggregate draws", self.by, get_args(By))
         if self.draws == "auto" and self.by == "mean":
             raise ConfigError("every draw changes a mean, so that draws='auto' cannot stop early; say how many")
         if not self.name:
@@ -78,21 +68,11 @@ class Repeat(Blocking):
 
     @property
     def has_confidence(self) -> bool:
-        """Whether its scores say how sure the judge is."""
+        """Whether its scores may have a confidence."""
         return self.by == "majority"
 
-    @property
-    def label_values(self) -> Mapping[str, Grade]:
-        """The values of its labels, where the prompts do not say."""
-        return label_values_of(self.scorer)
-
-    @property
-    def prompts(self) -> Sequence[Question]:
-        """The questions that are asked."""
-        return questions_of(self.scorer)
-
     async def ascore(self, sample: Sample, /) -> Score:
-        """Draws, and aggregates."""
+        """Return the score of one sample."""
         scores: list[Score] = []
         while more := self._wanted(scores):
             scores += await all_done(self._draw(sample, len(scores) + index) for index in range(more))
@@ -106,9 +86,7 @@ class Repeat(Blocking):
         vote, most = votes.most_common(1)[0]
         values = [score.value for score in scores if score.value is not None]
         details: dict[str, JsonValue] = {
-            "draws": [
-                score.model_dump(mode="json", include={"status", "value", "label", "reason"}) for score in scores
-            ],
+            "draws": [verdict_json(score) for score in scores],
             "agreement": most / len(scores),
             "std": pstdev(values) if values else None,
         }
@@ -146,14 +124,14 @@ class Repeat(Blocking):
         return _MOST if self.draws == "auto" else self.draws
 
     def _wanted(self, scores: Sequence[Score]) -> int:
-        """How many more draws the verdict takes at the least; none where it is decided."""
+        """Return the minimum number of further draws that could decide the verdict; 0 if it is decided."""
         left = self._most - len(scores)
         errors = {score.error for score in scores if score.status == "failed"}
         if self.draws != "auto" or PlannedError.__name__ in errors:
-            return left  # a plan has room for all
+            return left  # a plan includes all draws
         if errors:
             return 0
-        from judgekit.stats.sequential import is_decisive  # noqa: PLC0415 - numpy takes a while
+        from judgekit.stats.sequential import is_decisive  # noqa: PLC0415 - imports numpy, which is slow
 
         first, *others = sorted(Counter(votes_of(scores)).values(), reverse=True) or [0]
         enough = (more for more in range(left) if is_decisive([first + more, *others], left=left - more))
@@ -165,7 +143,7 @@ class Repeat(Blocking):
 
 
 def votes_of(scores: Iterable[Score]) -> list[Vote]:
-    """Return the verdicts of the scores. Values that a rounding alone keeps apart, as in sums of weights, are one value."""
+    """Return the votes of the scores. Values that differ only by rounding, such as sums of weights, are made equal."""
     votes: list[Vote] = []
     for score in scores:
         value = score.value
@@ -178,11 +156,16 @@ def votes_of(scores: Iterable[Score]) -> list[Vote]:
 
 
 def warnings_of(scores: Iterable[Score]) -> Sequence[str]:
-    """The warnings of all, each once."""
+    """Return the warnings of all scores, without duplicates."""
     return tuple(dict.fromkeys(warning for score in scores for warning in score.warnings))
 
 
+def verdict_json(score: Score, *further: str) -> dict[str, JsonValue]:
+    """Return the status, value, label and reason of a score, and ``further`` fields, as JSON for details."""
+    return score.model_dump(mode="json", include={"status", "value", "label", "reason", *further})
+
+
 def tally(votes: Iterable[Vote]) -> str:
-    """How often each vote was given, such as ``1.00 x2, abstained x1``."""
+    """Return the number of times each vote was given, such as ``1.00 x2, abstained x1``."""
     said = Counter(votes).items()
     return ", ".join(f"{vote if isinstance(vote, str) else f'{vote:.2f}'} x{times}" for vote, times in said)

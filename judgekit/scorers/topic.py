@@ -1,12 +1,12 @@
-"""Topic adherence: does the agent help with its topics, and only with them?"""
+"""Topic adherence: does the agent handle requests on its topics, and only those?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, JsonValue
 
-from judgekit.errors import ConfigError
+from judgekit.errors import must_be_known
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
@@ -38,17 +38,16 @@ class TopicAdherence(JudgedScorer):
     """1 if the agent answers every request on its topics (recall) and no other (precision).
 
     With TP = answered and on topic, FP = answered and off topic, FN = refused and on topic, TN = refused and off topic:
-    precision = TP / (TP + FP), recall = TP / (TP + FN), f1 = 2 TP / (2 TP + FP + FN), accuracy = (TP + TN) / all. All
-    four stand in the details with the counts and the requests, whatever the mode. A request that takes several messages
-    is one request, judged by how it was dealt with in the end; one that is listed twice in the same words, on the same
-    topic and with the same outcome, counts once.
+    precision = TP / (TP + FP), recall = TP / (TP + FN), f1 = 2 TP / (2 TP + FP + FN), accuracy = (TP + TN) / all. The
+    details contain all four with the counts and the requests, whatever the mode. A request that spans several messages
+    is one request, judged by its final outcome; duplicates with equal words, topic and outcome count once.
 
-    Skipped without ``sample.reference_topics``, and where the mode's ratio is 0 / 0. One judge request a sample. Source:
+    Skipped without ``sample.reference_topics``, and if the mode's ratio is 0 / 0. One judge request a sample. Source:
     topic adherence of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), without its
-    epsilon; accuracy is judgekit's.
+    epsilon; accuracy is an addition.
 
     Raises:
-        ConfigError: There is no such mode.
+        ConfigError: The mode is unknown.
     """
 
     judge: Judge | str
@@ -57,16 +56,15 @@ class TopicAdherence(JudgedScorer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.mode not in get_args(Mode):
-            raise ConfigError.unknown("mode of topic adherence", self.mode, get_args(Mode))
+        must_be_known("mode of topic adherence", self.mode, get_args(Mode))
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The question that is asked."""
+        """The prompt for the judge."""
         return (load_prompt("topic_adherence"),)
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Counts what the user asked for by topic and outcome."""
+        """Return the score of one sample."""
         prompt = self.prompts[0]
         if missing := prompt.missing(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
@@ -78,16 +76,16 @@ class TopicAdherence(JudgedScorer):
         value = ratios[self.mode]
         details: dict[str, JsonValue] = {
             **ratios,
-            "tp": counts.tp,
-            "fp": counts.fp,
-            "fn": counts.fn,
-            "tn": counts.tn,
+            **counts._asdict(),
             "requests": [request.model_dump() | {"topic": _topic(request, topics)} for request in requests],
         }
         if value is None:
             reason = f"{self.mode} is 0/0 here: {counts.in_words()}"
             return judgment.score(self.name, "skipped", label="undefined", reason=reason, details=details)
-        return judgment.score(self.name, value, reason=f"{counts.in_words()}{_astray(requests)}", details=details)
+        astray = [one for one in requests if (one.outcome == "answered") != (one.topic is not None)]
+        listed = "; ".join(f"{one.request!r} {one.outcome} in message {one.message}" for one in astray)
+        reason = f"{counts.in_words()}{f'. {listed}' if listed else ''}"
+        return judgment.score(self.name, value, reason=reason, details=details)
 
 
 def _check(answer: TopicAnswer, sample: Sample) -> None:
@@ -96,14 +94,14 @@ def _check(answer: TopicAnswer, sample: Sample) -> None:
     for request in answer.requests:
         if request.topic is not None and request.topic not in topics:
             raise ValueError(f"names the topic {request.topic}; the topics are {', '.join(map(str, topics))}, or null")
-    # Without its words, as where the judge's words are not kept, a request that is listed twice looks like two.
+    # Without text, for example because replies are not stored, a duplicate request would count as two.
     unnamed = [_identity(request, topics) for request in answer.requests if not _folded(request.request)]
     if len(unnamed) > len({*unnamed}):
         raise ValueError("lists requests without a word, which cannot be told apart")
 
 
 def _topics(sample: Sample) -> dict[int, str]:
-    """The topics by the numbers that the judge knows them by."""
+    """Return the topics by the numbers that the judge refers to."""
     return {number: topic for number, topic in enumerate(sample.reference_topics or (), 1) if topic.strip()}
 
 
@@ -112,12 +110,11 @@ def _topic(request: TopicRequest, topics: Mapping[int, str]) -> str | None:
 
 
 def _identity(request: TopicRequest, topics: Mapping[int, str]) -> tuple[str, str, str]:
-    """Return the key that equal requests share."""
+    """Return a key that equal requests share."""
     return _folded(request.request), _folded(_topic(request, topics) or ""), request.outcome
 
 
-@dataclass(frozen=True)
-class _Counts:
+class _Counts(NamedTuple):
     tp: int
     fp: int
     fn: int
@@ -126,12 +123,7 @@ class _Counts:
     @classmethod
     def of(cls, requests: Sequence[TopicRequest]) -> "_Counts":
         kinds = [(request.outcome, request.topic is not None) for request in requests]
-        return cls(
-            tp=kinds.count(("answered", True)),
-            fp=kinds.count(("answered", False)),
-            fn=kinds.count(("refused", True)),
-            tn=kinds.count(("refused", False)),
-        )
+        return cls(*(kinds.count((outcome, on)) for outcome in ("answered", "refused") for on in (True, False)))
 
     def ratios(self) -> dict[str, float | None]:
         return {
@@ -154,10 +146,3 @@ def _ratio(part: int, whole: int) -> float | None:
 
 def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
-
-
-def _astray(requests: Sequence[TopicRequest]) -> str:
-    """The requests that cost something, each with the message that shows it."""
-    astray = [request for request in requests if (request.outcome == "answered") != (request.topic is not None)]
-    listed = "; ".join(f"{one.request!r} {one.outcome} in message {one.message}" for one in astray)
-    return f". {listed}" if listed else ""

@@ -1,1 +1,1 @@
-"""Statistics: arrays in, numbers out. What cannot be said is ``None``, and never a NaN."""
+"""Statistics: arrays in, numbers out. Undefined results are ``None``, never NaN."""

@@ -1,4 +1,4 @@
-"""Several annotators of the same items: how far they agree, whether a judge may stand in for one, what a panel is worth."""
+"""Several annotators of the same items: their agreement, tests of judges as annotators, and the value of a panel."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -14,33 +14,31 @@ _TIE = 0.5
 
 
 class Pairs(NamedTuple):
-    """Pairs of votes on one item: how many are equal, of how many."""
+    """Pairs of votes on the same item: the number of equal ones, and of all."""
 
     equal: int
     n: int
 
     @property
     def agreement(self) -> float | None:
-        """The share that is equal; ``None`` where there are no pairs."""
+        """The share of equal pairs; ``None`` if there are no pairs."""
         return self.equal / self.n if self.n else None
 
 
 def pairwise_agreement(votes: ArrayLike, judged: ArrayLike | None = None, *, ties: bool = True) -> Pairs:
-    """How often two votes on which of two answers is the better one are equal, each pair of votes counting once.
+    """Return the agreement of votes on which of two answers is better, with each pair of votes counting once.
 
-    Source: Zheng et al. 2023 (MT-Bench), https://arxiv.org/abs/2306.05685, table 5: with ties its setup S1, without S2.
+    Source: Zheng et al. 2023 (MT-Bench), https://arxiv.org/abs/2306.05685, table 5: its setup S1 with ties, S2 without.
 
     Args:
-        votes: Annotators x items: 1 where the first answer is the better one, 0 where the second is, 0.5 where neither,
-            or where a voter who was asked in both orders contradicts himself; NaN where there is no vote. The rows need
-            not be the same persons throughout.
-        judged: The judge's votes. Given these, it is pairs of the judge and an annotator that count, not of two
-            annotators.
-        ties: Whether 0.5 is a vote like the others; else pairs with one are left out. Agreement is higher without, and so
-            is that by chance: 1/2 of two kinds of vote, 1/3 of three.
+        votes: Annotators x items: 1 if the first answer is better, 0 if the second is, 0.5 for a tie or a voter's
+            contradictory votes in both orders, and NaN for no vote. Rows need not be the same person throughout.
+        judged: The judge's votes. If given, pairs of the judge and an annotator count instead of pairs of annotators.
+        ties: Whether 0.5 is a vote like the others; otherwise, pairs with a tie are left out. Agreement is higher
+            without ties, and so is chance agreement: 1/2 for two kinds of vote, 1/3 for three.
 
     Raises:
-        ValueError: A vote is something else.
+        ValueError: A vote has another value.
     """
     table = ratings_of(votes)
     said = None if judged is None else _judged(judged, table)
@@ -55,22 +53,22 @@ def pairwise_agreement(votes: ArrayLike, judged: ArrayLike | None = None, *, tie
 
 
 def human_ceiling(ratings: ArrayLike, judged: ArrayLike | None = None) -> float | None:
-    """How often an annotator says what another one says of the same item, each item counting once.
+    """Return the share of annotators' answers that agree with another annotator's answer, with each item counting once.
 
-    Items with one rating are left out. With ``judged``, how often the judge says what an annotator says, of these same
-    items: a judge for whom it is as high is as good as one of them by that measure. It is no upper bound: who says what
-    most of them say agrees with one of them more often than they do with each other. Where numbers are to be near rather
-    than equal, `judgekit.stats.agreement.krippendorff_alpha` takes its place.
+    Items with one rating are left out. With ``judged``, return the judge's agreement with annotators on the same items:
+    by this measure, a judge that reaches the same value is as good as an annotator. It is not an upper bound: a judge
+    that follows the majority agrees with annotators more often than they agree with each other. For numbers that should
+    be close rather than equal, use `judgekit.stats.agreement.krippendorff_alpha` instead.
 
     Args:
-        ratings: Annotators x items; NaN where an annotator has none.
-        judged: What the judge says of each item; NaN where it says nothing, and the item is left out.
+        ratings: Annotators x items; NaN for a missing rating.
+        judged: The judge's answers; items with NaN are left out.
 
     Returns:
-        ``None`` where no item has two ratings.
+        ``None`` if no item has two ratings.
 
     Raises:
-        ValueError: The ratings are no table of numbers, or there is not one of the judge for each item.
+        ValueError: The ratings are not a table of numbers, or the judge's answers do not match the items.
     """
     table = ratings_of(ratings)
     several = (~np.isnan(table)).sum(0) >= 2
@@ -79,14 +77,14 @@ def human_ceiling(ratings: ArrayLike, judged: ArrayLike | None = None) -> float 
 
 
 class AlternativeTest(NamedTuple):
-    """What the alternative annotator test finds.
+    """The result of the alternative annotator test.
 
     Attributes:
-        winning_rate: The share of annotators, of those tested, for whom it is shown that the judge may stand in.
-        advantage: How likely the judge is to be as near to the other annotators as one of them is, or nearer.
-        passed: Whether that is shown for half of them or more.
-        p: Of each annotator, the probability of such a result if the judge were worse by epsilon, adjusted for how many
-            were tested; ``None`` of those with too few items.
+        winning_rate: The share of tested annotators whom the judge was shown to be able to replace.
+        advantage: The probability that the judge is at least as close to the other annotators as one of them is.
+        passed: Whether the winning rate is at least one half.
+        p: For each annotator, the probability of such a result if the judge were worse by epsilon, adjusted for
+            multiple tests; ``None`` for annotators with too few items.
     """
 
     winning_rate: float
@@ -105,36 +103,36 @@ def alternative_test(
     alpha: float = 0.05,
     least: int = 30,
 ) -> AlternativeTest | None:
-    """The alternative annotator test (alt-test): may a judge stand in for an annotator?
+    """Return the result of the alternative annotator test (alt-test) of whether a judge may replace an annotator.
 
-    Each annotator is left out in turn. On each item the judge and the one left out are held against all others: by the
-    share that says the same, or by the mean square of the differences; who is nearer wins, both do where they are equally
-    near. A one-sided t test says whether the annotator wins more often than the judge by less than ``epsilon``. Source:
-    Calderon, Reichart and Dror 2025, https://arxiv.org/abs/2501.10970; the adjustment: Benjamini and Yekutieli 2001,
+    Each annotator is left out in turn. On each item, the judge and that annotator are compared with all others, by the
+    share of equal answers or by the mean squared difference; the closer one wins, and both win a tie. A one-sided t
+    test checks that the annotator's lead over the judge in wins is less than ``epsilon``. Source: Calderon, Reichart
+    and Dror 2025, https://arxiv.org/abs/2501.10970; the adjustment: Benjamini and Yekutieli 2001,
     https://doi.org/10.1214/aos/1013699998.
 
-    With fewer items than ``least``, where the authors turn to Wilcoxon's test, an annotator is not tested: that is a test
-    of medians, and between -1, 0 and 1 no median is ``epsilon``. Where all units are alike, t would be certain; p is
-    then ((1 - epsilon) / (1 - d))**n, where d is by how much the annotator wins more often: by Markov's inequality, n units
-    are no likelier to be all as low if the judge is worse by epsilon. The authors ask for three annotators; with two the
-    test only says who is nearer to the other one. Assumes independent units.
+    An annotator with fewer than ``least`` items is not tested. The authors use Wilcoxon's test there, but that is a
+    test of medians, and between -1, 0 and 1 no median is ``epsilon``. If all units are equal, t would be certain; p is
+    then ((1 - epsilon) / (1 - d))**n, where d is the annotator's lead: by Markov's inequality, n units are no likelier
+    to all be that low if the judge is worse by epsilon. The authors ask for three annotators; with two, the test only
+    shows who is closer to the other one. Units are assumed to be independent.
 
     Args:
-        ratings: Annotators x items; NaN where an annotator has none. Items with one rating are left out.
-        judged: What the judge says of each item; items with NaN are left out.
-        groups: The group of each item. With these the t test is cluster-robust, and ``least`` groups are asked for.
-        metric: Whether ratings are names, or numbers that can be near each other.
-        epsilon: By how much a judge may be worse, being cheaper: the authors take 0.2 where annotators are experts,
-            0.15 where they are skilled, 0.1 in a crowd.
-        alpha: The share of false findings that is borne.
-        least: How many items an annotator must share with others to be tested.
+        ratings: Annotators x items; NaN for a missing rating. Items with one rating are left out.
+        judged: The judge's answers; items with NaN are left out.
+        groups: The group of each item. With groups, the t test is cluster-robust, and ``least`` refers to groups.
+        metric: Whether ratings are names, or numbers that can be close to each other.
+        epsilon: The disadvantage allowed to a judge for being cheaper. The authors use 0.2 for experts, 0.15 for
+            skilled annotators and 0.1 for crowd workers.
+        alpha: The accepted rate of false discoveries.
+        least: The minimum number of items that a tested annotator shares with others.
 
     Returns:
-        ``None`` where no annotator can be tested.
+        ``None`` if no annotator can be tested.
 
     Raises:
-        ValueError: The ratings are no table of numbers, there is not one value of the judge, or not one group, for each
-            item, or ``epsilon`` is not in [0, 1).
+        ValueError: The ratings are not a table of numbers, the judge's answers or the groups do not match the items, or
+            ``epsilon`` is not in [0, 1).
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"expected an epsilon in [0, 1), found {epsilon}")
@@ -163,23 +161,23 @@ def alternative_test(
 
 
 def effective_votes(votes: ArrayLike, labels: ArrayLike) -> float | None:
-    """How many independent voters would err as a panel does whose members err on the same items.
+    """Return the number of independent voters who would err as often as a panel whose members' errors are correlated.
 
     n / (1 + (n - 1) r), where r is the correlation of two members' errors: their mean covariance over their mean
-    variance, which is the mean correlation where all err equally often. It is 1 where all err on the same items, n where
-    they err independently, and more where they err on different ones. Source: the effective sample size of Kish 1965,
-    "Survey Sampling", of votes: Kohli 2026, https://arxiv.org/abs/2605.29800. An error is a vote other than the label:
-    verdicts alone cannot tell errors that are shared from agreement on what is so.
+    variance, which is the mean correlation if all err equally often. It is 1 if all members err on the same items, n if
+    they err independently, and more if they err on different items. Source: the effective sample size of Kish 1965,
+    "Survey Sampling", applied to votes by Kohli 2026, https://arxiv.org/abs/2605.29800. An error is a vote that differs
+    from the label: verdicts alone cannot distinguish shared errors from correct agreement.
 
     Args:
-        votes: Members x items; NaN where a member has none, and the item is left out.
-        labels: What is known to be so of each item; NaN where nothing is, and the item is left out.
+        votes: Members x items; items with a NaN are left out.
+        labels: The true label of each item; items with NaN are left out.
 
     Returns:
-        ``None`` where fewer than two items are left, no member errs on some of them only, or errors cancel altogether.
+        ``None`` if fewer than two items are left, no member errs on some but not all of them, or errors cancel out.
 
     Raises:
-        ValueError: The votes are no table of numbers, or there is not one label for each item.
+        ValueError: The votes are not a table of numbers, or the labels do not match the items.
     """
     table = ratings_of(votes)
     known = _judged(labels, table)
@@ -199,7 +197,7 @@ def _judged(judged: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _pairs(table: NDArray[np.float64], judged: NDArray[np.float64] | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Of each item, how many pairs of ratings are equal, and how many there are."""
+    """Return the number of equal pairs of ratings, and of all pairs, for each item."""
     given = ~np.isnan(table)
     if judged is not None:
         return (table == judged).sum(0), (given & ~np.isnan(judged)).sum(0)
@@ -216,7 +214,7 @@ def _two_of(counts: NDArray[np.intp]) -> NDArray[np.intp]:
 def _distance(
     rating: NDArray[np.float64], others: NDArray[np.float64], metric: Literal["nominal", "interval"]
 ) -> NDArray[np.float64]:
-    """How far a rating of each item is from those of others, of whom there is one at least."""
+    """Return the distance of a rating of each item from those of others, of which there is at least one."""
     match metric:
         case "nominal":
             off = (others != rating).astype(np.float64)
@@ -229,7 +227,7 @@ def _distance(
 
 
 def _below(units: Units, epsilon: float) -> float:
-    """The p of a one-sided t test that the mean is less than ``epsilon``."""
+    """Return the p of a one-sided t test that the mean is less than ``epsilon``."""
     from scipy.special import stdtr  # noqa: PLC0415 - slow to import
 
     mean, error, count = float(units.values.mean()), units.standard_error(), len(units)
@@ -239,7 +237,7 @@ def _below(units: Units, epsilon: float) -> float:
 
 
 def _benjamini_yekutieli(p_values: Sequence[float | None]) -> list[float | None]:
-    """Each p adjusted for how many there are, from the greatest down, however they depend on each other."""
+    """Return the p values adjusted for multiple tests with any dependence, from the greatest down."""
     tested = sorted(((p, index) for index, p in enumerate(p_values) if p is not None), reverse=True)
     adjusted: list[float | None] = [None] * len(p_values)
     least, harmonic = 1.0, sum(1 / rank for rank in range(1, len(tested) + 1))

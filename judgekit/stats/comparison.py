@@ -1,4 +1,4 @@
-"""Two runs over the same samples: how far they differ, and how likely chance alone would make them differ so far."""
+"""Comparison of two runs on the same samples: the size of the difference, and tests against chance."""
 
 from collections.abc import Sequence
 from math import floor, log2
@@ -8,32 +8,32 @@ from numpy.typing import ArrayLike
 
 from judgekit.stats.intervals import Interval, t_interval, wilson_bounds
 from judgekit.stats.quantiles import normal_quantile, t_quantile
-from judgekit.stats.units import Groups, Units
+from judgekit.stats.units import Groups, Units, must_be_within
 
 _BITS = 8
-_SIGNS = 2.0 * (np.arange(2**_BITS) >> np.arange(_BITS)[:, np.newaxis] & 1) - 1  # a column for each choice of -1 and 1
+_SIGNS = 2.0 * (np.arange(2**_BITS) >> np.arange(_BITS)[:, np.newaxis] & 1) - 1  # one column per combination of signs
 _CHUNK = 1_000
 _ROUNDING = 1e-12
 
 
 def paired_interval(differences: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Interval | None:
-    """Return the interval of the mean difference of pairs of scores: `t_interval`, cut to [-1, 1].
+    """Return the interval of the mean difference of paired scores: `t_interval`, clipped to [-1, 1].
 
-    Where all units are alike, t would say that the mean is known exactly. What is known is that none of G units is
-    otherwise, so that a share of at most p of all can be: p is the upper bound of `wilson` for 0 of G. Were these at -1,
-    or at 1, the mean would lie by p times the way to either: that is the interval.
+    If all units are equal, t would treat the mean as exactly known. In fact, none of G units differs, so at most a
+    share p of all units can: p is the upper bound of `wilson` for 0 of G. If these were at -1 or at 1, the mean would
+    move by p of the way there, which gives the interval.
 
-    Assumes independent units. Where few units differ, and nearly all of these in one direction, it covers too little: in
-    simulations with 3 to 10 such units expected, 83 to 93 % instead of 95 %.
+    Units are assumed to be independent. The coverage is too low if few units differ, nearly all of them in one
+    direction: in simulations with 3 to 10 such units expected, it is 83 to 93 % instead of 95 %.
 
     Returns:
-        ``None`` where there are fewer than two units.
+        ``None`` if there are fewer than two units.
 
     Raises:
         ValueError: A difference is not in [-1, 1].
     """
     units = Units.of(differences, groups)
-    units.check_within(-1, 1)
+    must_be_within(units.values, -1, 1)
     if (count := len(units)) < 2:
         return None
     if spread := t_interval(units, level=level):
@@ -44,11 +44,11 @@ def paired_interval(differences: ArrayLike, groups: Groups | None = None, *, lev
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """The exact two-sided p of pairs of scores that are 0 or 1, from how many are 1 on one side only.
+    """Return the exact two-sided p for paired binary scores, from the numbers of pairs that are 1 on one side only.
 
-    Were both sides the same, each of these pairs would fall to either with probability 1/2. Source: McNemar 1947,
-    https://doi.org/10.1007/BF02295996, with the binomial distribution in the place of chi-squared. Assumes independent
-    pairs. 1 where no pair differs.
+    If both sides were equally good, each of these pairs would favor either side with probability 1/2. Source: McNemar
+    1947, https://doi.org/10.1007/BF02295996, with the binomial distribution instead of chi-squared. Pairs are assumed
+    to be independent. The result is 1 if no pair differs.
     """
     from scipy.special import bdtr  # noqa: PLC0415 - slow to import
 
@@ -57,19 +57,19 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def sign_flip(differences: ArrayLike, groups: Groups | None = None, *, draws: int = 10_000, seed: int = 0) -> float:
-    """The two-sided p of a mean difference: how often it is as far from 0 if the sides of each unit change at random.
+    """Return the two-sided p of a mean difference: how often it is as far from 0 if units swap sides at random.
 
-    The signs of a whole group change together. All ways to change them are gone through where there are no more than
-    ``draws`` of them; else as many are drawn, and p is (b + 1) / (draws + 1), where b of them are as far from 0. Source:
-    Fisher 1935, "The Design of Experiments", section 21; Phipson and Smyth 2010, https://doi.org/10.2202/1544-6115.1585.
-    Assumes that, were there no difference, each unit would be as likely the other way round. Units whose differences
-    come to 0 change nothing. 1 where no unit differs.
+    The signs of a whole group change together. All combinations of signs are enumerated if there are at most ``draws``
+    of them; otherwise that many are drawn, and p is (b + 1) / (draws + 1), where b of them are as far from 0. Source:
+    Fisher 1935, "The Design of Experiments", section 21; Phipson and Smyth 2010,
+    https://doi.org/10.2202/1544-6115.1585. It is assumed that, without a difference, each unit would be equally likely
+    the other way round. Units whose differences sum to 0 have no effect. The result is 1 if no unit differs.
     """
     units = Units.of(differences, groups)
     sums = units.sums(units.values)
     sums = sums[sums != 0]
     as_far = abs(float(sums.sum())) - _ROUNDING * float(np.abs(sums).sum())
-    if len(sums) < draws.bit_length():  # 2 ** len(sums) <= draws, without a number that long
+    if len(sums) < draws.bit_length():  # 2 ** len(sums) <= draws, without computing a huge number
         totals = np.zeros(1)
         for one in sums:
             totals = np.concatenate([totals - one, totals + one])
@@ -84,10 +84,11 @@ def sign_flip(differences: ArrayLike, groups: Groups | None = None, *, draws: in
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Each p adjusted for how many there are: below alpha, it holds with all others at a family-wise error of alpha.
+    """Return p values adjusted by Holm's method, which controls the family-wise error rate.
 
-    Source: Holm 1979, https://www.jstor.org/stable/4615733. Assumes nothing of how they depend on each other. ``None``
-    was not tested, and is not counted.
+    Those below alpha hold together at a family-wise error rate of alpha. Source: Holm 1979,
+    https://www.jstor.org/stable/4615733. Any dependence between the tests is allowed. ``None`` stands for a test that
+    was not made, and does not count.
     """
     tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
@@ -99,15 +100,15 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def detectable_difference(standard_error: float, df: int, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
-    """The smallest true difference that a two-sided t test of this standard error would show with probability ``power``.
+    """Return the smallest true difference that a two-sided t test detects with probability ``power``.
 
-    It is the standard error times the noncentrality at which t with ``df`` degrees of freedom passes its critical value
-    that often; that it passes the one on the other side is left out, being less likely than one in a million. Source: Bloom
-    1995, https://doi.org/10.1177/0193841X9501900504, with noncentral t in the place of his sum of two quantiles. Assumes
-    that the standard error is known.
+    It is the standard error times the noncentrality at which t with ``df`` degrees of freedom exceeds its critical
+    value that often; the critical value on the other side is ignored, being exceeded less than once in a million times.
+    Source: Bloom 1995, https://doi.org/10.1177/0193841X9501900504, with noncentral t instead of the sum of two
+    quantiles. The standard error is assumed to be known.
 
     Returns:
-        ``None`` where the standard error is 0 or there is no degree of freedom, and nothing can be said.
+        ``None`` if the standard error is 0 or there are no degrees of freedom.
     """
     if standard_error <= 0 or df < 1:
         return None
@@ -117,15 +118,15 @@ def detectable_difference(standard_error: float, df: int, *, power: float = 0.8,
 
 
 def least_by_signs(units: Units, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
-    """The smallest true mean difference that `mcnemar` or `sign_flip` can show with probability ``power``, at the best.
+    """Return the smallest true mean difference that `mcnemar` or `sign_flip` can detect with probability ``power``.
 
-    With m units that differ their p is no less than 2 * 2**-m, so that it takes some of them: 6 where ``alpha`` is 0.05.
-    At the best all go to one side. If each unit then differs with probability q, by as much as those do that differ
-    here, at least m of G differ with a probability that is the incomplete beta function I_q(m, G - m + 1). A t test,
-    which `detectable_difference` is of, knows no such bound: of few differences it says too little.
+    With m differing units, their p is at least 2 * 2**-m, so they need a minimum of units: 6 for an ``alpha`` of 0.05.
+    In the best case, all differ in one direction. If each unit then differs with probability q, by as much as the
+    differing units here, at least m of G differ with a probability given by the incomplete beta function I_q(m, G - m +
+    1). The t test of `detectable_difference` has no such bound: with few differences, its result is too small.
 
     Returns:
-        ``None`` where there are fewer than m units, or none that differs.
+        ``None`` if there are fewer than m units, or if none differs.
     """
     least, count = floor(1 - log2(alpha)) + 1, len(units)
     sums = np.abs(units.sums(units.values))

@@ -1,4 +1,4 @@
-"""Where the variance of a judge's verdicts comes from, and what further requests would buy."""
+"""Variance components of a judge's verdicts, and the value of further requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +13,18 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Components:
-    """The variance of a single verdict, by where it comes from.
+    """The variance of a single verdict, split by its source.
 
     Attributes:
-        item: Items differ: this is what is to be measured.
-        prompt: Prompts are stricter or milder, for all items alike; ``None`` where one prompt was asked.
-        interaction: Prompts order items in different ways; ``None`` where one prompt was asked, and then it is part of
-            ``item``.
-        draw: Repeated draws differ; ``None`` where there is one draw of each, and then it is part of ``interaction``.
-        items: How many items these are estimates of, and of how many ``prompts``.
-        left_out: Items without a verdict of each prompt, which are not among them.
-        negative: The names of those whose estimate was below 0, and is set to 0: they are too small to be seen here.
+        item: The variance between items, which is the quantity of interest.
+        prompt: The variance between prompts, some of which are stricter for all items; ``None`` if only one was used.
+        interaction: The variance from prompts that order items differently; ``None`` if only one was used, in which
+            case it is part of ``item``.
+        draw: The variance between repeated draws; ``None`` for one draw each, where it is part of ``interaction``.
+        items: The number of items behind the estimates.
+        prompts: The number of prompts behind the estimates.
+        left_out: The number of items left out because they lack a verdict for some prompt.
+        negative: The names of components with a negative estimate, which is set to 0: they are too small to measure.
     """
 
     item: float
@@ -36,13 +37,13 @@ class Components:
     negative: tuple[str, ...] = ()
 
     def verdict_error(self, prompts: int, draws: int) -> float | None:
-        """The standard error of an item's verdict, the mean of ``draws`` draws of each of ``prompts`` prompts.
+        """Return the standard error of an item's verdict, the mean of ``draws`` draws for each of ``prompts`` prompts.
 
-        sqrt((prompt + interaction) / P + draw / (P * D)), the error called absolute (Brennan 2001, chapter 4). With one
-        prompt that is the only one ever asked, it is the error about what this prompt would say in the long run.
+        sqrt((prompt + interaction) / P + draw / (P * D)), the absolute error (Brennan 2001, chapter 4). If only one
+        prompt was ever used, it is the error around that prompt's long-run mean.
 
         Returns:
-            ``None`` for several prompts where one was asked, and for several draws where there was one of each.
+            ``None`` for several prompts if only one was used, and for several draws if there was only one each.
         """
         _at_least_one(prompts=prompts, draws=draws)
         if (prompts > 1 and self.prompt is None) or (draws > 1 and self.draw is None):
@@ -51,9 +52,9 @@ class Components:
         return sqrt(by_prompt / prompts + (self.draw or 0) / (prompts * draws))
 
     def mean_error(self, items: int, prompts: int, draws: int) -> float | None:
-        """The standard error of the mean over ``items`` items that are a sample of many.
+        """Return the standard error of the mean over ``items`` items that are a sample of many.
 
-        sqrt(item / I + prompt / P + interaction / (I * P) + draw / (I * P * D)). ``None`` as in `verdict_error`.
+        sqrt(item / I + prompt / P + interaction / (I * P) + draw / (I * P * D)). ``None`` as for `verdict_error`.
         """
         _at_least_one(items=items)
         if (error := self.verdict_error(prompts, draws)) is None:
@@ -63,28 +64,28 @@ class Components:
 
 
 def variance_components(values: ArrayLike) -> Components | None:
-    """The components of variance of verdicts, by the analysis of variance of random effects.
+    """Return the variance components of verdicts, by random-effects analysis of variance.
 
-    Items are crossed with prompts, and draws are nested in each pair of them. ``(items, 1, draws)`` are draws of one
-    prompt; ``(items, 2, 1)`` the two orders of a pair, which stand in the place of prompts. Each estimate is that at which
-    the mean squares are what they are expected to be, and is without bias until one below 0 is set to 0. Where the numbers
-    of draws differ, each pair of item and prompt counts once, by its mean ("unweighted means"), which keeps the estimates
-    without bias and is the ordinary analysis where they do not. Source: Brennan 2001, "Generalizability Theory", chapters
-    2 and 3, https://doi.org/10.1007/978-1-4757-3456-0; Searle, Casella and McCulloch 1992, "Variance Components",
-    https://doi.org/10.1002/9780470316856.
+    Items are crossed with prompts, and draws are nested in each combination. ``(items, 1, draws)`` are draws of one
+    prompt; ``(items, 2, 1)`` are the two orders of a pair, which take the place of prompts. Each estimate equates the
+    mean squares with their expectations, and is unbiased until a negative one is set to 0. If the numbers of draws
+    differ, each combination of item and prompt counts once, by its mean ("unweighted means"); the estimates stay
+    unbiased, and with equal numbers this is the ordinary analysis. Source: Brennan 2001, "Generalizability Theory",
+    chapters 2 and 3, https://doi.org/10.1007/978-1-4757-3456-0; Searle, Casella and McCulloch 1992, "Variance
+    Components", https://doi.org/10.1002/9780470316856.
 
-    Assumes that items, prompts and draws are samples of many of their kind, that effects add up, and that how many draws
-    an item has does not depend on what they said. What is said of prompts rests on as few as were asked: with two, the
-    true component of prompts may well be a fifth of its estimate, or a hundred times it.
+    It is assumed that items, prompts and draws are samples of many, that effects are additive, and that the number of
+    an item's draws does not depend on their outcome. Conclusions about prompts rest on the few that were used: with
+    two, the true component of prompts may well be a fifth of its estimate, or a hundred times it.
 
     Args:
-        values: Of shape (items, prompts, draws), NaN where there is none.
+        values: An array of shape (items, prompts, draws), with NaN for missing values.
 
     Returns:
-        ``None`` where there are fewer than two items, or neither a second prompt nor a second draw.
+        ``None`` if there are fewer than two items, or neither a second prompt nor a second draw.
 
     Raises:
-        ValueError: The array has another shape, or holds an infinite value.
+        ValueError: The array has another shape, or contains an infinite value.
     """
     found = np.asarray(values, np.float64)
     if found.ndim != 3 or np.isinf(found).any():
@@ -124,7 +125,7 @@ def variance_components(values: ArrayLike) -> Components | None:
 
 
 class Split(NamedTuple):
-    """So many draws of each of so many prompts, and the standard error of a verdict that is their mean."""
+    """A number of prompts, a number of draws of each, and the standard error of a verdict that is their mean."""
 
     prompts: int
     draws: int
@@ -132,14 +133,14 @@ class Split(NamedTuple):
 
 
 def plan(components: Components, requests: int, *, prompts: int) -> Sequence[Split]:
-    """The ways to spend at most ``requests`` requests on an item, the least standard error of its verdict first.
+    """Return the ways to spend at most ``requests`` requests on an item, those with the smallest standard error first.
 
-    For each number of prompts up to ``prompts``, which is how many there are, as many draws of each as can be paid for,
-    or one where the components say nothing of draws; one prompt alone where they say nothing of prompts. Of equal errors,
-    fewer prompts come first.
+    Each number of prompts up to ``prompts``, the number available, is combined with as many draws as the requests
+    allow, or with one if the component of draws is unknown. If the component of prompts is unknown, only one prompt is
+    considered. For equal errors, fewer prompts come first.
 
     Raises:
-        ValueError: There is not one request, or not one prompt.
+        ValueError: ``requests`` or ``prompts`` is below 1.
     """
     _at_least_one(requests=requests, prompts=prompts)
     splits: list[Split] = []
@@ -151,14 +152,14 @@ def plan(components: Components, requests: int, *, prompts: int) -> Sequence[Spl
 
 
 class Purchase(NamedTuple):
-    """What one draw, prompt or item more buys.
+    """The benefit of one more draw, prompt or item.
 
     Attributes:
-        more: What there is one more of.
-        requests: How many further requests that takes: another draw or prompt is asked about every item.
-        verdict_error: The standard error of an item's verdict then.
-        mean_error: The standard error of the mean over all items then.
-        gain: By how much each of the requests lessens the variance of the mean.
+        more: The dimension that grows by one.
+        requests: The number of additional requests: another draw or prompt is needed for every item.
+        verdict_error: The resulting standard error of an item's verdict.
+        mean_error: The resulting standard error of the mean over all items.
+        gain: The reduction of the variance of the mean per additional request.
     """
 
     more: Literal["draw", "prompt", "item"]
@@ -169,9 +170,9 @@ class Purchase(NamedTuple):
 
 
 def next_request(components: Components, items: int, prompts: int, draws: int) -> Sequence[Purchase]:
-    """What the next requests buy after ``draws`` draws of ``prompts`` prompts about ``items`` items: the most gain first.
+    """Return the benefit of adding one draw, prompt or item to the design, the greatest gain first.
 
-    What the components cannot tell is left out.
+    Additions whose benefit the components do not determine are left out.
 
     Raises:
         ValueError: One of the numbers is below 1.

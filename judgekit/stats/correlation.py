@@ -1,20 +1,19 @@
-"""Correlation of ranks."""
+"""Rank correlation."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
 def rank_correlation(a: ArrayLike, b: ArrayLike) -> float | None:
-    """Spearman's rank correlation of pairs: 1 where b never falls as a grows, -1 where it never grows, about 0 if neither.
+    """Return Spearman's rank correlation: 1 if b never falls as a grows, -1 if it never rises, about 0 without a trend.
 
-    The correlation of ranks, equal values sharing their mean rank. Source: Spearman 1904,
-    https://doi.org/10.2307/1412159.
+    It is the correlation of ranks, with mean ranks for ties. Source: Spearman 1904, https://doi.org/10.2307/1412159.
 
     Returns:
-        ``None`` where there are fewer than two pairs, or one of the two does not vary.
+        ``None`` if there are fewer than two pairs, or if one of the two is constant.
 
     Raises:
-        ValueError: The two are no lists of finite numbers of one length.
+        ValueError: The arguments are not two lists of finite numbers with the same length.
     """
     first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if first.ndim != 1 or first.shape != second.shape or not np.isfinite([first, second]).all():
@@ -27,7 +26,7 @@ def rank_correlation(a: ArrayLike, b: ArrayLike) -> float | None:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The ranks, less their mean."""
+    """Return the ranks minus their mean."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = np.cumsum(counts) - (counts - 1) / 2
     return np.asarray(ranks[places] - (len(values) + 1) / 2, np.float64)

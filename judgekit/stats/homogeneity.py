@@ -1,50 +1,50 @@
-"""Whether two sets of values may come from one source."""
+"""Tests of whether two sets of values come from the same distribution."""
 
 from collections.abc import Mapping
 from math import sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from judgekit.stats.units import Units
 
 _DRAWS = 9_999
 _ROUNDING = 1e-9
 
 
 def kolmogorov_smirnov(a: ArrayLike, b: ArrayLike) -> float | None:
-    """The two-sided p of the largest distance D between the shares of two sets that lie at or below a value.
+    """Return the two-sided p of D, the largest distance between the cumulative shares of two sets of values.
 
     p is that of sqrt(n m / (n + m)) D in Kolmogorov's distribution. Source: Smirnov 1948,
-    https://doi.org/10.1214/aoms/1177730256. Assumes independent values; where values are equal, or few, p is too large
-    rather than too small.
+    https://doi.org/10.1214/aoms/1177730256. Values are assumed to be independent; with ties or few values, p is too
+    large rather than too small.
 
     Returns:
-        ``None`` where a set is empty.
+        ``None`` if a set is empty.
 
     Raises:
         ValueError: A value is not a finite number.
     """
-    first, second = _sorted(a), _sorted(b)
+    first, second = np.sort(Units.of(a).values), np.sort(Units.of(b).values)
     if not len(first) or not len(second):
         return None
     from scipy.special import kolmogorov  # noqa: PLC0415 - slow to import
 
     values = np.concatenate([first, second])
-    below = np.searchsorted(first, values, "right") / len(first) - np.searchsorted(second, values, "right") / len(
-        second
-    )
-    return float(kolmogorov(sqrt(len(first) * len(second) / len(values)) * float(np.abs(below).max())))
+    below, other = (np.searchsorted(one, values, "right") / len(one) for one in (first, second))
+    return float(kolmogorov(sqrt(len(first) * len(second) / len(values)) * float(np.abs(below - other).max())))
 
 
 def homogeneity(a: Mapping[str, int], b: Mapping[str, int], *, seed: int = 0) -> float | None:
-    """The p that two sets fall into kinds at the same rates: ``a`` and ``b`` say how many of each kind there are.
+    """Return the p of two sets having the same rates of all kinds; ``a`` and ``b`` are counts by kind.
 
-    The exact conditional test: sets of these sizes are drawn 9,999 times from both together, and p is (k + 1) / 10,000,
-    where k of the draws are as far from equal rates, by chi-squared, as the sets are. Source: Fisher 1935, "The Design of
-    Experiments"; Patefield 1981, https://doi.org/10.2307/2346669; Phipson and Smyth 2010,
-    https://doi.org/10.2202/1544-6115.1585. Assumes independent items. 1 where there is one kind.
+    The test is exact and conditional: sets of these sizes are drawn 9,999 times from the union, and p is (k + 1) /
+    10,000, where k of the draws are as far from equal rates, by chi-squared, as the sets are. Source: Fisher 1935, "The
+    Design of Experiments"; Patefield 1981, https://doi.org/10.2307/2346669; Phipson and Smyth 2010,
+    https://doi.org/10.2202/1544-6115.1585. Items are assumed to be independent. The result is 1 if there is one kind.
 
     Returns:
-        ``None`` where a set is empty.
+        ``None`` if a set is empty.
 
     Raises:
         ValueError: A count is below 0.
@@ -59,15 +59,8 @@ def homogeneity(a: Mapping[str, int], b: Mapping[str, int], *, seed: int = 0) ->
     if not sizes.all():
         return None
     drawn = np.random.default_rng(seed).multivariate_hypergeometric(both, int(sizes[0]), _DRAWS, "marginals")
-    # With sizes and sums that stay, chi-squared grows with the squared distance of one set alone.
+    # With fixed margins, chi-squared is a monotone function of the squared distance of one set.
     expected = both * (sizes[0] / both.sum())
     far = float((np.square(counts[0] - expected) / both).sum())
     as_far = np.square(drawn - expected) @ (1 / both) >= far * (1 - _ROUNDING)
     return (int(as_far.sum()) + 1) / (_DRAWS + 1)
-
-
-def _sorted(values: ArrayLike) -> NDArray[np.float64]:
-    found = np.sort(np.asarray(values, np.float64))
-    if found.ndim != 1 or not np.isfinite(found).all():
-        raise ValueError(f"expected a list of finite numbers, found {found!r}")
-    return found

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from judgekit.stats.quantiles import normal_quantile, t_quantile
-from judgekit.stats.units import Groups, Units
+from judgekit.stats.units import Groups, Units, must_be_within
 
 
 class Interval(NamedTuple):
-    """The bounds of a confidence interval, and how it was found."""
+    """The bounds of a confidence interval, and the method behind it."""
 
     low: float
     high: float
@@ -22,29 +22,29 @@ class Interval(NamedTuple):
 def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Interval | None:
     """Return the modified Wilson interval of a mean of scores in [0, 1].
 
-    It is Wilson's interval for the effective number of values: as many independent 0s and 1s as would give a mean of the
-    same variance, n_eff = mean * (1 - mean) / variance. With groups, the variance is the cluster-robust one of
-    `Units.standard_error`. Because it is estimated, Student's t, with one degree of freedom less than there are units,
-    takes the place of z. Source: Franco et al. 2019, https://pmc.ncbi.nlm.nih.gov/articles/PMC6690503. Where ungrouped
-    scores are all 0 or 1, the mean tells their variance, and the interval is `wilson`.
+    This is Wilson's interval for the effective number of values: the number of independent 0s and 1s whose mean would
+    have the same variance, n_eff = mean * (1 - mean) / variance. With groups, the variance is the cluster-robust one of
+    `Units.standard_error`. Because the variance is estimated, z is replaced by Student's t, with one degree of freedom
+    less than there are units. Source: Franco et al. 2019, https://pmc.ncbi.nlm.nih.gov/articles/PMC6690503. If
+    ungrouped scores are all 0 or 1, their mean determines the variance, and the interval is `wilson`.
 
-    Scores that were not drawn may still occur, so n_eff is found with two more units, one that is 0 and one that is 1, as
-    the uniform prior of a share adds them. The mean stays as it is. Hence units that are all alike have an interval too.
+    Since other scores may still occur, n_eff is computed with two extra units, one at 0 and one at 1, like the uniform
+    prior of a share. The mean is unchanged. Hence there is an interval even if all units are equal.
 
-    Assumes independent units. In simulations at 95 %, it covered the mean of scores on a scale from 1 to 5 and of repeated
-    trials of 5 to 100 tasks in 93 % of the draws or more. It covers less, down to 86 %, where a few groups are several
-    times larger than the others; and down to 88 %, like `wilson`, where less than one score that is not 1 (or not 0) is
-    expected. It is wider than the t interval where scores hardly differ: around the middle of the scale, with a standard
-    deviation of 0.1, 1.4 times as wide for 50 scores and 1.1 times for 200.
+    Units are assumed to be independent. In simulations at 95 %, the coverage was 93 % or more for the mean of scores on
+    a scale from 1 to 5, and of repeated trials of 5 to 100 tasks. It falls to 86 % if a few groups are several times
+    larger than the others, and to 88 %, like `wilson`, if less than one score that is not 1 (or not 0) is expected. The
+    interval is wider than the t interval for scores with little variation: around the middle of the scale, with a
+    standard deviation of 0.1, it is 1.4 times as wide for 50 scores and 1.1 times for 200.
 
     Returns:
-        ``None`` where there are fewer than two units, and nothing can be said; one score that is 0 or 1 has an interval.
+        ``None`` if there are fewer than two units; however, a single score of 0 or 1 has an interval.
 
     Raises:
         ValueError: A value is not in [0, 1].
     """
     units = Units.of(values, groups)
-    units.check_within(0, 1)
+    must_be_within(units.values, 0, 1)
     if units.codes is None and ((units.values == 0) | (units.values == 1)).all():
         return wilson(int(units.values.sum()), len(units), level=level)
     if (error := units.standard_error()) is None:
@@ -57,11 +57,11 @@ def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: flo
 
 
 def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval | None:
-    """The score interval of a share; ``None`` where ``n`` is 0.
+    """Return the score interval of a share; ``None`` if ``n`` is 0.
 
-    Source: Wilson 1927, https://doi.org/10.1080/01621459.1927.10502953, without a correction for continuity, as advised
-    by Brown, Cai and DasGupta 2001 (https://doi.org/10.1214/ss/1009213286). Assumes independent values. Counts need not be
-    whole: a value that two people give differently is half a success.
+    Source: Wilson 1927, https://doi.org/10.1080/01621459.1927.10502953, without continuity correction, as recommended
+    by Brown, Cai and DasGupta 2001 (https://doi.org/10.1214/ss/1009213286). Values are assumed to be independent.
+    Counts need not be integers: a value on which two people disagree is half a success.
 
     Raises:
         ValueError: There are fewer than 0 successes, or more than ``n``.
@@ -72,7 +72,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval | Non
 
 
 def wilson_bounds(share: float, n: float, z: float) -> tuple[float, float]:
-    """Return the bounds of Wilson's interval for a share of ``n`` values, which need not be a whole number."""
+    """Return the bounds of Wilson's interval for a share of ``n`` values; ``n`` need not be an integer."""
     less = z * z / n
     centre = (share + less / 2) / (1 + less)
     half = sqrt(less * (share * (1 - share) + less / 4)) / (1 + less)
@@ -80,15 +80,14 @@ def wilson_bounds(share: float, n: float, z: float) -> tuple[float, float]:
 
 
 def t_interval(units: Units, *, level: float = 0.95) -> Interval | None:
-    """The interval of the mean of all values by Student's t, with as many degrees of freedom as there are units, less one.
+    """Return Student's t interval of the mean of all values, with one degree of freedom less than there are units.
 
-    The standard error is that of `Units.standard_error`, so that with groups it is cluster-robust. Source: Student 1908,
-    https://doi.org/10.1093/biomet/6.1.1. Assumes independent units and a mean that is nearly normal: where values are very
-    skewed, such as a few failures among many successes, or where there are under some 20 groups, it covers the mean less
-    often than it says.
+    The standard error is that of `Units.standard_error`, which is cluster-robust with groups. Source: Student 1908,
+    https://doi.org/10.1093/biomet/6.1.1. Units are assumed to be independent and the mean nearly normal: coverage is
+    too low for very skewed values, such as a few failures among many successes, or for fewer than about 20 groups.
 
     Returns:
-        ``None`` where units do not differ.
+        ``None`` if units do not differ.
     """
     if not (error := units.standard_error()):
         return None
@@ -106,41 +105,41 @@ def bootstrap(
     seed: int = 0,
     level: float = 0.95,
 ) -> Interval | None:
-    """The interval of a statistic by the percentiles of its values in samples drawn with replacement.
+    """Return the percentile bootstrap interval of a statistic.
 
-    Groups are drawn whole, as many as there are. Percentiles stay where the statistic can lie and need nothing but the
-    draws; BCa would need the statistic without each of the units in turn, which is out of reach for a large run. They
-    make the interval too narrow where units are few: with under some 30, t is the better one. What is no list of numbers
-    is drawn by its indices, which come to ``statistic`` as floats: ``bootstrap(range(len(scores)), statistic=...)``.
+    Groups are resampled as a whole. Percentiles respect the range of the statistic and need only the draws; BCa would
+    need the statistic without each unit in turn, which is infeasible for a large run. The interval is too narrow for
+    few units: below about 30, t is better. Data other than a list of numbers is resampled by index, passed to
+    ``statistic`` as floats: ``bootstrap(range(len(scores)), statistic=...)``.
 
     Source: Efron 1979, https://doi.org/10.1214/aos/1176344552; the number of draws: Hesterberg 2015,
-    https://doi.org/10.1080/00031305.2015.1089789. Assumes independent units.
+    https://doi.org/10.1080/00031305.2015.1089789. Units are assumed to be independent.
 
     Returns:
-        ``None`` where there are fewer than two units, a draw has no finite value, or all draws have the same.
+        ``None`` if there are fewer than two units, a draw has no finite value, or all draws have the same value.
     """
     units = Units.of(values, groups)
     if (count := len(units)) < 2:
         return None
-    samples = _resamples(units, np.random.default_rng(seed))
-    found = np.fromiter((float(statistic(sample)) for sample in samples), np.float64, draws)
+    samples = resamples(units, np.random.default_rng(seed))
+    found = np.fromiter((float(statistic(units.values[sample])) for sample in samples), np.float64, draws)
     if not np.isfinite(found).all() or found.min() == found.max():
         return None
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), "bootstrap" if units.codes is None else f"bootstrap, {count:,} groups")
 
 
-def _resamples(units: Units, random: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-    """As many units as there are, drawn with replacement, without end."""
+def resamples(units: Units, random: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    """Yield, endlessly, the indices of the values in as many units as there are, drawn with replacement."""
     count = len(units)
     if units.codes is None:
         while True:
-            yield units.values[random.integers(count, size=count)]
-    values = units.values[np.argsort(units.codes, kind="stable")]
+            yield random.integers(count, size=count, dtype=np.intp)
+    members = np.argsort(units.codes, kind="stable")
     sizes = np.bincount(units.codes)
     ends = np.cumsum(sizes)
     while True:
         drawn = random.integers(count, size=count)
         lengths = sizes[drawn]
         shifts = np.repeat(ends[drawn] - np.cumsum(lengths), lengths)
-        yield values[np.arange(len(shifts)) + shifts]
+        yield members[np.arange(len(shifts)) + shifts]

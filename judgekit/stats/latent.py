@@ -1,4 +1,4 @@
-"""What is true where only raters have spoken, who err: their votes weighed by how often each of them errs."""
+"""Estimates of the truth from raters who err: their votes, weighted by their error rates."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ _ENOUGH = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class DawidSkene:
-    """What each item is, and how each rater errs, so far as their ratings tell.
+    """The estimated classes of items and error rates of raters.
 
     Attributes:
-        values: The values that ratings have, in order: the classes.
-        probabilities: How likely each item is of each class: (items, classes).
-        shares: How many of all items are of each class: (classes,).
-        raters: Who they are, in the order of ``confusions``.
-        confusions: How often each rater says what of items of each class: (raters, true class, what is said).
-        log_posterior: The logarithm of the likelihood, and of the prior that the smoothing amounts to.
-        converged: Whether a further step would change it by less than 1e-9.
+        values: The distinct ratings, in order: the classes.
+        probabilities: The probability of each class for each item: (items, classes).
+        shares: The share of each class among all items: (classes,).
+        raters: The raters, in the order of ``confusions``.
+        confusions: The probability of each answer of a rater for items of each class: (raters, true class, answer).
+        log_posterior: The logarithm of the likelihood times the prior that the smoothing corresponds to.
+        converged: Whether another step would change it by less than 1e-9.
     """
 
     values: NDArray[np.float64]
@@ -37,29 +37,29 @@ class DawidSkene:
 def dawid_skene(
     ratings: ArrayLike, raters: Sequence[Hashable] | None = None, *, smoothing: float = 0.01, steps: int = 1_000
 ) -> DawidSkene | None:
-    """The classes of items and the confusion matrices of raters that make the ratings most likely, by the EM algorithm.
+    """Return the most likely classes of items and confusion matrices of raters, by the EM algorithm.
 
-    It starts from the votes, each of the same weight, and goes on until the likelihood rises no more; it never falls.
-    Each rater's count for each class and rating starts from ``smoothing`` in the place of 0, so that none is ever held to
-    be unable to err: the mode under Dirichlet(1 + smoothing) priors. Source: Dawid and Skene 1979,
+    The algorithm starts from an unweighted vote and continues until the likelihood, which never falls, stops rising.
+    Each rater's count for each class and rating starts at ``smoothing`` instead of 0, so that no rater is ever
+    considered infallible: this is the mode under Dirichlet(1 + smoothing) priors. Source: Dawid and Skene 1979,
     https://doi.org/10.2307/2346806.
 
-    Assumes that raters err independently of each other once the class of an item is known. Judges that share a model or a
-    prompt do not: they are believed too much. Assumes that raters are right more often than not; else classes may change
-    places. There may be other maxima, which are not looked for.
+    Given the class of an item, raters are assumed to err independently. Judges that share a model or a prompt do not,
+    and are trusted too much. Raters are assumed to be right more often than not; otherwise, classes may be swapped.
+    There may be other maxima, which are not searched for.
 
     Args:
-        ratings: The number of the class that each rater gave each item: (ratings, items), NaN where there is none.
-        raters: The rater of each row; rows of one rater, such as draws of one judge, share a matrix. By default each row
-            has one of its own.
-        smoothing: What is added to each count, above 0.
-        steps: After how many steps to stop in any case.
+        ratings: The class number given by each rater to each item: (ratings, items), with NaN for a missing rating.
+        raters: The rater of each row. Rows of one rater, such as draws of a judge, share a matrix. By default, each row
+            has one.
+        smoothing: The number added to each count, above 0.
+        steps: The maximum number of steps.
 
     Returns:
-        ``None`` where no item has three ratings, of which nothing follows, or all ratings are the same.
+        ``None`` if no item has three ratings, in which case nothing can be inferred, or if all ratings are equal.
 
     Raises:
-        ValueError: The array has another shape, or holds an infinite value, there is not one rater for each row, or
+        ValueError: The array has another shape or contains an infinite value, the raters do not match its rows, or
             ``smoothing`` is not above 0.
     """
     found = np.asarray(ratings, np.float64)
@@ -75,10 +75,10 @@ def dawid_skene(
     if len(values) < 2 or given.sum(axis=0).max() < 3:
         return None
     names = {name: number for number, name in enumerate(dict.fromkeys(rows))}
-    counts = np.zeros((len(names), found.shape[1], len(values)))  # of raters, items and what was said
+    counts = np.zeros((len(names), found.shape[1], len(values)))  # raters x items x answers
     for name, row in zip(rows, found, strict=True):
         counts[names[name]] += row[:, np.newaxis] == values
-    votes = counts.sum(axis=0) + _ENOUGH  # an item without votes may be anything
+    votes = counts.sum(axis=0) + _ENOUGH  # an item without votes may be of any class
     fit, rise = _step(counts, votes / votes.sum(axis=1, keepdims=True), smoothing), inf
     for _ in range(1, steps):
         again = _step(counts, fit.probabilities, smoothing)
@@ -98,7 +98,7 @@ class _Fit(NamedTuple):
 
 
 def _step(counts: NDArray[np.float64], probabilities: NDArray[np.float64], smoothing: float) -> _Fit:
-    """The most likely shares and confusions where items are of these classes, and how likely, with them, the classes are."""
+    """Return the most likely shares and confusions for these classes, and the resulting class probabilities."""
     shares = probabilities.sum(axis=0) + smoothing
     shares /= shares.sum()
     confusions = np.einsum("ij,ril->rjl", probabilities, counts) + smoothing

@@ -1,4 +1,4 @@
-"""A share that is counted with errors, set right by how often they are made."""
+"""Correction of a share for misclassification, by known error rates."""
 
 from math import sqrt
 from typing import NamedTuple
@@ -8,12 +8,12 @@ from judgekit.stats.quantiles import normal_quantile
 
 
 class RoganGladen(NamedTuple):
-    """The share of positives behind verdicts with errors, and how much the verdicts tell.
+    """The share of positives corrected for errors, and the informativeness of the verdicts.
 
-    ``youden`` is sensitivity + specificity - 1: 1 where no error is made, 0 where positives and negatives get a positive
-    verdict equally often. ``value`` and ``interval`` are ``None`` where ``youden_interval`` does not lie above 0, for a
-    division by it could give anything; and where it does, but no share at all goes with the verdicts, so that errors
-    must have been made at other rates among them.
+    ``youden`` is sensitivity + specificity - 1: 1 without errors, 0 if positives and negatives get a positive verdict
+    equally often. ``value`` and ``interval`` are ``None`` if ``youden_interval`` is not entirely above 0, because
+    dividing by it could give anything, and if no share at all is consistent with the verdicts, because the error rates
+    must then have been different among them.
     """
 
     value: float | None
@@ -25,34 +25,35 @@ class RoganGladen(NamedTuple):
 def rogan_gladen(
     positives: int, n: int, tp: float, fp: float, fn: float, tn: float, *, level: float = 0.95
 ) -> RoganGladen | None:
-    """The true share behind ``positives`` of ``n`` verdicts, by the errors in other verdicts whose truth is known.
+    """Return the true share behind ``positives`` of ``n`` verdicts, corrected by known error rates.
 
-    The value is (share + specificity - 1) / (sensitivity + specificity - 1), cut to [0, 1]. Source: Rogan and Gladen 1978,
-    https://doi.org/10.1093/oxfordjournals.aje.a112510. Its interval is that of Lang and Reiczigel 2014,
-    https://doi.org/10.1016/j.prevetmed.2013.09.015, equations 6, 7, 15 to 17, advised for judges by Lee et al. 2025,
-    https://arxiv.org/abs/2511.21140: z**2 / 2 successes and failures are added to the verdicts, and one of each to
-    sensitivity and specificity, so that it has a width where no error was seen. It is cut to [0, 1] and reaches to the
-    value. That of Youden's J is Newcombe's for a difference of two shares (1998, method 10,
-    https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I).
+    The value is (share + specificity - 1) / (sensitivity + specificity - 1), clipped to [0, 1]. Source: Rogan and
+    Gladen 1978, https://doi.org/10.1093/oxfordjournals.aje.a112510. Its interval is that of Lang and Reiczigel 2014,
+    https://doi.org/10.1016/j.prevetmed.2013.09.015, equations 6, 7, 15 to 17, recommended for judges by Lee et al.
+    2025, https://arxiv.org/abs/2511.21140: z**2 / 2 successes and failures are added to the verdicts, and one of each
+    to sensitivity and specificity, so that it has a width even if no error was observed. It is clipped to [0, 1] and
+    extended to include the value. The interval of Youden's J is Newcombe's for a difference of two shares (1998, method
+    10, https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I).
 
-    A known one of which people say different things counts for both by the share of each, 1/2 for a split of two. Its two
-    halves are then taken as independent, which makes the interval wider than it need be, and not narrower.
+    A known item on which people disagree counts for both sides by their shares, 1/2 each for an even split. Its halves
+    are treated as independent, which makes the interval wider than necessary, but not narrower.
 
-    Assumes independent verdicts, and that sensitivity and specificity are the same in both sets; how many of the known
-    ones are positive does not matter. Where verdicts tell little, most draws of known ones are refused, and what passes
-    owes it to luck: of these intervals fewer cover the share than ``level``, though of all draws few miss it.
+    Verdicts are assumed to be independent, with the same sensitivity and specificity in both sets; the share of
+    positives among the known ones does not matter. If the verdicts are hardly informative, most draws of known ones are
+    rejected, and those accepted are lucky: their intervals cover the share less often than ``level``, although few of
+    all draws miss it.
 
     Args:
-        positives: How many of the verdicts to be set right are positive.
-        n: How many there are.
+        positives: The number of positive verdicts to correct.
+        n: The number of verdicts to correct.
         tp: Known positives with a positive verdict.
         fp: Known negatives with a positive verdict.
         fn: Known positives with a negative verdict.
         tn: Known negatives with a negative verdict.
-        level: How often the intervals cover.
+        level: The confidence level of the intervals.
 
     Returns:
-        ``None`` where there are no verdicts, no known positives or no known negatives.
+        ``None`` if there are no verdicts, no known positives or no known negatives.
 
     Raises:
         ValueError: A count is below 0, or there are more positives than verdicts.
@@ -83,7 +84,7 @@ def rogan_gladen(
 
 
 def _smoothed(positives: int, n: int, tp: float, fp: float, fn: float, tn: float, level: float) -> tuple[float, float]:
-    """The bounds by Lang and Reiczigel, which may lie outside [0, 1]."""
+    """Return the bounds by Lang and Reiczigel, which may lie outside [0, 1]."""
     z = normal_quantile((1 + level) / 2)
     all_, positive, negative = n + z * z, tp + fn + 2, tn + fp + 2
     share, sensitivity, specificity = (positives + z * z / 2) / all_, (tp + 1) / positive, (tn + 1) / negative
@@ -91,7 +92,7 @@ def _smoothed(positives: int, n: int, tp: float, fp: float, fn: float, tn: float
     value = (share + specificity - 1) / youden
     of_sensitivity = sensitivity * (1 - sensitivity) / positive
     of_specificity = specificity * (1 - specificity) / negative
-    # their equation 4 is printed with (1 + value) ** 2, which is a misprint
+    # equation 4 is misprinted with (1 + value) ** 2
     variance = share * (1 - share) / all_ + value**2 * of_sensitivity + (1 - value) ** 2 * of_specificity
     centre = value + 2 * z * z * (value * of_sensitivity - (1 - value) * of_specificity)
     half = z * sqrt(variance) / youden

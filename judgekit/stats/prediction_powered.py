@@ -1,4 +1,4 @@
-"""The mean that people would give, from a judge's values of all samples and people's labels of some (PPI++)."""
+"""Prediction-powered inference (PPI++): people's mean, from a judge's values of all samples and labels of some."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from judgekit.stats.intervals import Interval, wilson_bounds
 from judgekit.stats.quantiles import normal_quantile, t_quantile
-from judgekit.stats.units import Groups, Units
+from judgekit.stats.units import Groups, Units, must_be_within
 
 _ROUNDING = 1e-12
 
 LEAST_LABELS = 10
-"""Of fewer labels, or fewer labelled groups, the interval is honest and of no use: 0.4 to 1 wide, whatever the judge."""
+"""With fewer labels or labelled groups, the interval is valid but useless: 0.4 to 1 wide, whatever the judge."""
 
 
 class PPIMean(NamedTuple):
-    """A mean, and what the judge adds to the labels.
+    """A mean, and the judge's contribution to it.
 
-    ``weight`` is lambda, the part that the judge has in it, from 0 (labels alone) to 1; of strata, their mean by share.
-    ``worth`` is how many labels, drawn from all samples at random, would tell as much without the judge.
+    ``weight`` is lambda, the judge's part in it, from 0 (labels alone) to 1; for strata, their mean weighted by share.
+    ``worth`` is the number of labels, drawn at random from all samples, that would be as informative without the judge.
     """
 
     value: float
@@ -34,16 +34,16 @@ class PPIMean(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
-    """Samples of one kind, of which those that people labelled were drawn at random.
+    """Samples of one kind, of which a random selection was labelled by people.
 
     Attributes:
-        labels: What people say of n samples; any value where nobody says that the question applies.
-        judged: What the judge says of the same n.
-        unlabelled: What the judge says of the others.
-        share: What part of all samples is of this kind; those of all strata come to 1.
-        groups: The group of each label. Any samples may be of one group: of other strata, labelled or not.
-        unlabelled_groups: The group of each of the others.
-        applies: The share of people, in [0, 1], who say that the question applies to each of the n; all do if not given.
+        labels: People's labels of n samples; any value if nobody says that the question applies.
+        judged: The judge's values of the same n samples.
+        unlabelled: The judge's values of the other samples.
+        share: The share of this kind among all samples; the shares of all strata sum to 1.
+        groups: The group of each label. Samples of other strata, labelled or not, may share a group.
+        unlabelled_groups: The group of each of the other samples.
+        applies: The share of people, in [0, 1], who say that the question applies to each of the n; 1 by default.
     """
 
     labels: ArrayLike
@@ -65,53 +65,55 @@ def ppi_mean(
     level: float = 0.95,
     bounded: bool = True,
 ) -> PPIMean | None:
-    """`stratified_ppi_mean` of samples of one kind."""
+    """Return `stratified_ppi_mean` of samples of one kind."""
     whole = Stratum(labels, judged, unlabelled, 1, groups, unlabelled_groups)
     return stratified_ppi_mean([whole], level=level, bounded=bounded)
 
 
 def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bounded: bool = True) -> PPIMean | None:
-    """The mean of what people would say of all samples: the judge's mean, set right by how far the judge is from people.
+    """Return the mean that people would give: the judge's mean, corrected by its deviation from people.
 
-    Of a stratum it is mean(labels) + lambda * (mean(unlabelled) - mean(judged)), in which the judge's bias is lost. lambda
-    = cov(labels, judged) / var(all judged) / (1 + n / N), cut to [0, 1], makes its variance least: a useless judge is left
-    out. Found from the same labels, it biases the mean by the order of 1 / n, which is little beside the width. Source:
-    PPI++, Angelopoulos, Duchi and Zrnic 2023, https://arxiv.org/abs/2311.01453; strata: Fisch et al. 2024,
-    https://arxiv.org/abs/2406.04291. The variance is summed over groups as in `Units.standard_error`, and has that of the
-    shares in it: the samples are taken as drawn from endlessly many.
+    For one stratum it is mean(labels) + lambda * (mean(unlabelled) - mean(judged)), in which the judge's bias cancels
+    out. lambda = cov(labels, judged) / var(all judged) / (1 + n / N), clipped to [0, 1], minimizes the variance: a
+    useless judge is ignored. Since it is computed from the same labels, the mean has a bias of the order of 1 / n,
+    which is small compared to the width. Source: PPI++, Angelopoulos, Duchi and Zrnic 2023,
+    https://arxiv.org/abs/2311.01453; strata: Fisch et al. 2024, https://arxiv.org/abs/2406.04291. The variance is
+    summed over groups as in `Units.standard_error` and includes that of the shares: the samples are treated as drawn
+    from an infinite population.
 
-    The interval is Wilson's for as many labels as have this variance (Franco et al. 2019,
-    https://pmc.ncbi.nlm.nih.gov/articles/PMC6690503), with Student's t in the place of z, its degrees of freedom being
-    the labelled groups less the strata. With many labels it is that of the logit scale (Kott 2017,
-    https://www150.statcan.gc.ca/n1/pub/12-001-x/2017002/article/54872-eng.htm), which with few covers too little or is
-    several times as wide near 0 and 1. Where judge and people agree on all n samples, they may yet differ on others: to
-    the variance z**2 labels are added that no judge foresaw, half 0 and half 1, as by Agresti and Coull 1998,
-    https://doi.org/10.1080/00031305.1998.10480550. With few labels between 0 and 1 the interval is wider than it need be.
+    The interval is Wilson's for the number of labels with this variance (Franco et al. 2019,
+    https://pmc.ncbi.nlm.nih.gov/articles/PMC6690503), with Student's t instead of z; the degrees of freedom are the
+    labelled groups minus the strata. For many labels it equals that of the logit scale (Kott 2017,
+    https://www150.statcan.gc.ca/n1/pub/12-001-x/2017002/article/54872-eng.htm), which with few labels covers too
+    little, or is several times as wide near 0 and 1. If judge and people agree on all n samples, they may still differ
+    on others: z**2 labels that no judge foresaw, half 0 and half 1, are added to the variance, as by Agresti and Coull
+    1998, https://doi.org/10.1080/00031305.1998.10480550. With few labels between 0 and 1, it is wider than necessary.
 
-    Where the question does not apply to some samples, the mean is that of the others, a ratio: the sum of applies * labels
+    If the question does not apply to some samples, the mean is that of the others, a ratio: the sum of applies * labels
     over the sum of applies, both estimated from the labels. With r the ratio among labels alone and A the mean of
     applies, each label is replaced by its linearized value r + applies * (label - r) / A (Woodruff 1971,
-    https://doi.org/10.1080/01621459.1971.10482279), whose mean is r and whose variance is that of the ratio. To the labels
-    that are added it applies, and degrees of freedom are those of the labelled groups to which it applies. In simulations
-    of 20 and 60 labels, of which it applied to 20 to 100 %, 95 % intervals covered the mean .948 of the time or more.
+    https://doi.org/10.1080/01621459.1971.10482279), whose mean is r and whose variance is that of the ratio. The
+    question applies to the added labels, and the degrees of freedom count the labelled groups to which it applies. In
+    simulations of 20 and 60 labels, 20 to 100 % of which it applied to, 95 % intervals covered the mean at least .948
+    of the time.
 
-    Without bounds nothing is added, and the interval is value +- t * standard error.
+    Without bounds, nothing is added, and the interval is value +- t * standard error.
 
-    Assumes that labels were drawn at random within each stratum, that groups are independent, and that one judge, which
-    was not fitted to these labels, judged all samples.
+    It is assumed that labels were drawn at random within each stratum, that groups are independent, and that a single
+    judge, not fitted to these labels, judged all samples.
 
     Args:
-        strata: Kinds of samples, such as by the judge's verdict; those of share 0 are left out.
-        level: How often the interval covers the mean.
-        bounded: All values are in [0, 1].
+        strata: The kinds of samples, such as by the judge's verdict; those with share 0 are left out.
+        level: The confidence level of the interval.
+        bounded: Whether all values are in [0, 1].
 
     Returns:
-        ``None`` where a stratum has fewer than two labels, or labels of fewer than two groups, and where the question
-        applies to labels of no more groups than there are strata; without bounds also where nothing varies.
+        ``None`` if a stratum has fewer than two labels, or labels of fewer than two groups, or if the question applies
+        to labels of no more groups than there are strata; without bounds, also if nothing varies.
 
     Raises:
-        ValueError: Shares are below 0 or do not come to 1, there is not one judged value for each label, or a value is
-            no number or out of bounds.
+        ValueError: Shares are negative or do not sum to 1, judged values do not match the labels, or a value is not
+            finite or out of bounds.
     """
     shares = [one.share for one in strata]
     if min(shares, default=-1) < 0 or not isclose(fsum(shares), 1, abs_tol=1e-9):
@@ -130,12 +132,12 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     if min(counts[::2]) < 2 or freedom < 1:
         return None
 
-    # The question applies to each label that is added: among these it is one of 1 / applying, and 1 / applying away.
+    # The question applies to each added label, so each is one of 1 / applying labels, and 1 / applying away.
     added = normal_quantile((1 + level) / 2) ** 2 / applying if bounded else 0.0
     value = fsum(kind.share * kind.mean for kind in kinds)
     people = fsum(kind.share * float(kind.labels.mean()) for kind in kinds)
-    moves: list[NDArray[np.float64]] = []  # how far each sample moves the value
-    alone: list[NDArray[np.float64]] = []  # how far each label would move a mean of labels alone
+    moves: list[NDArray[np.float64]] = []  # the effect of each sample on the value
+    alone: list[NDArray[np.float64]] = []  # the effect of each label on a mean of labels alone
     unforeseen = 0.0
     for kind, count, others in zip(kinds, counts[::2], counts[1::2], strict=True):
         less = count - 1 + kind.share * added
@@ -168,7 +170,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
 
 
 class _Kind(NamedTuple):
-    """A stratum that was read, with its lambda."""
+    """The arrays of a stratum, and its lambda."""
 
     labels: NDArray[np.float64]
     judged: NDArray[np.float64]
@@ -179,20 +181,19 @@ class _Kind(NamedTuple):
 
     @classmethod
     def of(cls, stratum: Stratum, mean: float, applying: float, *, bounded: bool) -> Self:
-        """Read a stratum; ``mean`` and ``applying`` are the labels' mean where the question applies, and how often it does."""
+        """Return the arrays of a stratum, given the labels' mean and how often the question applies."""
         labels, judged = Units.of(stratum.labels, stratum.groups).values, Units.of(stratum.judged).values
         others = Units.of(stratum.unlabelled, stratum.unlabelled_groups)
         if len(labels) != len(judged):
             raise ValueError(f"expected one judged value for each of {len(labels):,} labels, found {len(judged):,}")
         every = np.concatenate([judged, others.values])
-        found = np.concatenate([labels, every])
-        if bounded and len(outside := found[(found < 0) | (found > 1)]):
-            raise ValueError(f"expected values in [0, 1], found {outside[0]!s}")
+        if bounded:
+            must_be_within(np.concatenate([labels, every]), 0, 1)
         applies = _applies(stratum)
         if applying < 1:
             labels = mean + applies * (labels - mean) / applying
         weight = 0.0
-        if len(labels) > 1 and len(others) > 1 and np.ptp(every) > _ROUNDING:  # the spread of one group is unknown
+        if len(labels) > 1 and len(others) > 1 and np.ptp(every) > _ROUNDING:  # one group has no known variance
             covariance = float((labels - labels.mean()) @ judged) / len(labels)
             weight = covariance / float(every.var(ddof=1)) / (1 + len(labels) / len(others.values))
         return cls(labels, judged, others.values, applies, float(stratum.share), min(1.0, max(0.0, weight)))
@@ -206,7 +207,7 @@ class _Kind(NamedTuple):
 
 
 def _ratio(strata: Sequence[Stratum]) -> tuple[float, float] | None:
-    """Return the mean of labels where the question applies, and how often it applies; ``None`` where it never does."""
+    """Return the labels' mean where the question applies, and how often it applies; ``None`` if it never does."""
     total = applying = 0.0
     for one in strata:
         labels, applies = np.asarray(one.labels, np.float64), _applies(one)
@@ -226,7 +227,7 @@ def _applies(stratum: Stratum) -> NDArray[np.float64]:
 
 
 def _codes(strata: Sequence[Stratum], kinds: Sequence[_Kind]) -> list[NDArray[np.intp]]:
-    """The number of each sample's group: labels and others of the first stratum, of the second, and so on."""
+    """Return the group codes of each stratum's labels and other samples, in turn."""
     found = [
         (len(values), groups)
         for stratum, kind in zip(strata, kinds, strict=True)
@@ -241,15 +242,15 @@ def _codes(strata: Sequence[Stratum], kinds: Sequence[_Kind]) -> list[NDArray[np
 
 
 def _over_groups(values: Sequence[NDArray[np.float64]], codes: Sequence[NDArray[np.intp]]) -> float:
-    """The sum over groups of their squared sums."""
+    """Return the sum of the groups' squared sums."""
     return float(np.square(np.bincount(np.concatenate(codes), weights=np.concatenate(values))).sum())
 
 
 def _part(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far each value moves their mean."""
+    """Return the effect of each value on their mean."""
     return (values - values.mean()) / len(values) if len(values) else values
 
 
 def _squares(mean: float, count: float) -> float:
-    """The squared deviations from a mean of ``count`` labels, half of them 0 and half 1."""
+    """Return the sum of squared deviations from a mean of ``count`` labels, half of them 0 and half 1."""
     return count / 2 * (mean**2 + (1 - mean) ** 2)

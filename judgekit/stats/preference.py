@@ -1,4 +1,4 @@
-"""How strong competitors are, from comparisons of two at a time."""
+"""Bradley-Terry strengths of competitors, from pairwise comparisons."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,26 +9,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from judgekit.stats.intervals import Interval
 from judgekit.stats.quantiles import t_quantile
-from judgekit.stats.units import Groups, Units
+from judgekit.stats.units import Groups, Units, must_be_within
 
 _ENOUGH = 1e-9
 
 
 @dataclass(frozen=True)
 class BradleyTerry:
-    """The strengths of competitors, on the logistic scale, with a mean of 0.
+    """The strengths of competitors on the logistic scale, with a mean of 0.
 
     Attributes:
-        strengths: Of each, in the order of their first comparison.
-        intervals: Those of the strengths, which are about their mean; ``None`` where there are fewer units than
-            competitors, or all say the same.
+        strengths: The strength of each competitor, in the order of their first comparison.
+        intervals: The intervals of the strengths relative to their mean; ``None`` if there are fewer units than
+            competitors, or if all agree.
     """
 
     strengths: Mapping[Hashable, float]
     intervals: Mapping[Hashable, Interval | None]
 
     def beats(self, first: Hashable, second: Hashable) -> float:
-        """The probability that one is preferred to another, a tie being half of it: 1 / (1 + exp(second - first))."""
+        """Return the probability that one is preferred, with a tie counting half: 1 / (1 + exp(second - first))."""
         return (1 + tanh((self.strengths[first] - self.strengths[second]) / 2)) / 2
 
 
@@ -40,29 +40,29 @@ def bradley_terry(
     *,
     level: float = 0.95,
 ) -> BradleyTerry | None:
-    """The strengths that make the comparisons most likely, where a tie is half a win of each.
+    """Return the strengths that make the comparisons most likely, with a tie counting as half a win for each side.
 
-    Found by Newton's method, with steps short enough never to fall back (Bach 2010, https://doi.org/10.1214/09-EJS521).
-    The intervals are t intervals, whose standard error is cluster-robust, that is the sandwich of the information matrix
-    about the sum over units of the squared scores: it holds where ties are half wins, which make outcomes vary less than
-    wins and losses would, and where comparisons of one group, such as votes on one question, depend on each other. It is
-    too small where units are few. Source: Bradley and Terry 1952, https://doi.org/10.2307/2334029; Liang and Zeger 1986,
-    https://doi.org/10.1093/biomet/73.1.13. Assumes that who wins depends on the difference of two strengths alone.
+    They are found by Newton's method with damped steps that always improve the likelihood (Bach 2010,
+    https://doi.org/10.1214/09-EJS521). The intervals are t intervals with a cluster-robust standard error, the sandwich
+    of the information matrix around the sum over units of the squared scores. It is valid if ties are half wins, which
+    vary less than wins and losses, and if comparisons in one group, such as votes on one question, depend on each
+    other. It is too small for few units. Source: Bradley and Terry 1952, https://doi.org/10.2307/2334029; Liang and
+    Zeger 1986, https://doi.org/10.1093/biomet/73.1.13. Outcomes are assumed to depend only on differences of strengths.
 
     Args:
-        first: The competitors, one of each comparison.
-        second: The other of each.
-        scores: 1 where the first won, 0 where the second did, 0.5 for a tie.
-        groups: The group of each comparison, by default each its own.
-        level: That of the intervals.
+        first: The first competitor of each comparison.
+        second: The second competitor of each comparison.
+        scores: 1 if the first won, 0 if the second won, 0.5 for a tie.
+        groups: The group of each comparison; by default, each is its own.
+        level: The confidence level of the intervals.
 
     Returns:
-        ``None`` where there is no comparison, or where the competitors fall in two parts such that none of one ever won
-        against, or tied with, one of the other: then nothing says how far the parts are from each other (Ford 1957,
+        ``None`` if there are no comparisons, or if the competitors fall into two parts such that nobody in one ever won
+        or tied against anybody in the other: their distance is then unknown (Ford 1957,
         https://doi.org/10.2307/2308513).
 
     Raises:
-        ValueError: The lists are not of one length, a score is not in [0, 1], or a competitor is compared with itself.
+        ValueError: The lists differ in length, a score is not in [0, 1], or a competitor is compared with itself.
     """
     units = Units.of(scores, groups)
     values = units.values
@@ -70,14 +70,12 @@ def bradley_terry(
         raise ValueError(
             f"expected as many first as second as scores, found {len(first)}, {len(second)}, {len(values)}"
         )
-    outside = values[(values < 0) | (values > 1)]
-    if len(outside):
-        raise ValueError(f"expected scores in [0, 1], found {outside[0]!s}")
+    must_be_within(values, 0, 1, "scores")
     if (same := next((one for one, other in zip(first, second, strict=True) if one == other), None)) is not None:
         raise ValueError(f"expected two competitors, found {same!r} compared with itself")
     names = list(dict.fromkeys(name for pair in zip(first, second, strict=True) for name in pair))
     numbers = {name: number for number, name in enumerate(names)}
-    design = np.zeros((len(values), len(names)))  # 1 for the first of each comparison, -1 for the second
+    design = np.zeros((len(values), len(names)))  # 1 for the first competitor, -1 for the second
     rows = np.arange(len(values))
     design[rows, [numbers[name] for name in first]] = 1
     design[rows, [numbers[name] for name in second]] = -1
@@ -86,7 +84,7 @@ def bradley_terry(
     strengths = np.zeros(len(names))
     while True:
         likely = (1 + np.tanh(design @ strengths / 2)) / 2
-        information = design.T @ (design * (likely * (1 - likely))[:, np.newaxis]) + 1 / len(names)  # the mean stays
+        information = design.T @ (design * (likely * (1 - likely))[:, np.newaxis]) + 1 / len(names)  # fixes the mean
         influences = np.linalg.solve(information, (design * (values - likely)[:, np.newaxis]).T)
         step = influences.sum(axis=1)
         if (reach := float(np.ptp(step))) < _ENOUGH:
@@ -97,7 +95,7 @@ def bradley_terry(
 
 
 def _hang_together(design: NDArray[np.float64], scores: NDArray[np.float64]) -> bool:
-    """Whether from each competitor a chain of wins and ties leads to each other."""
+    """Return whether a chain of wins and ties leads from each competitor to each other one."""
     gained = (design > 0) * scores[:, np.newaxis] + (design < 0) * (1 - scores)[:, np.newaxis]
     reached = (gained.T @ np.abs(design)) > 0
     for _ in range(design.shape[1].bit_length()):
@@ -108,7 +106,7 @@ def _hang_together(design: NDArray[np.float64], scores: NDArray[np.float64]) -> 
 def _interval(
     strength: float, influences: NDArray[np.float64], units: Units, competitors: int, level: float
 ) -> Interval | None:
-    """The t interval of a strength, from what each comparison adds to it."""
+    """Return the t interval of a strength, given the influence of each comparison on it."""
     if (count := len(units)) < competitors:
         return None
     error = sqrt(count / (count - 1) * float(np.square(units.sums(influences)).sum()))

@@ -1,4 +1,4 @@
-"""Quantiles of the normal distribution and of Student's t, which every interval needs: importing scipy takes longer than a run."""
+"""Quantiles of the normal and Student's t distributions, which all intervals need, without the slow import of scipy."""
 
 from functools import cache
 from math import atan, cos, pi, sqrt, tan
@@ -8,20 +8,20 @@ import numpy as np
 
 
 def normal_quantile(share: float) -> float:
-    """Return the number that the given share of a standard normal distribution lies below."""
+    """Return the quantile of the standard normal distribution."""
     return NormalDist().inv_cdf(share)
 
 
 @cache
 def t_quantile(freedom: int, share: float) -> float:
-    """Return the number that a share of Student's t distribution lies below, for a share of at least a half.
+    """Return the quantile of Student's t distribution, for a share of at least one half.
 
     With t = sqrt(freedom) * tan(angle), the density is proportional to cos(angle) ** (freedom - 1), and its tail is
-    integrated by Gauss-Legendre quadrature. The tail falls and is convex, so that Newton's method, which begins at the
-    smaller normal quantile, comes ever closer from below. To 11 digits it is scipy's ``stdtrit``.
+    integrated by Gauss-Legendre quadrature. The tail is decreasing and convex, so Newton's method, started at the
+    smaller normal quantile, converges from below. The result agrees with scipy's ``stdtrit`` to 11 digits.
     """
     nodes, weights = np.polynomial.legendre.leggauss(64)
-    end = min(pi / 2, 12 / sqrt(freedom))  # beyond 12 standard deviations there is nothing
+    end = min(pi / 2, 12 / sqrt(freedom))  # the tail beyond 12 standard deviations is negligible
 
     def tail(angle: float) -> float:
         half = (end - angle) / 2

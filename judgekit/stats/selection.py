@@ -1,4 +1,4 @@
-"""Which verdicts to keep: the confidence below which a judge abstains, so that it is seldom wrong where it does not."""
+"""Selective verdicts: the confidence below which a judge should abstain to be rarely wrong."""
 
 from bisect import bisect_left
 from math import ceil, log
@@ -7,24 +7,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from judgekit.stats.units import must_be_pairs
+
 _STAKES = np.arange(1, 11) / 10
-"""The shares of their capital that gamblers stake on each verdict being right."""
+"""The shares of their capital that gamblers bet on each verdict being right."""
 _BEGINNINGS = (0.25, 0.5, 1)
-"""The shares of all verdicts that are kept by the thresholds at which testing begins."""
+"""The shares of all verdicts kept by the thresholds at which testing starts."""
 _LEAST_GAIN = 1e-6
-"""Of a gambler at each verdict, below which it would take millions of them to show anything."""
+"""The gain per verdict below which a gambler would need millions of verdicts to prove anything."""
 
 
 class Threshold(NamedTuple):
-    """The least confidence of the verdicts that are kept.
+    """The least confidence of the verdicts to keep.
 
     Attributes:
-        value: The least confidence; ``None`` where no threshold is shown to keep the promise, and then ``refused`` says why.
-        kept: How many of the labelled verdicts have it; without one, how many have that of the threshold that came nearest.
-        wrong: How many of those are wrong.
-        n: How many labelled verdicts there are.
-        refused: Why there is none; empty if there is one.
-        needed: Where there is none: about how many labelled verdicts it would take; ``None`` where more would not help.
+        value: The least confidence; ``None`` if none is shown to keep the promise; ``refused`` says why.
+        kept: The number of labelled verdicts that reach it; without a threshold, that of the one that came closest.
+        wrong: The number of these that are wrong.
+        n: The number of labelled verdicts.
+        refused: The reason why there is no threshold; empty if there is one.
+        needed: Without a threshold, the approximate number of labels needed; ``None`` if more would not help.
     """
 
     value: float | None
@@ -38,43 +40,42 @@ class Threshold(NamedTuple):
 def least_confidence(
     confidence: ArrayLike, wrong: ArrayLike, all_confidences: ArrayLike, *, alpha: float, delta: float
 ) -> Threshold:
-    """Return the least confidence such that of all verdicts with as much or more, at most ``alpha`` are wrong.
+    """Return the least confidence such that at most a share ``alpha`` of the verdicts that reach it is wrong.
 
-    The probability that more than ``alpha`` of them are wrong is at most ``delta``, however often one looks while labels
-    of further verdicts are added, and even if one stops as soon as there is a threshold.
+    The probability that more of them are wrong is at most ``delta``, however often one looks while labels are added,
+    and even if one stops as soon as there is a threshold.
 
-    For each threshold, gamblers bet on the labelled verdicts that it keeps. One who stakes a share s of the capital
-    multiplies it by 1 + s (alpha - error) / (1 - alpha) at each of them. Were ``alpha`` or more of all verdicts wrong, the
-    mean capital of gamblers with the stakes 0.1, 0.2, ..., 1 would be a nonnegative supermartingale, which reaches c times
-    its beginning with a probability of at most 1 / c (Ville 1939, "Étude critique de la notion de collectif"). For errors
-    that are 0 or 1 it is a mixture of Wald's likelihood ratios. Source: Waudby-Smith and Ramdas 2024,
-    https://arxiv.org/abs/2010.09686; Ramdas et al. 2023, https://arxiv.org/abs/2210.01948.
+    For each threshold, gamblers bet on the labelled verdicts that it keeps. A gambler with stake s multiplies the
+    capital by 1 + s (alpha - error) / (1 - alpha) at each verdict. If ``alpha`` or more of all verdicts were wrong, the
+    mean capital of gamblers with the stakes 0.1, 0.2, ..., 1 would be a nonnegative supermartingale, which reaches c
+    times its initial value with a probability of at most 1 / c (Ville 1939, "Étude critique de la notion de
+    collectif"). For errors of 0 or 1, it is a mixture of Wald's likelihood ratios. Source: Waudby-Smith and Ramdas
+    2024, https://arxiv.org/abs/2010.09686; Ramdas et al. 2023, https://arxiv.org/abs/2210.01948.
 
-    The thresholds are the confidences of all verdicts, labelled or not, so that they are the same at each look. They are
-    tested downwards until the first that fails, beginning with those that keep a quarter, a half and all of the verdicts,
-    each at an equal share of ``delta``; the lowest that is reached is taken. Of those below a beginning that keep too many
-    wrong verdicts, the highest would have to pass, so that more thresholds cost nothing. Source: Angelopoulos et al. 2021
-    ("Learn then Test"), https://arxiv.org/abs/2110.01052.
+    The thresholds are the confidences of all verdicts, labelled or not, so that they are the same at each look. They
+    are tested downwards until the first one fails, starting with those that keep a quarter, a half and all of the
+    verdicts, each with an equal share of ``delta``; the lowest threshold reached is used. Among the thresholds below a
+    start that keep too many wrong verdicts, the highest would have to pass first, so additional thresholds cost
+    nothing. Source: Angelopoulos et al. 2021 ("Learn then Test"), https://arxiv.org/abs/2110.01052.
 
-    Where ``alpha`` is 0.1, ``delta`` 0.05 and all verdicts are equally sure, it takes 41 labels without an error, 66 with
-    one and 85 with two; a binomial test, which may be made once only, takes 29, 46 and 61.
+    With ``alpha`` 0.1, ``delta`` 0.05 and equally confident verdicts, it takes 41 labels without an error, 66 with one
+    and 85 with two; a binomial test, which may be used only once, takes 29, 46 and 61.
 
-    Assumes that labelled verdicts are independent, one of a group where there are groups, and a random sample of those
-    that the threshold is used on.
+    Labelled verdicts are assumed to be independent, one per group if there are groups, and a random sample of those
+    that the threshold is applied to.
 
     Args:
-        confidence: The confidence of each labelled verdict; any number that is greater for those that are surer.
-        wrong: How far people say otherwise of each, from 0 to 1: a fraction where they differ among themselves.
-        all_confidences: The confidences of all verdicts of the run, also of those without a label.
-        alpha: The share of wrong verdicts that is borne, above 0 and under 1.
-        delta: How likely the promise may be broken, above 0 and under 1.
+        confidence: The confidence of each labelled verdict: any number that grows with certainty.
+        wrong: The error of each verdict by people's labels, from 0 to 1; a fraction if people disagree with each other.
+        all_confidences: The confidences of all verdicts of the run, including unlabelled ones.
+        alpha: The accepted share of wrong verdicts, above 0 and below 1.
+        delta: The accepted probability of exceeding it, above 0 and below 1.
 
     Raises:
-        ValueError: A value is none of these, the lists are not of one length, or a labelled verdict is not of the run.
+        ValueError: A value is out of range, the lists differ in length, or a labelled verdict is not in the run.
     """
     confidences, errors, every = (np.asarray(values, np.float64) for values in (confidence, wrong, all_confidences))
-    if confidences.ndim != 1 or confidences.shape != errors.shape:
-        raise ValueError(f"expected two lists of one length, found {confidences.shape} and {errors.shape}")
+    must_be_pairs(confidences, errors)
     if not np.isfinite(every).all() or not ((errors >= 0) & (errors <= 1)).all():
         raise ValueError("expected finite confidences, and errors from 0 to 1")
     if not np.isin(confidences, every).all():
@@ -86,7 +87,7 @@ def least_confidence(
     beginnings = np.unique(np.searchsorted(np.cumsum(counts), np.multiply(_BEGINNINGS, len(every))))
     enough = log(len(beginnings) / delta)
     order = np.argsort(-confidences)
-    with np.errstate(divide="ignore"):  # who stakes all loses all
+    with np.errstate(divide="ignore"):  # a stake of 1 can lose everything
         gains = np.log1p(np.outer((alpha - errors[order]) / (1 - alpha), _STAKES))
     capital = np.concatenate([np.zeros((1, len(_STAKES))), np.cumsum(gains, axis=0)])
     kept = np.searchsorted(-confidences[order], values, side="right")
@@ -112,12 +113,12 @@ def least_confidence(
 
 
 def _mean(capital: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the logarithm of the mean capital of all gamblers, from the logarithms of theirs."""
+    """Return the logarithm of the gamblers' mean capital, given the logarithms of their capitals."""
     return np.asarray(np.logaddexp.reduce(capital, axis=-1)) - log(len(_STAKES))
 
 
 def _needed(gains: NDArray[np.float64], enough: float) -> float:
-    """Return how many verdicts it takes at which gamblers gain that much on average; infinite where it is millions."""
+    """Return how many verdicts it takes at this average gain; infinite if it would be millions."""
     if gains.max() < _LEAST_GAIN:
         return np.inf
     most = ceil((enough + log(len(_STAKES))) / gains.max())

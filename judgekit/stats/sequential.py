@@ -1,4 +1,4 @@
-"""When enough has been asked: intervals that may be looked at after every value, and leads that are decisive."""
+"""Sequential sampling: intervals that are valid after every value, and decisive leads."""
 
 from collections.abc import Sequence
 from math import comb, log
@@ -7,41 +7,41 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from judgekit.stats.units import must_be_within
+
 _MOST_AT_STAKE = 0.5
 
 
 class ConfidenceSequence(NamedTuple):
-    """The bounds of the mean after each value; arrays of the shape of the values."""
+    """The bounds of the mean after each value; arrays with the shape of the values."""
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
 
 def confidence_sequence(values: ArrayLike, *, level: float = 0.95, step: float = 0.001) -> ConfidenceSequence:
-    """Bounds after each value that with probability ``level`` hold the mean after all of them, however many there come.
+    """Return bounds after each value that, with probability ``level``, all contain the mean.
 
-    One may look after each, and stop for what one sees, as with no interval made for a fixed number of values. For each
-    mean m of a grid a gambler bets on values above m, and another on those below, with stakes set before each value is
-    seen; were m the mean, neither would be likely ever to have 2 / (1 - level) times what it began with. What remains are
-    the m at which none has. Source: Waudby-Smith and Ramdas 2024, https://arxiv.org/abs/2010.09686, theorem 3: hedged
-    capital, with predictable plug-in stakes of at most half of the capital.
+    One may look after each value and stop at any time, which is not valid for intervals with a fixed number of values.
+    For each mean m in a grid, one gambler bets on values above m and another on values below, with stakes chosen before
+    each value is seen; if m were the mean, neither would be likely to ever multiply the initial capital by 2 / (1 -
+    level). The bounds enclose all m for which neither has. Source: Waudby-Smith and Ramdas 2024,
+    https://arxiv.org/abs/2010.09686, theorem 3: hedged capital, with predictable plug-in stakes of at most half of it.
 
-    Assumes values in [0, 1], each of which has the same mean whatever came before: samples in random order, drawn from
-    very many. Where ``low`` comes above ``high``, that did not hold. Exact for any number of values; some 1.4 times
-    as wide as `wilson`, which may be looked at once, after 50 values, and 2 times after 1,000.
+    Values are assumed to be in [0, 1] and to have the same mean whatever came before: samples in random order, drawn
+    from very many. If ``low`` exceeds ``high``, this was not the case. The bounds are exact for any number of values;
+    they are about 1.4 times as wide as `wilson`, which allows one look, after 50 values, and 2 times after 1,000.
 
     Args:
-        values: The values in the order they came, along the last axis; further axes are sequences of their own.
-        level: How likely the mean is within the bounds throughout.
-        step: The grid; bounds are rounded outwards to it.
+        values: The values in order, along the last axis; other axes are separate sequences.
+        level: The probability that all bounds contain the mean.
+        step: The grid spacing; bounds are rounded outwards to it.
 
     Raises:
         ValueError: A value is not in [0, 1].
     """
     found = np.asarray(values, np.float64)
-    outside = found[~((found >= 0) & (found <= 1))]
-    if len(outside):
-        raise ValueError(f"expected values in [0, 1], found {outside[0]!s}")
+    must_be_within(found, 0, 1)
     count = np.arange(1, found.shape[-1] + 1, dtype=np.float64)
     means = (0.5 + np.cumsum(found, axis=-1)) / (count + 1)
     variances = (0.25 + np.cumsum(np.square(found - means), axis=-1)) / (count + 1)
@@ -54,27 +54,27 @@ def confidence_sequence(values: ArrayLike, *, level: float = 0.95, step: float =
         return np.maximum.accumulate(capital, axis=-1) >= enough
 
     low, high = np.zeros_like(found), np.ones_like(found)
-    for mean in np.arange(1, round(1 / step)) * step:  # each gambler fares the worse, the further the mean is its way
+    for mean in np.arange(1, round(1 / step)) * step:  # raising the mean hurts bets above it and helps those below
         low[has_won(found - mean, _MOST_AT_STAKE / mean)] = mean
         high[has_won(mean - found, _MOST_AT_STAKE / (1 - mean)) & (high == 1)] = mean
     return ConfidenceSequence(low, high)
 
 
 def is_decisive(counts: Sequence[int], *, left: int, level: float = 0.95) -> bool:
-    """Whether the answer that leads may be taken for the one that further draws would give most often.
+    """Return whether the leading answer can be assumed to be the one that further draws would give most often.
 
-    It may where the ``left`` draws cannot bring another level with it, or where it is the more likely of the first two
-    with a probability over ``level``: that of a share over one half under a Beta(first + 1, second + 1) distribution.
-    Source: Aggarwal et al. 2023 (Adaptive-Consistency), https://arxiv.org/abs/2305.11860. Assumes independent
-    draws, and that each share of the two is as likely as any other before. At 0.95, it takes 4 draws that agree, 7 with
-    one that does not, 10 with two.
+    It can if the ``left`` remaining draws cannot bring another answer level with it, or if it is the more likely one of
+    the first two with a probability above ``level``: that of a share over one half under a Beta(first + 1, second + 1)
+    distribution. Source: Aggarwal et al. 2023 (Adaptive-Consistency), https://arxiv.org/abs/2305.11860. Draws are
+    assumed to be independent, with a uniform prior for the share of the two. At 0.95, it takes 4 draws that agree, 7
+    with one that differs, 10 with two.
 
-    The share of draws for the leader is no estimate without bias if asking stopped because of it: it is too far from 1/2.
+    After stopping early, the leader's share of draws is a biased estimate: it is too far from 1/2.
 
     Args:
-        counts: How often each answer was given.
-        left: How many draws might still be made.
-        level: The probability asked for.
+        counts: The number of times each answer was given.
+        left: The number of draws that could still be made.
+        level: The required probability.
 
     Raises:
         ValueError: A count, or ``left``, is below 0.

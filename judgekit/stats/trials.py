@@ -1,4 +1,4 @@
-"""Repeated trials of tasks: how likely one of k succeeds, or all of them."""
+"""Repeated trials of tasks: the probability that one of k trials succeeds, or that all do."""
 
 from collections.abc import Callable, Iterable
 from math import comb, fsum
@@ -8,10 +8,11 @@ from judgekit.stats.intervals import Interval, mean_interval
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """The probability that at least one of ``k`` trials succeeds, from ``n`` trials of which ``c`` did.
+    """Return the probability that at least one of ``k`` trials succeeds, given ``c`` successes in ``n`` trials.
 
-    pass@k = 1 - C(n - c, k) / C(n, k), without bias. Source: Chen et al. 2021, https://arxiv.org/abs/2107.03374, equation
-    1; computed with whole numbers, and rounded once. Assumes that trials are independent and alike.
+    pass@k = 1 - C(n - c, k) / C(n, k), an unbiased estimate. Source: Chen et al. 2021,
+    https://arxiv.org/abs/2107.03374, equation 1; computed with integers, and rounded once. Trials are assumed to be
+    independent and identically distributed.
 
     Raises:
         ValueError: ``c`` is not in 0 to ``n``, or ``k`` not in 1 to ``n``.
@@ -21,10 +22,10 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float:
-    """The probability that all of ``k`` trials succeed, from ``n`` trials of which ``c`` did.
+    """Return the probability that all of ``k`` trials succeed, given ``c`` successes in ``n`` trials.
 
-    pass^k = C(c, k) / C(n, k), without bias. Source: Yao et al. 2024 (tau-bench),
-    https://arxiv.org/abs/2406.12045. Assumes that trials are independent and alike.
+    pass^k = C(c, k) / C(n, k), an unbiased estimate. Source: Yao et al. 2024 (tau-bench),
+    https://arxiv.org/abs/2406.12045. Trials are assumed to be independent and identically distributed.
 
     Raises:
         ValueError: ``c`` is not in 0 to ``n``, or ``k`` not in 1 to ``n``.
@@ -34,10 +35,10 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 
 
 class TaskMean(NamedTuple):
-    """The mean over tasks of `pass_at_k` or `pass_hat_k`, each task counting once.
+    """The mean over tasks of `pass_at_k` or `pass_hat_k`, with each task counting once.
 
-    Tasks with fewer than k trials have neither: ``too_few`` says how many there are. ``value`` is ``None`` where there
-    are no other ``tasks``. The interval is that of tasks as a sample of all tasks, by `mean_interval`.
+    ``tasks`` is the number of tasks in the mean, ``too_few`` that of tasks left out because they have fewer than k
+    trials. ``value`` is ``None`` if no task is left. The interval, by `mean_interval`, treats tasks as a sample.
     """
 
     value: float | None
@@ -47,12 +48,12 @@ class TaskMean(NamedTuple):
 
 
 def over_tasks(estimate: Callable[[int, int, int], float], tasks: Iterable[tuple[int, int]], k: int) -> TaskMean:
-    """The mean of an estimate over tasks.
+    """Return the mean of an estimate over tasks.
 
     Args:
         estimate: `pass_at_k` or `pass_hat_k`.
-        tasks: For each task, how many trials there are, and how many of them succeeded.
-        k: How many trials are asked about.
+        tasks: The number of trials and of successes of each task.
+        k: The number of trials to estimate for.
     """
     counts = list(tasks)
     found = [estimate(n, c, k) for n, c in counts if n >= k]

@@ -1,31 +1,31 @@
-"""The units of a set of values: single values, or groups of them such as trials of one task. Units are independent."""
+"""The independent units of a set of values: single values, or groups such as trials of one task."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Groups: TypeAlias = Sequence[Hashable] | NDArray[np.integer]
-"""The group of each value: integers, or anything that can be a key, in which ``None`` stands for a value alone."""
+"""The group of each value: integers or other hashable keys; ``None`` is a value on its own."""
 
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Values, and the number of the group that each belongs to, from 0; ``None`` where no group has a second value."""
+    """Values with their group codes, from 0; ``codes`` is ``None`` if every group has one value."""
 
     values: NDArray[np.float64]
     codes: NDArray[np.intp] | None
 
     @classmethod
     def of(cls, values: ArrayLike, groups: Groups | None = None) -> Self:
-        """Reads values and the group of each.
+        """Return the units of values and their groups.
 
         Raises:
-            ValueError: The values are no list of finite numbers, or there is not one group for each.
+            ValueError: The values are not a list of finite numbers, or the groups do not match them.
         """
         found = np.asarray(values, dtype=np.float64)
         if found.ndim != 1 or not np.isfinite(found).all():
@@ -40,31 +40,21 @@ class Units:
     def __len__(self) -> int:
         return len(self.values) if self.codes is None else int(self.codes.max()) + 1
 
-    def check_within(self, least: float, most: float) -> None:
-        """Raise an error if a value is out of bounds.
-
-        Raises:
-            ValueError: A value is less than ``least`` or greater than ``most``.
-        """
-        outside = self.values[(self.values < least) | (self.values > most)]
-        if len(outside):
-            raise ValueError(f"expected values in [{least:g}, {most:g}], found {outside[0]!s}")
-
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum of ``values``, which stand for `values`, in each unit."""
+        """Return the sum of ``values``, which are parallel to `values`, in each unit."""
         return values if self.codes is None else np.asarray(np.bincount(self.codes, weights=values), np.float64)
 
     def standard_error(self) -> float | None:
-        """The standard error of the mean of all values; ``None`` where there are fewer than two units.
+        """Return the standard error of the mean of all values; ``None`` if there are fewer than two units.
 
-        se**2 = G / (G - 1) * sum over the G units of (sum of the unit's deviations from the mean)**2 / n**2: the sandwich
-        estimator for a constant (Liang and Zeger 1986, https://doi.org/10.1093/biomet/73.1.13) with the factor called
-        CR1, G / (G - 1) * (n - 1) / (n - K) where K = 1 (Cameron and Miller 2015, https://doi.org/10.3368/jhr.50.2.317).
-        With this factor groups of one value give s / sqrt(n), the ordinary standard error. Assumes that units are
-        independent; within a group, values may depend on each other in any way. It is too small on average where groups
-        are few, say under 20, or of very different sizes.
+        se**2 = G / (G - 1) * sum over the G units of (sum of the unit's deviations from the mean)**2 / n**2: the
+        sandwich estimator for a constant (Liang and Zeger 1986, https://doi.org/10.1093/biomet/73.1.13) with the factor
+        called CR1, G / (G - 1) * (n - 1) / (n - K) where K = 1 (Cameron and Miller 2015,
+        https://doi.org/10.3368/jhr.50.2.317). With this factor, groups of one value give s / sqrt(n), the ordinary
+        standard error. Units are assumed to be independent; within a group, values may depend on each other in any way.
+        On average it is too small for few groups, say under 20, or groups of very different sizes.
 
-        What is left by rounding is no spread: up to 1e-12, or that part of the greatest value, is exactly 0.
+        Rounding errors, up to 1e-12 or that fraction of the greatest value, give exactly 0.
         """
         units = len(self)
         if units < 2:
@@ -72,6 +62,26 @@ class Units:
         sums = self.sums(self.values - self.values.mean())
         error = float(np.sqrt(units / (units - 1) * np.square(sums).sum()) / len(self.values))
         return error if error > _ROUNDING * max(1.0, float(np.abs(self.values).max())) else 0.0
+
+
+def must_be_within(values: NDArray[np.float64], least: float, most: float, what: str = "values") -> None:
+    """Check that all values are within bounds.
+
+    Raises:
+        ValueError: A value is less than ``least``, greater than ``most``, or NaN.
+    """
+    if len(outside := values[~((values >= least) & (values <= most))]):
+        raise ValueError(f"expected {what} in [{least:g}, {most:g}], found {outside[0]!s}")
+
+
+def must_be_pairs(a: NDArray[Any], b: NDArray[Any]) -> None:
+    """Check that two arrays are lists of the same length.
+
+    Raises:
+        ValueError: They are not.
+    """
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(f"expected two lists of one length, found {a.shape} and {b.shape}")
 
 
 def _codes(groups: Groups) -> NDArray[np.intp]:

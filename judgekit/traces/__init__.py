@@ -1,1 +1,1 @@
-"""The model of what was recorded: messages, traces and samples."""
+"""The data model of recordings: messages, traces and samples."""

@@ -1,4 +1,4 @@
-"""How an agent went about it, in plain numbers: messages, calls, tokens, money, time, words between agents."""
+"""Measures of how an agent worked: messages, calls, tokens, cost, time, and handovers between agents."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,20 +13,20 @@ _BEYOND_COUNTING = 2**53
 
 
 class Effort(NamedTuple):
-    """What a conversation took, and its children with it; ``None`` where the recording does not say.
+    """The effort of a conversation, including its children; ``None`` for what the recording does not say.
 
-    What a trace reports of itself is taken for its own: its children's is added.
+    Numbers that a trace reports are taken to exclude its children, whose numbers are added.
 
     Attributes:
         messages: Messages of the agent.
         tool_calls: Tool calls of the agent.
-        tool_results: Results of the agent's calls of which it is known whether they are errors.
-        tool_errors: Those that are.
-        input_tokens: The trace's ``usage``, or else the sum of its messages', if each message of the agent has one. A
-            greeting without one, before the user said anything, was not generated.
-        output_tokens: Likewise.
-        cost_usd: US dollars.
-        seconds: See `elapsed`. Children are not added: they run while it runs.
+        tool_results: Results of the agent's calls that are known to be errors or not.
+        tool_errors: The results that are errors.
+        input_tokens: The trace's ``usage``, or the sum over its messages if every message of the agent has a usage. A
+            greeting without one, before the first message of the user, was not generated and does not matter.
+        output_tokens: The same for output tokens.
+        cost_usd: The cost in US dollars.
+        seconds: See `elapsed`. Children are not added, because they run during it.
     """
 
     messages: int
@@ -40,7 +40,7 @@ class Effort(NamedTuple):
 
     @classmethod
     def of(cls, trace: Trace) -> "Effort":
-        """Counts, and adds up."""
+        """Return the effort of a trace."""
         messages = calls = results = errors = 0
         usages: list[Usage | None] = []
         family = [trace]
@@ -75,19 +75,19 @@ class Effort(NamedTuple):
 
     @property
     def tokens(self) -> int | None:
-        """Input and output together."""
+        """The sum of input and output tokens."""
         return _sum([self.input_tokens, self.output_tokens])
 
     @property
     def tool_error_rate(self) -> float | None:
-        """The share of errors among the results of which it is known."""
+        """The share of errors among the results that are known to be errors or not."""
         return self.tool_errors / self.tool_results if self.tool_results else None
 
 
 def elapsed(trace: Trace) -> float | str:
-    """Seconds from start to end; a text says why they are unknown.
+    """Return the seconds from start to end, or a text that says why they are unknown.
 
-    From ``started_at`` to ``ended_at``, or else from the first message to the last, instructions to the agent aside.
+    The times are ``started_at`` and ``ended_at``, or those of the first and last message, instructions aside.
     """
     start, end = trace.started_at, trace.ended_at
     if start is None or end is None:
@@ -103,10 +103,10 @@ def elapsed(trace: Trace) -> float | str:
 
 
 def handovers(trace: Trace) -> int | str:
-    """Messages that pass between agents, at least one; a text says why their number is unknown.
+    """Return the number of messages passed between agents, at least one, or a text that says why it is unknown.
 
-    In a conversation, those of an agent that follow on another agent's. Between a conversation and each of its children,
-    the task, and the answer if the child gave one.
+    Within a conversation, a message counts if it follows one of another agent. Each child counts as one message for its
+    task, and another for its answer if it gave one.
     """
     passed = 0
     family = [trace]
@@ -121,12 +121,12 @@ def handovers(trace: Trace) -> int | str:
 
 
 def repeated_calls(trace: Trace) -> int:
-    """Tool calls of the agent that an earlier one had made already, with equal arguments (`call_key`).
+    """Return the number of the agent's tool calls that repeat an earlier one with equal arguments (`call_key`).
 
-    Retries of failed calls included. Each child is looked at by itself, and its repeats are added.
+    Retries of failed calls count too. Each child is counted by itself, and its repeats are added.
 
     Raises:
-        ValueError: An argument is nothing that JSON can hold.
+        ValueError: An argument cannot be written as JSON.
     """
     calls = [made.call for made in trace.tool_calls()]
     names = {call.name for call in calls}
@@ -135,11 +135,11 @@ def repeated_calls(trace: Trace) -> int:
 
 
 def call_key(call: ToolCall) -> str:
-    """A text that is the same for equal calls. Arguments that cannot be read are equal if their text is."""
+    """Return a text that is the same for equal calls. Unreadable arguments are equal if their text is."""
     return canonical_json([call.name, call.args_raw if call.args_error else call.args])
 
 
 def _sum(numbers: Sequence[Number | None]) -> Number | None:
-    """The sum, if there is a number and each is known; one that cannot be, below 0 or without end, says nothing."""
+    """Return the sum if there are numbers and all are known; negative or infinite numbers count as unknown."""
     known = [number for number in numbers if number is not None and 0 <= number < _BEYOND_COUNTING]
     return sum(known[1:], known[0]) if known and len(known) == len(numbers) else None

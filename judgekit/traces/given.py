@@ -1,4 +1,4 @@
-"""Checks of what Python code gives as samples: an error says what was found, and what to write."""
+"""Checks of samples passed from Python code, with errors that say what was found and what to write instead."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from io import IOBase
@@ -15,10 +15,10 @@ _MADE = "Sample.of([HumanMessage(...), AIMessage(...)])"
 
 
 def samples_in(found: object) -> Iterator[Sample]:
-    """Return the samples in a collection, each checked when its turn comes, and those of a list or tuple at once.
+    """Return the samples in a collection. Those in a list or tuple are checked at once, others as they are consumed.
 
     Raises:
-        ConfigError: It is no collection, or something in it is no sample.
+        ConfigError: The value is no collection, or an item in it is no sample.
     """
     if isinstance(found, Sample):
         raise ConfigError("samples is one Sample: put it into a list, [sample]")
@@ -30,10 +30,10 @@ def samples_in(found: object) -> Iterator[Sample]:
 
 
 def must_be_sample(found: object, called: str) -> Sample:
-    """Return a sample as it is.
+    """Return the sample unchanged.
 
     Raises:
-        ConfigError: It is something else, which the error names by what it is ``called``.
+        ConfigError: The value is not a sample. The error refers to it as ``called``.
     """
     if isinstance(found, Sample):
         return found
@@ -65,7 +65,7 @@ def _no_sample(found: object, called: str) -> ConfigError:
 
 
 def _is_one(found: object) -> bool:
-    """Return whether it can be iterated over, and is no collection of samples all the same."""
+    """Return whether a value can be iterated over but is a single thing and not a collection of samples."""
     return isinstance(found, (Trace, Mapping, IOBase, *_MESSAGES)) or _is_table(found)
 
 

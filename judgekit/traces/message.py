@@ -1,4 +1,4 @@
-"""Messages of a conversation, with the tool calls and content parts in them."""
+"""Messages of a conversation, with their tool calls and content parts."""
 
 import json
 import math
@@ -13,12 +13,12 @@ from pydantic_core import from_json
 Item = TypeVar("Item")
 
 if TYPE_CHECKING:
-    # What constructors accept; the value held is a tuple, so only what a sequence offers is promised.
+    # Constructors accept any sequence. The stored value is a tuple, so only the sequence interface is promised.
     Many: TypeAlias = Sequence[Item]
 else:
 
     class Many:
-        """A tuple of any length, given as any sequence."""
+        """A tuple of any length, which may be given as any sequence."""
 
         def __class_getitem__(cls, item: object) -> object:
             return tuple[item, ...]
@@ -26,15 +26,15 @@ else:
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 Identity: TypeAlias = Annotated[str, Field(coerce_numbers_to_str=True)]
-"""An id, which some files write as a number."""
+"""An id. Some files write ids as numbers."""
 Requestor: TypeAlias = Literal["assistant", "user"]
-"""Who calls a tool: in some benchmarks the user does too."""
+"""The side that calls a tool: the agent or, in some benchmarks, the user."""
 
 
 class Record(BaseModel):
-    """A frozen value with no unknown fields. Fields declared ``kw_only=False`` may also be given by position."""
+    """A frozen model that rejects unknown fields. Fields declared ``kw_only=False`` may also be given by position."""
 
-    # NaN in what was recorded is written as NaN, not as null, and so reads back.
+    # NaN in a recording is written as NaN, not as null, so that it round-trips.
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
     if not TYPE_CHECKING:
@@ -50,15 +50,15 @@ class Record(BaseModel):
                     fields[name] = value
             super().__init__(**fields)
 
-        # An overridden __init__ is called for every value that pydantic parses, which triples the cost, unless it is
-        # marked as doing nothing but validate. RootModel marks its own the same way.
+        # pydantic calls an overridden __init__ for every value that it parses, which triples the cost, unless it is
+        # marked as only validating. RootModel does the same.
         __init__.__pydantic_base_init__ = True
 
 
 class Usage(Record):
-    """Tokens of one request or of many; ``None`` where the provider did not say.
+    """Token counts of one or more requests; ``None`` if the provider did not report them.
 
-    ``input_tokens`` includes the cached ones, ``output_tokens`` the reasoning ones.
+    ``input_tokens`` includes cached tokens, ``output_tokens`` includes reasoning tokens.
     """
 
     input_tokens: int | None = None
@@ -77,7 +77,7 @@ class TextPart(Record):
 
 
 class ReasoningPart(Record):
-    """The model's reasoning before its answer. Not part of ``message.text``."""
+    """The model's reasoning before its answer, which is not part of ``message.text``."""
 
     type: Literal["reasoning"] = "reasoning"
     text: str = Field(kw_only=False)
@@ -85,7 +85,7 @@ class ReasoningPart(Record):
 
 
 class RefusalPart(Record):
-    """The model's words when it declined."""
+    """The text of a refusal by the model."""
 
     type: Literal["refusal"] = "refusal"
     text: str = Field(kw_only=False)
@@ -93,7 +93,7 @@ class RefusalPart(Record):
 
 
 class MediaPart(Record):
-    """An image, a sound, a video or a file: by address or as base64 data."""
+    """An image, audio, video or other file, by URL or as base64 data."""
 
     type: Literal["media"] = "media"
     kind: Literal["image", "audio", "video", "file"]
@@ -105,7 +105,7 @@ class MediaPart(Record):
 
 
 class OtherPart(Record):
-    """A part of a kind that judgekit has no place for, kept verbatim."""
+    """A part of an unknown kind, kept verbatim."""
 
     type: Literal["other"] = "other"
     data: JsonValue = Field(kw_only=False)
@@ -115,7 +115,7 @@ Part: TypeAlias = Annotated[TextPart | ReasoningPart | RefusalPart | MediaPart |
 
 
 class Arguments(TypedDict, total=False):
-    """The three fields of a `ToolCall` that hold its arguments."""
+    """The fields of a `ToolCall` that hold its arguments."""
 
     args: JsonObject
     args_raw: str | None
@@ -123,17 +123,17 @@ class Arguments(TypedDict, total=False):
 
 
 def parse_arguments(found: JsonValue) -> Arguments:
-    """Arguments as they were recorded (text, object or nothing) as fields of a `ToolCall`.
+    """Return recorded arguments (text, object or nothing) as fields of a `ToolCall`.
 
-    Nothing is raised: what is not a JSON object is kept as text beside the reason. An empty text means no arguments,
-    and one extra layer of quoting is taken off, both as real recordings have it.
+    Nothing is raised: arguments that are not a JSON object are kept as text, with the reason. Empty text means no
+    arguments, and one extra layer of quoting is removed; both occur in real recordings.
     """
     if found is None or found == "":
         return {"args": {}}
     raw: str | None = None
     args: JsonValue = found
     if isinstance(found, str):
-        raw = found.encode(errors="backslashreplace").decode()  # a lone surrogate as JSON would escape it
+        raw = found.encode(errors="backslashreplace").decode()  # lone surrogates become JSON escapes
         try:
             args = _from_json(raw)
             if isinstance(args, str):
@@ -157,7 +157,7 @@ def _from_json(text: str) -> JsonValue:
 
 
 def _flaw(value: JsonValue) -> str | None:
-    """Return why a parsed value is not JSON, or nothing if it is."""
+    """Return why a parsed value is not valid JSON; ``None`` if it is valid."""
     if isinstance(value, str):
         return None if is_unicode(value) else "a lone surrogate"
     if isinstance(value, float):
@@ -170,7 +170,7 @@ def _flaw(value: JsonValue) -> str | None:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether the text holds no lone surrogate, which JSON can escape but no file can hold."""
+    """Return whether the text has no lone surrogates, which JSON can escape but UTF-8 cannot encode."""
     if text.isascii():
         return True
     try:
@@ -181,7 +181,7 @@ def is_unicode(text: str) -> bool:
 
 
 class ToolCall(Record):
-    """A tool call that somebody made. Arguments that are no JSON object are kept as text, with the reason.
+    """A tool call. Arguments that are not a JSON object are kept as text, with the reason.
 
     Example:
         ``ToolCall("weather_check", {"location": "Paris"})``
@@ -191,9 +191,9 @@ class ToolCall(Record):
     args: JsonObject = Field(default_factory=dict, kw_only=False)
     id: str | None = None
     args_raw: str | None = None
-    """The arguments as recorded, where ``args`` does not say all."""
+    """The arguments as recorded, if ``args`` does not hold them completely."""
     args_error: str | None = None
-    """Why the recorded arguments could not be read; ``args`` is empty then."""
+    """The reason why the recorded arguments could not be read; ``args`` is then empty."""
     metadata: JsonObject = Field(default_factory=dict)
     extra: JsonObject = Field(default_factory=dict)
 
@@ -213,7 +213,7 @@ class ToolCall(Record):
 
 
 class _Message(Record):
-    """The fields of all messages."""
+    """The fields that all messages share."""
 
     content: str | Many[Part] = Field(default="", kw_only=False)
     id: str | None = None
@@ -223,7 +223,7 @@ class _Message(Record):
 
     @property
     def text(self) -> str:
-        """All that was said in words, refusals included, reasoning not."""
+        """The message's text, with refusals and without reasoning."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart | RefusalPart))
@@ -236,7 +236,7 @@ class SystemMessage(_Message):
 
 
 class HumanMessage(_Message):
-    """A message of the user, who in some benchmarks calls tools too."""
+    """A message from the user, who may call tools in some benchmarks."""
 
     role: Literal["user"] = "user"
     tool_calls: Many[ToolCall] = ()
@@ -244,7 +244,7 @@ class HumanMessage(_Message):
 
 
 class AIMessage(_Message):
-    """A message of the agent; ``agent`` says which, where there are several."""
+    """A message from the agent; ``agent`` names it if there are several."""
 
     role: Literal["assistant"] = "assistant"
     tool_calls: Many[ToolCall] = ()
@@ -255,7 +255,7 @@ class AIMessage(_Message):
 
 
 class ToolMessage(_Message):
-    """The result of a tool call. ``is_error`` is ``None`` where the format cannot say."""
+    """The result of a tool call. ``is_error`` is ``None`` if the format cannot say."""
 
     role: Literal["tool"] = "tool"
     tool_call_id: str | None = None
@@ -265,5 +265,5 @@ class ToolMessage(_Message):
 
 
 CALLERS: dict[Requestor, type[AIMessage | HumanMessage]] = {"assistant": AIMessage, "user": HumanMessage}
-"""The messages in which each side calls tools."""
+"""The message class in which each side calls tools."""
 Message: TypeAlias = Annotated[SystemMessage | HumanMessage | AIMessage | ToolMessage, Field(discriminator="role")]

@@ -1,4 +1,4 @@
-"""Which result belongs to which tool call."""
+"""Pairing of tool results with tool calls."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from judgekit.traces.message import CALLERS, Message, Requestor, ToolCall, ToolM
 
 
 class Caller(NamedTuple):
-    """A call, the index of the message that makes it, its position there, and the index of its turn's first message."""
+    """A call with the index of its message, its position in it, and the index of the first message of its turn."""
 
     message: int
     position: int
@@ -18,21 +18,21 @@ class Caller(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """Keys and orphans are the indices of the results' messages."""
+    """The pairing of results with calls. Keys and orphans are indices of the results' messages."""
 
     calls: dict[int, Caller]
-    """The call that a result answers."""
+    """The call that each result answers."""
     orphans: tuple[int, ...]
-    """Results that answer no call."""
+    """The results that answer no call."""
 
 
 def pair_results(messages: Sequence[Message]) -> Pairing:
-    """Pairs every tool result with its call.
+    """Return the call that each tool result answers.
 
-    A result belongs to the nearest preceding unanswered call with its id, since ids repeat in real recordings. Without
-    an id, it answers the first unanswered call of its name within the last turn that called tools; without a name, the
-    first unanswered one of that turn. A turn is a run of messages of one side with nothing between them. The user's
-    results answer only the user's calls.
+    A result belongs to the nearest preceding unanswered call with its id, because ids repeat in real recordings.
+    Without an id, it answers the first unanswered call with its name in the last turn that called tools; without a
+    name, the first unanswered call of that turn. A turn is an uninterrupted series of messages from one side. Results
+    for the user only answer the user's calls.
     """
     agent, user = _Unanswered("assistant"), _Unanswered("user")
     calls: dict[int, Caller] = {}
@@ -57,7 +57,7 @@ def pair_results(messages: Sequence[Message]) -> Pairing:
 
 
 def call_errors(messages: Sequence[Message], requestor: Requestor) -> tuple[bool | None, ...]:
-    """Whether each call of one side failed, in their order; ``None`` where it has no result or the format cannot say."""
+    """Return whether each call of one side failed, in order; ``None`` without a result or if the format cannot say."""
     results = {
         (caller.message, caller.position): message.is_error
         for index, caller in pair_results(messages).calls.items()
@@ -72,14 +72,14 @@ def call_errors(messages: Sequence[Message], requestor: Requestor) -> tuple[bool
 
 
 class _Unanswered:
-    """Calls of one side that wait for their results."""
+    """The calls of one side that have no result yet."""
 
     def __init__(self, requestor: Requestor) -> None:
         self._requestor = requestor
         self._by_id: dict[str, dict[int, deque[Caller]]] = {}
-        """For each id the messages that use it: parallel calls may share one, and are taken in order."""
+        """The calls by id and message: parallel calls may share an id, and are answered in order."""
         self._turn: dict[str | None, deque[Caller]] = {}
-        """Those of the last turn: for each name, and all under ``None``."""
+        """The calls of the last turn by name, and all of them under ``None``."""
         self._began = -1
         self._answered: set[tuple[int, int]] = set()
 

@@ -1,4 +1,4 @@
-"""How a conversation becomes text for a judge."""
+"""Rendering of conversations as text for a judge."""
 
 import hashlib
 import json
@@ -30,13 +30,13 @@ _LINE_BREAKS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 
 
 class Rendering(str):
-    """A conversation as text. ``omitted`` is how many of its characters were left out."""
+    """A conversation as text. ``omitted`` is the number of characters that were left out."""
 
     __slots__ = ("omitted",)
     omitted: int
 
     def __new__(cls, text: str, omitted: int) -> Self:
-        """The text, with what is missing from it."""
+        """Return the text with the number of characters missing from it."""
         self = super().__new__(cls, text)
         self.omitted = omitted
         return self
@@ -44,17 +44,17 @@ class Rendering(str):
 
 @dataclass(frozen=True)
 class Passage:
-    """What stands under one header: what a message says, or the arguments of a call that it makes.
+    """The content under one header: the text of a message, or the arguments of one of its calls.
 
     Attributes:
-        number: The message's, from 1.
-        words: The header's, behind the mark and the number.
-        text: Not ours, and never cut here.
-        limit: How many characters of the text are shown; the middle of a longer one is left out, visibly.
-        inline: Whether the text, which has no line breaks then, ends the line of the header. Otherwise its lines follow,
-            each behind a bar.
-        left_out: Characters of the recording that are missing from the text.
-        until: The last message's number, where the passage stands for many.
+        number: The number of the message, from 1.
+        words: The words of the header, after the mark and the number.
+        text: The recorded text, not shortened.
+        limit: The number of characters of the text to show; the middle of a longer text is replaced by a visible note.
+        inline: Whether the text, which then has no line breaks, ends the header's line. Otherwise its lines follow,
+            each after a bar.
+        left_out: The number of characters of the recording that are missing from the text.
+        until: The number of the last message, if the passage stands for several.
     """
 
     number: int
@@ -67,21 +67,21 @@ class Passage:
 
     @property
     def omitted(self) -> int:
-        """How many characters are not shown."""
+        """The number of characters that are not shown."""
         return self.left_out + max(0, len(self.text) - self.limit)
 
     def rendered(self, mark: str) -> str:
-        """The header, with the mark in it, and as much of the text as is shown."""
+        """Return the header with the mark, and the part of the text that is shown."""
         return f"{self._header(mark)}{self._body}"
 
     @cached_property
     def size(self) -> int:
-        """Bytes in a rendering, with the line break."""
+        """The size of the rendered passage in bytes, with the line break."""
         return _bytes(self._header(_ANY_MARK)) + self.text_size + 1
 
     @cached_property
     def text_size(self) -> int:
-        """Bytes without the header."""
+        """The size in bytes without the header."""
         return _bytes(self._body)
 
     def _header(self, mark: str) -> str:
@@ -96,7 +96,7 @@ class Passage:
 
 
 def passages(messages: Sequence[Message], tool_result_limit: int) -> list[Passage]:
-    """The messages as they are shown, in order, each with its calls behind it."""
+    """Return the passages of the messages, in order, each message followed by its calls."""
     answers = pair_results(messages).calls
     found: list[Passage] = []
     for index, message in enumerate(messages):
@@ -111,42 +111,42 @@ def passages(messages: Sequence[Message], tool_result_limit: int) -> list[Passag
 
 
 def conversation(passages: Sequence[Passage]) -> Rendering:
-    """The passages between two lines with a mark that is the hash of what is between them.
+    """Return the passages between two lines with a mark that is the hash of what they enclose.
 
-    Every header line starts with the mark in brackets and every line of content with ``| ``, so nothing that was said
-    can pass for a header or end the conversation.
+    Every header line starts with the mark in brackets and every line of content with ``| ``, so no content can pass for
+    a header or end the conversation.
     """
     unmarked = encodable("\n".join(passage.rendered("") for passage in passages))
     mark = content_mark(unmarked)
-    body = f"\n{unmarked}".replace("\n[ ", f"\n[{mark} ")  # only headers start so: content starts with a bar
+    body = f"\n{unmarked}".replace("\n[ ", f"\n[{mark} ")  # only headers match: lines of content start with a bar
     text = f"[{mark} conversation begins]{body}\n[{mark} conversation ends]"
     return Rendering(text, sum(passage.omitted for passage in passages))
 
 
 def prefixed(text: str) -> Iterator[str]:
-    """The lines of a text that is not ours, each behind a bar."""
+    """Return the lines of a recorded text, each after a bar."""
     return (f"| {line}" for line in text.splitlines())
 
 
 def fenced(title: str, text: str) -> str:
-    """A text that is not ours between two lines that no line in it can pass for: they carry the hash of the text."""
+    """Return a recorded text between two lines that it cannot forge, because they carry its hash."""
     text = encodable(text)
     mark = content_mark(text)
     return "\n".join((f"[{mark} {title} begins]", *prefixed(text), f"[{mark} {title} ends]"))
 
 
 def encodable(text: str) -> str:
-    """The text with lone surrogates, which no request can carry, written as escapes."""
+    """Return the text with lone surrogates, which no request can carry, written as escapes."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def content_mark(text: str) -> str:
-    """A mark that a text can hardly contain, since it is the hash of the text."""
+    """Return a mark that the text cannot plausibly contain, because it is the hash of the text."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def cut_middle(text: str, limit: int, apart: str = "\n") -> str:
-    """The text itself, or its two ends with a visible mark of how much was left out between them, set apart."""
+    """Return the text, or its two ends with a note between them that says how much is missing."""
     omitted = len(text) - limit
     if omitted <= 0:
         return text
@@ -156,28 +156,28 @@ def cut_middle(text: str, limit: int, apart: str = "\n") -> str:
 
 
 def omission(characters: int) -> str:
-    """What stands in the place of characters that are not shown."""
+    """Return the note that replaces characters that are not shown."""
     return f"[... {characters:,} characters omitted ...]"
 
 
 def message_text(message: Message) -> str:
-    """All that a message says, its calls included, as a rendering shows it, without headers and bars."""
+    """Return a message's text and calls as a rendering shows them, without headers and bars."""
     calls = message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ()
     return "\n".join((_content(message)[0], *map(call_text, calls)))
 
 
 def call_text(call: ToolCall) -> str:
-    """A tool call on one line: its name and its arguments as compact JSON with sorted keys."""
+    """Return a tool call on one line: its name, and its arguments as compact JSON with sorted keys."""
     return " ".join(_call(call))
 
 
 def compact_json(value: object) -> str:
-    """One line of JSON with sorted keys."""
+    """Return a value as one line of JSON with sorted keys."""
     return _one_line(value).translate(_LINE_BREAKS)
 
 
 def plain_name(name: str) -> str:
-    """The name of a tool or of somebody, as JSON where it could be taken for more than a name."""
+    """Return the name of a tool or person, as JSON if it could be mistaken for more than a name."""
     return name if _PLAIN_NAME.fullmatch(name) else compact_json(name)
 
 
@@ -200,17 +200,17 @@ def _who(message: Message, answered: Caller | None) -> str:
 
 
 def _call(call: ToolCall) -> tuple[str, str]:
-    """The tool's name, and the arguments on one line."""
+    """Return the tool's name, and the arguments on one line."""
     if call.args_error is None:
         return plain_name(call.name), compact_json(call.args)
     return f"{plain_name(call.name)} with arguments that cannot be read:", compact_json(call.args_raw)
 
 
 def _content(message: Message) -> tuple[str, int]:
-    """What was said, and how many characters of it were left out.
+    """Return the message's content as text, and how many characters of it are missing.
 
-    Media stand there by name, unknown parts by their beginning and end; reasoning does not: a judge sees what the user
-    could see.
+    Media appear as a name and unknown parts as their beginning and end. Reasoning is left out: a judge sees what the
+    user could see.
     """
     if isinstance(message.content, str):
         return message.content, 0

@@ -1,4 +1,4 @@
-"""A trace and what is known to be right about it."""
+"""Samples: a trace and its references."""
 
 import hashlib
 import json
@@ -14,16 +14,16 @@ from judgekit.traces.message import Identity, JsonObject, Many, Message, Record,
 from judgekit.traces.trace import Trace
 
 MEASURED = ("task_quality", "communication_rounds", "task_time", "original_score", "transferred_score")
-"""The ``fields`` of a `Sample` that are measured numbers."""
+"""The ``fields`` of a `Sample` that are measurements."""
 
 
 class ExpectedCall(ToolCall):
     """A tool call that the agent should have made.
 
     Attributes:
-        compare_args: The arguments that matter; ``None`` means all, and an empty list means the tool's name alone.
-        requestor: Who should have made it: the agent, or a user who calls tools too.
-        turn: After how many messages of the user it was to be made, for scorers that compare turn by turn.
+        compare_args: The arguments to compare; ``None`` means all, and an empty list means only the tool's name.
+        requestor: The side that should have made the call: the agent, or a user who calls tools too.
+        turn: The number of user messages before the call, for scorers that compare turn by turn.
     """
 
     compare_args: Many[str] | None = None
@@ -43,17 +43,17 @@ class ExpectedCall(ToolCall):
 
 
 class Ranking(Record):
-    """Documents that were retrieved, best first, and how relevant documents are known to be.
+    """Retrieved documents, best first, and the known relevance of documents.
 
     Attributes:
-        retrieved: Ids, best first. Given as (id, score) pairs, or with ``scores``, they are put in order: the highest
-            score first, and equal scores by id in descending order, as trec_eval does (which keeps scores as 32-bit
-            numbers, so that to it scores are equal that differ in the eighth digit only).
-        relevance: Grades of the documents that were judged, by id: above 0 is relevant, the more the higher.
-        scores: The score of each id in ``retrieved``, where there are scores.
+        retrieved: Document ids, best first. Given as (id, score) pairs or with ``scores``, they are sorted by
+            descending score, and ids with equal scores in descending order, as trec_eval does (which stores scores as
+            32-bit floats, so that it treats scores as equal that differ only in the eighth digit).
+        relevance: Grades of the judged documents by id: above 0 is relevant, and higher is more relevant.
+        scores: The score of each id in ``retrieved``, if there are scores.
 
     Raises:
-        ValidationError: An id is there twice, there is not one score for each id, or a number is not finite.
+        ValidationError: An id occurs twice, the scores do not match the ids, or a number is not finite.
     """
 
     retrieved: Many[Identity] = Field(kw_only=False)
@@ -92,7 +92,7 @@ class Ranking(Record):
     @classmethod
     def _one_grade_each(cls, data: JsonValue) -> JsonValue:
         if isinstance(data, dict):
-            _must_differ([str(one) for one in data], "relevance")  # in Python an id may be a number too
+            _must_differ([str(one) for one in data], "relevance")  # in Python, an id may also be a number
         return data
 
     @model_validator(mode="after")
@@ -114,7 +114,7 @@ def _is_list(value: object) -> TypeGuard[Sequence[object]]:
 
 
 def _whole(ids: Sequence[object]) -> Sequence[object]:
-    """Ids without decimals: tables turn whole numbers into such where one is missing."""
+    """Return ids with whole floats as integers: tables turn integers into floats if one is missing."""
     return [int(one) if isinstance(one, float) and one.is_integer() else one for one in ids]
 
 
@@ -125,7 +125,7 @@ def _must_differ(ids: Sequence[str], field: str) -> None:
 
 
 class References(TypedDict, total=False):
-    """The fields of a `Sample` that say what is known about its trace."""
+    """The fields of a `Sample` that hold what is known about its trace."""
 
     rival: Trace | None
     reference: str | None
@@ -144,10 +144,10 @@ class References(TypedDict, total=False):
 
 
 class Sample(Record):
-    """A trace and what is known to be right about it: the one thing that a scorer is given.
+    """A trace and its references: the single input of a scorer.
 
-    ``None`` means that nothing is known; an empty list of ``reference_tool_calls`` means that no call was right.
-    ``rival`` is a second trace of the same task. Samples of one ``group`` (trials of one task) are not independent.
+    ``None`` means unknown; an empty list of ``reference_tool_calls`` means that no call was expected. ``rival`` is a
+    second trace of the same task. Samples of one ``group`` (trials of one task) are not independent.
     """
 
     schema_version: Literal[1] = 1
@@ -170,13 +170,13 @@ class Sample(Record):
 
     @property
     def all_references(self) -> tuple[str, ...]:
-        """``reference`` and ``references``, each of them right by itself; blank ones and repetitions are left out."""
+        """``reference`` and ``references``, each correct on its own, without blanks and duplicates."""
         texts = (self.reference or "", *(self.references or ()))
         return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
     @classmethod
     def of(cls, messages: Sequence[Message], *, id: str | None = None, **known: Unpack[References]) -> "Sample":
-        """A sample from messages. Without an ``id`` it is named after the hash of its messages."""
+        """Return a sample made of messages. Without an ``id``, it is named after the hash of its messages."""
         trace = Trace(id=id, messages=messages)
         name = id or hashlib.sha256(_json(trace).encode()).hexdigest()[:12]
         return cls.model_validate({"id": name, "trace": trace, **known})
@@ -185,5 +185,5 @@ class Sample(Record):
 def _json(trace: Trace) -> str:
     try:
         return trace.model_dump_json()
-    except PydanticSerializationError:  # lone surrogates, which Python's json escapes
+    except PydanticSerializationError:  # lone surrogates, which json.dumps escapes
         return json.dumps(trace.model_dump(mode="json"))

@@ -1,4 +1,4 @@
-"""How a conversation is made to fit a budget."""
+"""Shortening of conversations to fit a budget."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
@@ -10,20 +10,20 @@ from judgekit.traces.rendering import Passage, conversation, omission
 
 BYTES_A_TOKEN = 4
 _LEAST = 200
-"""Bytes that are left of a text in the middle, before its whole message goes."""
+"""The least size in bytes of a shortened text in the middle, before its whole message is dropped."""
 _MARK = 50
-"""Bytes that say what is missing from a text, its bars included; no text of fewer is cut."""
+"""The size in bytes of the note that says what is missing, with its bars; shorter texts are not cut."""
 
 
 def shortened(passages: Sequence[Passage], messages: Sequence[Message], budget_tokens: int) -> Sequence[Passage]:
-    """The passages, as far as a rendering of so many tokens has room for them.
+    """Return the passages, shortened to fit a rendering of ``budget_tokens`` tokens.
 
-    Between the first and the last message, tool results give way first, then what else was said and called, the longest
-    first, then whole messages from the middle on. Messages of the user, the first and the last are cut only where there
-    is no room even for them alone.
+    Between the first and the last message, tool results are shortened first, then other text and calls, longest first;
+    then whole messages are dropped, starting in the middle. The first and last message and those of the user are
+    shortened only if they alone exceed the budget.
 
     Raises:
-        ValueError: There is no room even for the headers.
+        ValueError: The budget is too small even for the headers.
     """
     room = BYTES_A_TOKEN * budget_tokens - len(conversation(()))
     numbered = [*enumerate(messages, 1)]
@@ -44,7 +44,7 @@ def shortened(passages: Sequence[Passage], messages: Sequence[Message], budget_t
 
 
 def _levelled(passages: Sequence[Passage], room: int, numbers: Collection[int], least: int) -> Sequence[Passage]:
-    """The texts of some messages cut to one size, such that all passages fit, but to no less than the least size."""
+    """Return the passages with some messages' texts cut to a common size of at least ``least``, so that all fit."""
     excess = _size(passages) - room
     if excess <= 0:
         return passages
@@ -57,7 +57,7 @@ def _levelled(passages: Sequence[Passage], room: int, numbers: Collection[int], 
 
 
 def _level(sizes: Sequence[int], room: int) -> int:
-    """The size such that all fit, if what is larger is cut to it."""
+    """Return the size to which larger texts must be cut so that all fit."""
     level = 0
     for above, size in zip(range(len(sizes), 0, -1), sorted(sizes), strict=True):
         level = room // above
@@ -68,7 +68,7 @@ def _level(sizes: Sequence[int], room: int) -> int:
 
 
 def _cut(passage: Passage, size: int) -> Passage:
-    """The passage with a text of at most so many bytes; where it has many line breaks or long characters, of fewer."""
+    """Return the passage with a text of at most ``size`` bytes; it may become shorter than necessary."""
     limit = min(passage.limit, size - _MARK)
     while (cut := replace(passage, limit=limit)).text_size > size:
         limit = limit * size // cut.text_size
@@ -76,7 +76,7 @@ def _cut(passage: Passage, size: int) -> Passage:
 
 
 def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int]) -> Sequence[Passage]:
-    """The passages without as many messages around the middle as needed, but for those that are kept."""
+    """Return the passages without as many messages around the middle as necessary, except those in ``kept``."""
     if _size(passages) <= room:
         return passages
     twice_middle = 1 + max(kept)
@@ -95,12 +95,12 @@ def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int
 
 
 def _gap(run: Sequence[Passage]) -> Passage:
-    """A line in the place of all that."""
+    """Return a one-line passage that replaces the given ones."""
     characters = sum(len(passage.text) + passage.left_out for passage in run)
     first, last = run[0].number, run[-1].number
     return Passage(first, omission(characters), "", 0, left_out=characters, until=last if last > first else None)
 
 
 def _size(passages: Sequence[Passage]) -> int:
-    """Bytes of the passages, with line breaks between them."""
+    """Return the size of the passages in bytes, with line breaks between them."""
     return sum(passage.size for passage in passages) - 1

@@ -1,4 +1,4 @@
-"""One recorded conversation with its envelope."""
+"""Traces: recorded conversations with their metadata."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,11 +11,11 @@ from judgekit.traces.rendering import Passage, Rendering, conversation, passages
 from judgekit.traces.shortening import shortened
 
 LabelSource: TypeAlias = Literal["human", "benchmark", "judge", "unknown"]
-"""Who gave a label: a person, the code of a benchmark, a model that grades, or nobody knows who."""
+"""The origin of a label: a person, the code of a benchmark, a model used as judge, or unknown."""
 
 
 class Source(Record):
-    """Where a trace was read from. ``index`` is its position in the file, from 0."""
+    """The origin of a trace. ``index`` is its position in the file, from 0."""
 
     format: str
     path: str | None = None
@@ -42,14 +42,14 @@ class Label(Record):
 
 
 class TraceWarning(Record):
-    """Something in a recording that could not be taken over as it stood. ``where`` is a path in the source."""
+    """Something in a recording that could not be converted exactly. ``where`` is a path in the source."""
 
     found: str = Field(kw_only=False)
     where: str | None = None
 
 
 class MadeCall(NamedTuple):
-    """A tool call in its place. Messages are numbered from 1; a turn's number is that of the user's messages so far."""
+    """A tool call, the number of its message, from 1, and its turn: the number of user messages so far."""
 
     message: int
     turn: int
@@ -57,10 +57,10 @@ class MadeCall(NamedTuple):
 
 
 class Trace(Record):
-    """One recorded conversation.
+    """A recorded conversation.
 
-    ``cost_usd`` and ``usage`` are as reported, never computed. What the source carries that has no field here stands
-    verbatim in ``extra``; what could not be taken over as it stood is listed in ``warnings``.
+    ``cost_usd`` and ``usage`` are as reported, never computed. Source data without a matching field is kept verbatim in
+    ``extra``; data that could not be converted exactly is listed in ``warnings``.
     """
 
     schema_version: Literal[1] = 1
@@ -81,11 +81,11 @@ class Trace(Record):
 
     @property
     def response(self) -> str | None:
-        """What the agent said last: the text of its last message, empty where that only calls tools; ``None`` if there is none."""
+        """The text of the agent's last message, empty if that only calls tools; ``None`` without a message."""
         return next((message.text for message in reversed(self.messages) if message.role == "assistant"), None)
 
     def tool_calls(self, requestor: Requestor = "assistant") -> tuple[MadeCall, ...]:
-        """The calls of one side, in order."""
+        """Return the calls of one side, in order."""
         calls: list[MadeCall] = []
         turn = 0
         for number, message in enumerate(self.messages, 1):
@@ -98,23 +98,22 @@ class Trace(Record):
         return tuple(calls)
 
     def render(self, *, tool_result_limit: int = 8_000, budget_tokens: int | None = None) -> Rendering:
-        """The conversation as text for a judge: the one way it becomes text.
+        """Return the conversation as text for a judge; this is the only way it becomes text.
 
-        Every message has its number, from 1. The text stands between two lines with a mark that is the hash of what is
-        between them; each header carries the mark and each line of content starts with ``| ``, so that no content can
-        end the conversation or start a message.
+        Messages are numbered from 1. The text stands between two lines with a mark that is the hash of what they
+        enclose; each header carries the mark and each line of content starts with ``| ``, so no content can end the
+        conversation or start a message.
 
-        Within a budget, messages of the user, the first and the last stay whole as long as there is room for them. In
-        between, tool results are cut first, the longest most, then what else was said and called, and then whole
-        messages are left out, from the middle on. Each cut is marked with how many characters are missing, and numbers
-        stay what they are.
+        Within a budget, the first and last message and those of the user stay complete as long as possible. In between,
+        tool results are cut first, longest first, then other text and calls, and then whole messages are dropped,
+        starting in the middle. Each cut is marked with the number of missing characters; message numbers do not change.
 
         Args:
-            tool_result_limit: Characters of a tool result to keep; the middle of a longer one is left out, visibly.
-            budget_tokens: The most tokens that the text may have, at four bytes each; no limit if not given.
+            tool_result_limit: The characters of a tool result to keep; a note replaces the middle of a longer one.
+            budget_tokens: The maximum number of tokens, at four bytes each; no limit if not given.
 
         Raises:
-            ValueError: The budget has no room even for the headers.
+            ValueError: The budget is too small even for the headers.
         """
         shown: Sequence[Passage] = passages(self.messages, tool_result_limit)
         if budget_tokens is not None:

@@ -72,6 +72,14 @@ class TestAdaptability:
         kept = {"label", "reason", "calls", "warnings", "status"}
         assert found.model_dump(include=kept) == INNER.model_dump(include=kept)
 
+    def test_a_run_may_ask_a_judge_through_it(self):
+        judge = ScriptedJudge([{"reason": "r", "evidence": [1], "verdict": "yes"}] * 2)
+        sample = Sample.of(
+            [HumanMessage("Hi"), AIMessage("Hi")], domain="law", fields={"communication_rounds": 1, "task_time": 1}
+        )
+        for scorer in (Adaptability(PromptScorer(TONE, judge)), CollaborationEfficiency(PromptScorer(TONE, judge))):
+            assert of(scorer, sample).status == "scored"
+
     def test_over_a_run_each_domain_counts_once(self):
         domains = ["law", "law", "law", "medicine"]
         judge = ScriptedJudge([{"reason": "r", "evidence": [1], "verdict": one} for one in ("yes", "no", "no", "yes")])

@@ -1,1 +1,1 @@
-"""Scorers of answers that are right or wrong: texts that say the same, and labels that are equal, without a judge."""
+"""Scorers of answers that are right or wrong, without a judge: texts with the same meaning, and equal labels."""

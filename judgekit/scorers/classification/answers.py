@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, listed, shortened
+from judgekit.errors import ConfigError, listed, must_be_known, shortened
 from judgekit.formats.known import as_text
 from judgekit.score import Score
 from judgekit.scorers.classification.content import NEGATED, content_words, published_words, words_listed
@@ -20,19 +20,19 @@ from judgekit.traces.rendering import encodable
 from judgekit.traces.sample import Sample
 
 AnswerMeasure: TypeAlias = Literal["accuracy", "precision", "recall", "f1"]
-"""Measures of many answers: see `judgekit.aggregates.classification.answer_match`."""
+"""The measures over many answers: see `judgekit.aggregates.classification.answer_match`."""
 Recipe: TypeAlias = Literal["content", "published"]
-"""Which words of an answer count: its content words, or those of the published recipe."""
+"""The words of an answer that count: its content words, or those of a published recipe."""
 
 _FEW = 4_000
-"""Characters that are compared within 5 ms."""
+"""The number of characters that are compared within 5 ms."""
 _PUBLISHED_STOP_WORDS = frozenset("的是在了和有就不人都")
 _NO_WORDS = "the response or the expected text has no content words: only an equal text matches"
 _ONE_NEGATED = "matched, although a word is negated in the response or the expected text, and none in the other"
 
 
 class _Match(NamedTuple):
-    """An expected text beside the response; the greatest is the best."""
+    """An expected text compared with the response; the greatest is the best."""
 
     equal: bool
     similarity: float
@@ -44,29 +44,29 @@ class _Match(NamedTuple):
 class AnswerMatch(Blocking):
     r"""1 if the response says what was expected, else 0.
 
-    It does if the Jaccard similarity of their content words (shared over all) is at least ``threshold``, or if they are
-    equal but for case, width, white space and punctuation around them. What is expected: ``sample.label``, or its field
-    ``expected_output`` (a text, a list of texts, or other JSON as text), or its references; of several the most similar
-    counts.
+    It does if the Jaccard similarity of the content words (shared over all) is at least ``threshold``, or if the texts
+    are equal apart from case, width, whitespace and surrounding punctuation. The expected text is ``sample.label``, or
+    its field ``expected_output`` (a text, a list of texts, or other JSON as text), or its references; if there are
+    several, the most similar one counts.
 
-    Content words are told by `content_words`: without stop words (``stop_words``, or a list of Chinese and English
-    ones) and single Latin letters, numbers whole, and with a mark on words after a negation, so that 支持退款 and
-    不支持退款 have no word in common. What stands before a negation carries no mark; two texts that match although
-    only one negates a word are warned of. Calibrate the threshold on pairs that include negated ones, above all for
-    Chinese, where each character is a word unless ``tokenize="jieba"``.
-    ``recipe="published"`` takes the words of a published recipe instead: by ``\b\w+\b`` in lower case, longer than
-    one character, where a Chinese clause is one word and nothing is negated.
+    Content words are found by `content_words`: without stop words (``stop_words``, or a list of Chinese and English
+    ones) and single Latin letters, with numbers kept whole, and with a mark on words after a negation, so that 支持退款 and
+    不支持退款 have no word in common. Words before a negation are not marked; a warning is added if two texts match although
+    only one of them negates a word. Calibrate the threshold on pairs that include negated ones, especially for Chinese,
+    where each character is a word unless ``tokenize="jieba"``.
+    ``recipe="published"`` uses the words of a published recipe instead: matches of ``\b\w+\b`` in lowercase with more
+    than one character, where a Chinese clause is one word and negations are ignored.
 
-    The label is ``matched``, ``wrong``, or ``no_answer`` where the response is empty. The scores of many samples come
-    to ``measure``, with matched = TP, wrong = FP and FN, no answer = FN. Skipped without a response, or where nothing
-    is expected. Details: ``similarity``, ``threshold``, ``equal``, the ``expected`` text, and the words that are
-    ``shared``, ``only_expected`` and ``only_response``. No judge. Source: Jaccard similarity at least 0.3, as
-    published for the evaluation of agents, with negations marked as by Das & Chen (2001) and Pang et al. (2002,
+    The label is ``matched``, ``wrong``, or ``no_answer`` if the response is empty. The total of many samples is
+    ``measure``, with matched = TP, wrong = FP and FN, no answer = FN. Skipped without a response or an expected text.
+    Details: ``similarity``, ``threshold``, ``equal``, the ``expected`` text, and the words that are ``shared``,
+    ``only_expected`` and ``only_response``. No judge. Source: Jaccard similarity of at least 0.3, as published for the
+    evaluation of agents, with negations marked as by Das & Chen (2001) and Pang et al. (2002,
     https://aclanthology.org/W02-1011).
 
     Raises:
-        ConfigError: There is no such measure, recipe or way to split a text into words, the threshold is not above 0
-            and at most 1, or the stop words are no list of words.
+        ConfigError: The measure, recipe or way to split words is unknown, the latter is not installed, the threshold is
+            not above 0 and at most 1, or the stop words are not a list of words.
     """
 
     threshold: float = 0.3
@@ -79,10 +79,8 @@ class AnswerMatch(Blocking):
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:
             raise ConfigError(f"threshold is above 0 and at most 1, found {self.threshold!r}")
-        if self.measure not in get_args(AnswerMeasure):
-            raise ConfigError.unknown("measure", self.measure, get_args(AnswerMeasure))
-        if self.recipe not in get_args(Recipe):
-            raise ConfigError.unknown("recipe", self.recipe, get_args(Recipe))
+        must_be_known("measure", self.measure, get_args(AnswerMeasure))
+        must_be_known("recipe", self.recipe, get_args(Recipe))
         if self.recipe == "published" and self.tokenize != "auto":
             raise ConfigError(f"recipe='published' has its own words; leave out tokenize={self.tokenize!r}")
         words: object = self.stop_words
@@ -99,7 +97,7 @@ class AnswerMatch(Blocking):
         return partial(content_words, split=splitter(self.tokenize), stop_words=stop_words)
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Compares the response with what was expected."""
+        """Return the score of one sample."""
         response, known = sample.trace.response, _known(sample)
         found = Given(encodable(response), known) if response is not None and known else given(sample)
         if isinstance(found, str):
@@ -170,7 +168,7 @@ def _are_words(words: object) -> bool:
 
 
 def _known(sample: Sample) -> tuple[str, ...]:
-    """The label, or else the expected output of a dataset's row: a text, a list of texts, or other JSON."""
+    """Return the label, or else a dataset row's expected output: a text, a list of texts, or other JSON."""
     for known in (sample.label, sample.fields.get("expected_output")):
         texts = [known] if not isinstance(known, list) else known
         if said := tuple(encodable(text) for one in texts if one is not None and (text := as_text(one)).strip()):

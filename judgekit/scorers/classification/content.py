@@ -1,4 +1,4 @@
-"""Content words of a text: what it says without the words of grammar, and which of it is negated."""
+"""Content words of a text: its words without function words, and with negated ones marked."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,38 +8,38 @@ from pathlib import Path
 from judgekit.scorers.text.normal import folded
 
 NEGATED = "_NEG"
-"""What a word ends with that stands under a negation, as in `nltk.sentiment.util.mark_negation`."""
+"""The suffix of negated words, as in `nltk.sentiment.util.mark_negation`."""
 
 _published_words = re.compile(r"\b\w+\b").findall
 
 
 def content_words(text: str, split: Callable[[str], list[str]], stop_words: frozenset[str]) -> set[str]:
-    """The words of a text without stop words and single Latin letters, and with a mark on those that are negated.
+    """Return the words of a text without stop words and single Latin letters, and with a mark on negated ones.
 
-    Numbers are words as they are written, with sign and decimals, without commas between thousands. Negations are
-    words, and what follows one in its clause, up to the next punctuation or the end of the line, carries a mark
-    (Das & Chen 2001; Pang et al. 2002). What only looks like a negation, as 不过 and "no problem", is one word.
+    Numbers are words as written, with sign and decimals, but without thousands separators. Negations are words, and the
+    words after one, up to the next punctuation mark or the end of the line, are marked (Das & Chen 2001; Pang et al.
+    2002). Phrases that only look like negations, such as 不过 and "no problem", are single words.
 
     Args:
         text: The text, in any case.
-        split: Splits what stands between numbers, negations and punctuation into words.
-        stop_words: Words that do not count, in lower case. Negations and numbers always do.
+        split: A function that splits the parts between numbers, negations and punctuation into words.
+        stop_words: The words to leave out, in lowercase. Negations and numbers are always kept.
     """
     return {word for line in text.splitlines() for word in _marked(folded(line), split, stop_words)}
 
 
 def published_words(text: str, stop_words: frozenset[str]) -> set[str]:
-    r"""The words of a text by ``\b\w+\b``, in lower case and longer than one character, without stop words."""
+    r"""Return the matches of ``\b\w+\b`` in a lowercase text, longer than one character and without stop words."""
     return {word for word in _published_words(text.lower()) if len(word) > 1 and word not in stop_words}
 
 
 def _marked(text: str, split: Callable[[str], list[str]], stop_words: frozenset[str]) -> Iterator[str]:
-    """The content words of a line."""
+    """Yield the content words of a line."""
     mark, start = "", 0
     for found in _cuts().finditer(text):
         yield from (word + mark for word in split(text[start : found.start()]) if _counts(word, stop_words))
         start, kind = found.end(), found.lastgroup
-        if kind is None:  # it only looks like a negation
+        if kind is None:  # a phrase that only looks like a negation
             yield found[0] + mark
         elif kind == "number":
             yield found[0].replace(",", "").replace("\u2212", "-") + mark
@@ -52,14 +52,13 @@ def _marked(text: str, split: Callable[[str], list[str]], stop_words: frozenset[
 
 
 def _counts(word: str, stop_words: frozenset[str]) -> bool:
-    return word not in stop_words and (
-        len(word) > 1 or word >= "\u0250" or not word.isalpha()
-    )  # beyond the Latin blocks
+    is_latin_letter = len(word) == 1 and word.isalpha() and word < "\u0250"  # where the Latin blocks end
+    return word not in stop_words and not is_latin_letter
 
 
 @cache
 def _cuts() -> re.Pattern[str]:
-    """What is more than a word between others: numbers, negations, and what ends a clause."""
+    """Return the pattern of everything special between words: numbers, negations, and ends of clauses."""
     harmless = sorted(words_listed("no_negations"), key=len, reverse=True)  # the longest first
     phrases = "|".join(word for word in harmless if word.isascii())
     longest_first = [word for word in harmless if not word.isascii()]
@@ -69,7 +68,7 @@ def _cuts() -> re.Pattern[str]:
         "ai|are|ca|could|dare|did|do|does|had|has|have|is|may|might|must|need|ought|sha|should|was|were|wo|would"
     )
     number = r"(?:(?<![a-z\d.])[-\u2212]?\.?)?(?<![a-z\d])(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:[.:/-]\d+)*)"
-    return re.compile(  # each way begins with a look at one character, which is all that most characters take
+    return re.compile(  # each branch first checks one character, which suffices for most
         rf"(?=[{''.join({word[0] for word in longest_first})}])(?:{'|'.join(longest_first)})"
         rf"|(?=[\d.\u2212-])(?P<number>{number})"
         rf"|(?<![a-z])(?=[a-z])(?:(?:{phrases})|(?P<contraction>(?:{auxiliaries})n['\u2019]?t|cannot)|(?P<latin>{latin}))(?![a-z])"
@@ -80,8 +79,8 @@ def _cuts() -> re.Pattern[str]:
 
 @cache
 def words_listed(kind: str) -> frozenset[str]:
-    """The words of one kind that are listed in ``words.yaml``: ``stop_words``, ``negations`` or ``no_negations``."""
-    import yaml  # noqa: PLC0415 - scorers of other answers do without
+    """Return one of the word lists in ``words.yaml``: ``stop_words``, ``negations`` or ``no_negations``."""
+    import yaml  # noqa: PLC0415 - only needed by this scorer
 
     lists: dict[str, str] = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"))
     return frozenset(word.replace("_", " ") for word in lists[kind].split())

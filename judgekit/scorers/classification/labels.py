@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from judgekit.errors import ConfigError, shortened
+from judgekit.errors import ConfigError, must_be_known, shortened
 from judgekit.score import Score
 from judgekit.scoring import Blocking
 from judgekit.traces.rendering import encodable
@@ -24,7 +24,7 @@ ClassMeasure: TypeAlias = Literal[
     "recall_weighted",
     "f1_weighted",
 ]
-"""What the labels of many samples come to, by scikit-learn's names: see `judgekit.aggregates.classification`."""
+"""The measures over many labels, by scikit-learn's names: see `judgekit.aggregates.classification`."""
 
 _BINARY = ("precision", "recall", "f1")
 
@@ -33,20 +33,20 @@ _BINARY = ("precision", "recall", "f1")
 class Classification(Blocking):
     """1 if the predicted label is the true one, ``sample.label``, else 0.
 
-    The prediction is ``sample.prediction``, or where there is none all of the response. White space around labels does
-    not count; all else does, case too.
+    The prediction is ``sample.prediction``, or else the complete response. Whitespace around labels is ignored;
+    everything else matters, including case.
 
-    The scores of many samples come to ``measure``, by scikit-learn, with the confusion matrix. ``precision``, ``recall``
-    and ``f1`` are those of the class ``positive``, all others being negative; ``_macro``, ``_micro`` and ``_weighted``
-    (such as ``f1_macro``) are averages over all classes that are true or predicted anywhere. An empty prediction is no answer: a false
-    negative of its class, and a false positive of none.
+    The total of many samples is ``measure``, computed by scikit-learn, with the confusion matrix. ``precision``,
+    ``recall`` and ``f1`` are those of the class ``positive``, with all others being negative; ``_macro``, ``_micro``
+    and ``_weighted`` (such as ``f1_macro``) are averages over all classes that are true or predicted anywhere. An empty
+    prediction is no answer: a false negative of its class, and a false positive of none.
 
     The label is ``correct``, ``wrong`` or ``no_answer``. Skipped without a label, or without a prediction and a
     response. Details: the ``true`` label and the ``predicted`` one, ``measure`` and ``positive``. No judge. Source:
     https://scikit-learn.org/stable/modules/model_evaluation.html#classification-metrics.
 
     Raises:
-        ConfigError: There is no such measure, or it needs ``positive`` and has none, or is an average and has it.
+        ConfigError: The measure is unknown, it needs ``positive`` and has none, or it is an average and has one.
     """
 
     measure: ClassMeasure = "accuracy"
@@ -54,8 +54,7 @@ class Classification(Blocking):
     name: str = "classification"
 
     def __post_init__(self) -> None:
-        if self.measure not in get_args(ClassMeasure):
-            raise ConfigError.unknown("measure", self.measure, get_args(ClassMeasure))
+        must_be_known("measure", self.measure, get_args(ClassMeasure))
         if self.measure in _BINARY and self.positive is None:
             raise ConfigError(
                 f"{self.measure} is that of one class: name it with positive=..., or take "
@@ -65,7 +64,7 @@ class Classification(Blocking):
             raise ConfigError(f"{self.measure} is an average over classes; leave out positive=...")
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Compares the two labels."""
+        """Return the score of one sample."""
         predicted = sample.trace.response if sample.prediction is None else sample.prediction
         if sample.label is None or not (true := sample.label.strip()):
             return Score.skipped(self.name, f"the sample's label is {'missing' if sample.label is None else 'empty'}")

@@ -1,1 +1,1 @@
-"""Scorers of rankings: what was retrieved, in its order, held against grades of relevance, without a judge."""
+"""Scorers of rankings, which compare retrieved documents with grades of relevance, without a judge."""

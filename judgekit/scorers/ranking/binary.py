@@ -1,47 +1,41 @@
-"""Scorers of rankings in which a document is relevant or not."""
+"""Scorers of rankings with binary relevance."""
 
 from abc import abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from judgekit.errors import shortened
 from judgekit.score import Score
 from judgekit.scorers.ranking import measures
-from judgekit.scorers.ranking.ranked import (
-    Graded,
-    RankingScorer,
-    listed_ranks,
-    must_be_grade,
-    must_be_rank,
-)
+from judgekit.scorers.ranking.ranked import Graded, RankingScorer, listed_ranks, must_be_grade, must_be_rank
 from judgekit.traces.message import JsonObject
 
 
 class Hits(NamedTuple):
-    """A ranking by its relevant documents."""
+    """A ranking's relevant documents."""
 
     graded: Graded
     ranks: list[int]
     """The ranks of the relevant documents, from 1."""
     relevant: int
-    """How many of the judged documents are relevant, retrieved or not; at least one."""
+    """The number of judged documents that are relevant, retrieved or not; at least one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryScorer(RankingScorer):
-    """The options of scorers in which a document is relevant or not.
+    """The common options of scorers with binary relevance.
 
-    Details: the relevant documents that were ``found`` (rank, id and grade), how many are ``relevant`` and how many were
-    ``retrieved``.
+    Details: the relevant documents that were ``found`` (rank, id and grade), the number of ``relevant`` documents and
+    of those ``retrieved``.
 
     Attributes:
-        relevant_from: The lowest grade that is relevant. Where all documents that were judged reach it and their grades
-            differ, a warning says so.
+        relevant_from: The lowest relevant grade. There is a warning if all judged documents reach it although their
+            grades differ.
 
     Raises:
-        ConfigError: ``relevant_from`` is not a number above 0, the grade of documents that were not judged.
+        ConfigError: ``relevant_from`` is not a number above 0, the grade of unjudged documents.
     """
 
     relevant_from: float = 1
@@ -66,10 +60,14 @@ class BinaryScorer(RankingScorer):
 
     @abstractmethod
     def _value(self, hits: Hits) -> float | str:
-        """The value, or why it is undefined."""
+        """Return the value, or the reason why it is undefined."""
 
-    @abstractmethod
-    def _reason(self, hits: Hits) -> str: ...
+    def _reason(self, hits: Hits) -> str:
+        retrieved = len(hits.graded.ids)
+        if not hits.ranks:
+            return f"none of {hits.relevant} relevant documents is among {retrieved} retrieved"
+        rank = hits.ranks[0]
+        return f"first relevant document at rank {rank} of {retrieved}: {shortened(hits.graded.ids[rank - 1])}"
 
     def _explain(self, hits: Hits) -> tuple[str, JsonObject]:
         found = hits.graded.found(hits.ranks)
@@ -77,72 +75,60 @@ class BinaryScorer(RankingScorer):
         return hits.graded.explained(self._reason(hits), details)
 
 
-def _first(hits: Hits) -> str:
-    if not hits.ranks:
-        return f"none of {hits.relevant} relevant documents is among {len(hits.graded.ids)} retrieved"
-    rank = hits.ranks[0]
-    return f"first relevant document at rank {rank} of {len(hits.graded.ids)}: {shortened(hits.graded.ids[rank - 1])}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReciprocalRank(BinaryScorer):
     """1 if the first document is relevant, 1/r if the first relevant one is at rank r, 0 if none was retrieved.
 
-    Over a run its mean is the mean reciprocal rank (MRR). Options, what is skipped and details: see `BinaryScorer` and
-    `RankingScorer`. No judge. Source: Voorhees, The TREC-8 Question Answering Track Report (1999); trec_eval's
+    Its mean over a run is the mean reciprocal rank (MRR). For options, skipped samples and details, see `BinaryScorer`
+    and `RankingScorer`. No judge. Source: Voorhees, The TREC-8 Question Answering Track Report (1999); trec_eval's
     ``recip_rank``.
     """
 
-    @property
-    def _called(self) -> str:
-        return "reciprocal_rank"
+    _default_name: ClassVar[str] = "reciprocal_rank"
 
     def _value(self, hits: Hits) -> float:
         return measures.reciprocal_rank(hits.ranks)
 
-    def _reason(self, hits: Hits) -> str:
-        return _first(hits)
-
 
 @dataclass(frozen=True, kw_only=True)
 class AveragePrecision(BinaryScorer):
-    """1 if all relevant documents stand above all others: the mean of the precision at the rank of each relevant one.
+    """1 if all relevant documents rank above all others: the mean precision at the ranks of the relevant ones.
 
     The precision of a relevant document that was not retrieved is 0. With ``interpolated``, the precision at each level
-    of recall is the highest at this level or above. Over a run its mean is the mean average precision (MAP). Options,
-    what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: Manning, Raghavan and Schütze,
-    Introduction to Information Retrieval (2008), section 8.4; trec_eval's ``map``.
+    of recall is the highest at this level or above. Over a run, its mean is the mean average precision (MAP). For
+    options, skipped samples and details, see `BinaryScorer` and `RankingScorer`. No judge. Source: Manning, Raghavan
+    and Schütze, Introduction to Information Retrieval (2008), section 8.4; trec_eval's ``map``.
     """
 
     interpolated: bool = False
+    _default_name: ClassVar[str] = "average_precision"
 
-    @property
-    def _called(self) -> str:
-        return "interpolated_average_precision" if self.interpolated else "average_precision"
+    def __post_init__(self) -> None:
+        if self.interpolated and not self.name:
+            object.__setattr__(self, "name", f"interpolated_{self._default_name}")
+        super().__post_init__()
 
     def _value(self, hits: Hits) -> float:
         return measures.average_precision(hits.ranks, hits.relevant, interpolated=self.interpolated)
 
     def _reason(self, hits: Hits) -> str:
         if not hits.ranks:
-            return _first(hits)
+            return super()._reason(hits)
         at = listed_ranks(hits.ranks)
         return f"{len(hits.ranks)} of {hits.relevant} relevant documents retrieved, at {at} of {len(hits.graded.ids)}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AUC(BinaryScorer):
-    """1 if all relevant documents stand above all others that were retrieved: the share of pairs in which one does.
+    """1 if all relevant documents rank above all others that were retrieved: the share of pairs in which one does.
 
-    The area under the ROC curve: the probability that a relevant document stands above another. Pairs of equal scores
-    count half, where the ranking has scores. Only retrieved documents count; skipped where all of them are relevant or
-    none is. Options, what else is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: Hanley
-    and McNeil, The Meaning and Use of the Area under a ROC Curve (1982); scikit-learn's ``roc_auc_score``.
+    The area under the ROC curve: the probability that a relevant document ranks above another one. Pairs with equal
+    scores count half, if the ranking has scores. Only retrieved documents count; skipped if all or none of them are
+    relevant. For options, other skipped samples and details, see `BinaryScorer` and `RankingScorer`. No judge. Source:
+    Hanley and McNeil, The Meaning and Use of the Area under a ROC Curve (1982); scikit-learn's ``roc_auc_score``.
     """
 
-    @property
-    def _called(self) -> str:
-        return "auc"
+    _default_name: ClassVar[str] = "auc"
 
     def _value(self, hits: Hits) -> float | str:
         retrieved = len(hits.graded.ids)
@@ -186,12 +172,11 @@ class _AtK(BinaryScorer):
 class PrecisionAtK(_AtK):
     """1 if the first k documents are all relevant: the share of relevant ones, out of k even if fewer were retrieved.
 
-    Options, what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's ``P``.
+    For options, skipped samples and details, see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
+    ``P``.
     """
 
-    @property
-    def _called(self) -> str:
-        return f"precision_at_{self.k}"
+    _default_name: ClassVar[str] = "precision"
 
     def _value(self, hits: Hits) -> float:
         return measures.precision_at(hits.ranks, self.k)
@@ -199,15 +184,13 @@ class PrecisionAtK(_AtK):
 
 @dataclass(frozen=True)
 class RecallAtK(_AtK):
-    """1 if all relevant documents are among the first k: the share of those that are, out of all that are known.
+    """1 if all relevant documents are among the first k: the share that is, out of all known ones.
 
-    Options, what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
+    For options, skipped samples and details, see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
     ``recall``.
     """
 
-    @property
-    def _called(self) -> str:
-        return f"recall_at_{self.k}"
+    _default_name: ClassVar[str] = "recall"
 
     def _value(self, hits: Hits) -> float:
         return measures.recall_at(hits.ranks, hits.relevant, self.k)
@@ -217,13 +200,11 @@ class RecallAtK(_AtK):
 class HitRate(_AtK):
     """1 if there is a relevant document among the first k, else 0.
 
-    Options, what is skipped and details: see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
+    For options, skipped samples and details, see `BinaryScorer` and `RankingScorer`. No judge. Source: trec_eval's
     ``success``.
     """
 
-    @property
-    def _called(self) -> str:
-        return f"hit_rate_at_{self.k}"
+    _default_name: ClassVar[str] = "hit_rate"
 
     def _value(self, hits: Hits) -> float:
         return measures.hit_rate(hits.ranks, self.k)

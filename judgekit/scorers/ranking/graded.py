@@ -1,31 +1,25 @@
-"""Scorers of rankings in which documents are relevant by degrees."""
+"""Scorers of rankings with graded relevance."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import get_args
+from typing import ClassVar, get_args
 
-from judgekit.errors import ConfigError, listed
+from judgekit.errors import listed, must_be_known
 from judgekit.score import Score
 from judgekit.scorers.ranking import measures
 from judgekit.scorers.ranking.measures import Gains
-from judgekit.scorers.ranking.ranked import (
-    Graded,
-    RankingScorer,
-    listed_ranks,
-    must_be_grade,
-    must_be_rank,
-)
+from judgekit.scorers.ranking.ranked import Graded, RankingScorer, listed_ranks, must_be_grade, must_be_rank
 from judgekit.traces.message import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradedScorer(RankingScorer):
-    """A scorer to which any grade above 0 is relevant, the more the higher.
+    """The base of scorers for which any grade above 0 is relevant, and higher grades are more relevant.
 
-    Details: the documents with such a grade that were ``found`` (rank, id and grade), all such grades (``judged``, the
-    highest first), how many documents were ``retrieved``, and the scorer's own options.
+    Details: the documents with such a grade that were ``found`` (rank, id and grade), all such grades (``judged``,
+    highest first), the number of ``retrieved`` documents, and the scorer's own options.
     """
 
     def _measured(self, graded: Graded) -> Score:
@@ -39,7 +33,7 @@ class GradedScorer(RankingScorer):
     @property
     @abstractmethod
     def _options(self) -> JsonObject:
-        """What the value depends on beside the ranking; ``k`` is one."""
+        """The options that the value depends on, including ``k``."""
 
     def _explain(self, graded: Graded) -> tuple[str, JsonObject]:
         k = self._options["k"]
@@ -66,31 +60,27 @@ def _grades(grades: Iterable[float]) -> str:
 
 @dataclass(frozen=True)
 class NDCG(GradedScorer):
-    """1 if the documents are in the best order that all judged documents could have.
+    """1 if the documents are in the best possible order of all judged documents.
 
-    With DCG = the sum over ranks r of gain / log2(r + 1): the DCG of the first ``k`` documents (of all, if not given),
-    over that of the best k of the judged ones, retrieved or not. The gain of a grade is 2^grade - 1, or the grade itself
-    with ``gains="linear"``. Options, what is skipped and details: see `RankingScorer` and `GradedScorer`. No judge.
+    With DCG = the sum over ranks r of gain / log2(r + 1): the DCG of the first ``k`` documents (by default of all),
+    over that of the best k judged ones, retrieved or not. The gain of a grade is 2^grade - 1, or the grade itself with
+    ``gains="linear"``. For options, skipped samples and details, see `RankingScorer` and `GradedScorer`. No judge.
     Source: Burges et al., Learning to Rank using Gradient Descent (2005); for linear gains, Järvelin and Kekäläinen,
-    Cumulated Gain-Based Evaluation of IR Techniques (2002), as trec_eval's ``ndcg`` and ``ndcg_cut`` have it.
+    Cumulated Gain-Based Evaluation of IR Techniques (2002), as in trec_eval's ``ndcg`` and ``ndcg_cut``.
 
     Raises:
-        ConfigError: There are no such gains, or k is not a number of documents.
+        ConfigError: The gains are unknown, or k is not a positive integer.
     """
 
     k: int | None = None
     gains: Gains = "exponential"
+    _default_name: ClassVar[str] = "ndcg"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.k is not None:
             must_be_rank(self.k)
-        if self.gains not in get_args(Gains):
-            raise ConfigError.unknown("kind of gains", self.gains, get_args(Gains))
-
-    @property
-    def _called(self) -> str:
-        return "ndcg" if self.k is None else f"ndcg_at_{self.k}"
+        must_be_known("kind of gains", self.gains, get_args(Gains))
 
     @property
     def _options(self) -> JsonObject:
@@ -102,30 +92,27 @@ class NDCG(GradedScorer):
 
 @dataclass(frozen=True)
 class ERR(GradedScorer):
-    """1 if the first document were sure to satisfy; no grade is, and the best reach (2^max_grade - 1) / 2^max_grade.
+    """1 if the first document is certain to satisfy; the highest value reached is (2^max_grade - 1) / 2^max_grade.
 
     The expected reciprocal rank: a user reads from the top, is satisfied by a document of grade g with the probability
-    R(g) = (2^g - 1) / 2^max_grade, and stops there. The sum over ranks r, up to ``k``, of R(g_r) / r times the product of
-    1 - R over the ranks above. Options, what is skipped and details: see `RankingScorer` and `GradedScorer`. A grade
-    above ``max_grade`` fails the sample. No judge. Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank
-    for Graded Relevance (2009).
+    R(g) = (2^g - 1) / 2^max_grade, and stops there. The sum over ranks r, up to ``k``, of R(g_r) / r times the product
+    of 1 - R over the ranks above. For options, skipped samples and details, see `RankingScorer` and `GradedScorer`. A
+    grade above ``max_grade`` fails the sample. No judge. Source: Chapelle, Metzler, Zhang and Grinspan, Expected
+    Reciprocal Rank for Graded Relevance (2009).
 
     Raises:
-        ConfigError: ``max_grade`` is not a number above 0, or k is not a number of documents.
+        ConfigError: ``max_grade`` is not a number above 0, or k is not a positive integer.
     """
 
     max_grade: float
     k: int | None = None
+    _default_name: ClassVar[str] = "err"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.k is not None:
             must_be_rank(self.k)
         must_be_grade("max_grade", self.max_grade)
-
-    @property
-    def _called(self) -> str:
-        return "err" if self.k is None else f"err_at_{self.k}"
 
     @property
     def _options(self) -> JsonObject:

@@ -1,7 +1,7 @@
-"""The arithmetic of ranking measures: ranks and grades in, one number in [0, 1] out.
+"""Ranking measures as pure functions of ranks and grades, with results in [0, 1].
 
-Ranks count from 1. ``ranks`` are those of the relevant documents, in ascending order; ``grades`` are those of the
-documents at each rank, best first, where one that was not judged has 0.
+Ranks count from 1. ``ranks`` are the ranks of the relevant documents, in ascending order; ``grades`` are the grades of
+the documents at each rank, best first, with 0 for unjudged ones.
 """
 
 from bisect import bisect_right
@@ -16,14 +16,14 @@ Gains: TypeAlias = Literal["exponential", "linear"]
 
 
 def reciprocal_rank(ranks: Sequence[int]) -> float:
-    """1 over the first rank; 0 without one."""
+    """Return the reciprocal of the first rank; 0 if there is none."""
     return 1 / ranks[0] if ranks else 0.0
 
 
 def average_precision(ranks: Sequence[int], relevant: int, *, interpolated: bool = False) -> float:
-    """The mean over all ``relevant`` documents, retrieved or not, of the precision at the rank of each; 0 without one.
+    """Return the mean precision at the ranks of all ``relevant`` documents; 0 for those not retrieved.
 
-    Interpolated, it is the highest precision at this rank or any after it.
+    With ``interpolated``, the precision is the highest at this rank or any later one.
     """
     precisions = [found / rank for found, rank in enumerate(ranks, 1)]
     if interpolated:
@@ -32,24 +32,24 @@ def average_precision(ranks: Sequence[int], relevant: int, *, interpolated: bool
 
 
 def precision_at(ranks: Sequence[int], k: int) -> float:
-    """The share of relevant documents among the first k, also where fewer were retrieved."""
+    """Return the share of relevant documents among the first k, even if fewer were retrieved."""
     return bisect_right(ranks, k) / k
 
 
 def recall_at(ranks: Sequence[int], relevant: int, k: int) -> float:
-    """The share of all ``relevant`` documents that are among the first k."""
+    """Return the share of all ``relevant`` documents that are among the first k."""
     return bisect_right(ranks, k) / relevant
 
 
 def hit_rate(ranks: Sequence[int], k: int) -> float:
-    """1 if there is a relevant document among the first k, else 0."""
+    """Return 1 if there is a relevant document among the first k, else 0."""
     return float(bisect_right(ranks, k) > 0)
 
 
 def auc(ranks: Collection[int], retrieved: int, scores: Sequence[float] | None) -> float:
-    """The share of pairs of a relevant and another document in which the relevant one stands above.
+    """Return the share of pairs of a relevant and another document in which the relevant one ranks higher.
 
-    Pairs of equal scores count half. Both kinds must be among those ``retrieved``.
+    Pairs with equal scores count half. There must be both kinds among the ``retrieved`` documents.
     """
     relevant = set(ranks)
     standing = zip(scores or range(retrieved), (rank in relevant for rank in range(1, retrieved + 1)), strict=True)
@@ -65,10 +65,10 @@ def auc(ranks: Collection[int], retrieved: int, scores: Sequence[float] | None) 
 def ndcg(
     grades: Sequence[float], judged: Collection[float], k: int | None = None, gains: Gains = "exponential"
 ) -> float:
-    """The discounted cumulative gain of the first k documents, over that of the best order of all ``judged`` grades.
+    """Return the discounted cumulative gain of the first k documents, relative to the best order of ``judged``.
 
-    The gain of a grade is 2^grade - 1, or linear the grade itself; its discount is log2(rank + 1). One grade in
-    ``judged`` at least must be above 0; those below count as 0.
+    The gain of a grade is 2^grade - 1, or for linear gains the grade itself; its discount is log2(rank + 1). At least
+    one grade in ``judged`` must be above 0; grades below 0 count as 0.
     """
     ideal = sorted(judged, reverse=True)
     gain = _SHARES[gains]
@@ -77,9 +77,9 @@ def ndcg(
 
 
 def err(grades: Iterable[float], max_grade: float) -> float:
-    """The reciprocal rank at which a user is expected to stop, who reads from the top.
+    """Return the expected reciprocal rank at which a user who reads from the top stops.
 
-    A document of grade g satisfies with the probability (2^g - 1) / 2^max_grade, and who is satisfied stops.
+    A document of grade g satisfies with the probability (2^g - 1) / 2^max_grade, and a satisfied user stops.
     """
     expected, reading = 0.0, 1.0
     for rank, grade in enumerate(grades, 1):
@@ -95,7 +95,7 @@ _SHARES: Mapping[Gains, Callable[[float, float], float]] = {
     "exponential": lambda grade, top: expm1(-grade * _LN2) / expm1(-top * _LN2) * 2.0 ** (grade - top),
     "linear": lambda grade, top: grade / top,
 }
-"""A grade's gain over that of the highest: no grade is too high for it, and none too low."""
+"""The gain of a grade relative to that of the highest, which avoids overflow for high and underflow for low grades."""
 
 
 def _dcg(grades: Sequence[float], worth: Mapping[float, float]) -> float:
@@ -105,5 +105,5 @@ def _dcg(grades: Sequence[float], worth: Mapping[float, float]) -> float:
 
 @lru_cache
 def _discounts(bits: int) -> Sequence[float]:
-    """The weights of all ranks that can be written in so many bits."""
+    """Return the weights of all ranks with this many bits."""
     return [1 / log2(rank + 1) for rank in range(1, 1 << bits)]

@@ -1,11 +1,11 @@
-"""The base of all scorers of rankings: where the ranking is from, and a ranking by its grades."""
+"""The base of ranking scorers, and rankings with the grades of their documents."""
 
 import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pydantic import JsonValue
 
@@ -14,32 +14,33 @@ from judgekit.score import Score
 from judgekit.scorers.ranking.retrieval import must_be_path, ranking_of
 from judgekit.scorers.text.normal import normalized
 from judgekit.scoring import Blocking, computed
+from judgekit.traces.equality import is_number
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Ranking, Sample
 
 _FEW_DOCUMENTS = 500
-"""Retrieved and judged, that are measured within 5 ms."""
+"""The number of retrieved and judged documents that are scored within 5 ms."""
 
 
 class Graded(NamedTuple):
-    """A ranking by the grades of its documents."""
+    """A ranking with the grades of its documents."""
 
     ids: Sequence[str]
-    """Best first."""
+    """The ids of the documents, best first."""
     grades: Sequence[float]
-    """The grade at each rank; 0 where the document was not judged."""
+    """The grade at each rank; 0 for an unjudged document."""
     judged: Sequence[float]
-    """The grades of all documents that were judged, retrieved or not."""
+    """The grades of all judged documents, retrieved or not."""
     scores: Sequence[float] | None
     judged_as: Mapping[str, str]
-    """The judged id of each retrieved one that is another text, and the same only when both are normalized."""
+    """The judged id of each retrieved id that equals it only after normalization."""
 
     @classmethod
     def of(cls, ranking: Ranking, *, normalize: bool = False) -> "Graded":
-        """Looks up the grades.
+        """Return a ranking with the grades of its documents.
 
         Raises:
-            ValueError: Two ids are one when they are normalized.
+            ValueError: Two ids are equal after normalization.
         """
         ids, relevance = ranking.retrieved, ranking.relevance
         judged_as: dict[str, str] = {}
@@ -51,19 +52,19 @@ class Graded(NamedTuple):
         return cls(ids, grades, list(relevance.values()), ranking.scores, judged_as)
 
     def explained(self, reason: str, details: JsonObject) -> tuple[str, JsonObject]:
-        """Return an explanation that also says which ids are one only when they are normalized."""
+        """Return an explanation, with a note on ids that are equal only after normalization."""
         if not self.judged_as:
             return reason, details
         return reason + self.normalized, {**details, "normalized": {**self.judged_as}}
 
     @property
     def normalized(self) -> str:
-        """A note about ids that are equal only when they are normalized."""
+        """A note on ids that are equal only after normalization."""
         pairs = [f"{shortened(one)} is {shortened(judged)}" for one, judged in self.judged_as.items()]
         return f"; normalized, {listed(pairs, most=10)}" if pairs else ""
 
     def found(self, ranks: Iterable[int]) -> list[JsonValue]:
-        """The documents at these ranks, for details."""
+        """Return the documents at these ranks, for details."""
         return [{"rank": rank, "id": self.ids[rank - 1], "grade": self.grades[rank - 1]} for rank in ranks]
 
 
@@ -78,27 +79,29 @@ def _normalized(ids: Iterable[str], field: str) -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class RankingScorer(Blocking, ABC):
-    """The options of all scorers of rankings.
+    """The common options of ranking scorers.
 
-    Documents that were not judged count as not relevant, as does a grade below 0. Skipped without ``sample.ranking``,
-    and where no judged document is relevant.
+    Unjudged documents count as not relevant, as does a grade below 0. Skipped without ``sample.ranking``, and if no
+    judged document is relevant.
 
     Attributes:
-        normalize: Ids are texts, and are one if they are one when normalized (`judgekit.scorers.text.normal`). Retrieved
-            and judged ids that differ and are one stand in the reason, and in details as ``normalized``.
-        tool: Ids are read from the last result of this tool that is no error, which is JSON; ``sample.ranking`` then
-            says what is relevant, and what it holds in ``retrieved`` does not matter.
-        path: A JMESPath to ids or [id, score] pairs in that result; the result is such a list itself if not given.
-            JMESPath leaves out what is null: a document without the field takes no rank.
+        normalize: Whether ids are texts that are compared after normalization (`judgekit.scorers.text.normal`). Ids
+            that are equal only then are listed in the reason, and in details as ``normalized``.
+        tool: A tool whose last result without an error, as JSON, contains the ids; ``sample.ranking`` then only
+            provides the relevance, and its ``retrieved`` is ignored.
+        path: A JMESPath to ids or [id, score] pairs in that result; by default, the result itself is such a list.
+            JMESPath drops nulls: a document without the field has no rank.
 
     Raises:
-        ConfigError: The path is none, or there is no tool whose result it would lead into.
+        ConfigError: The path is invalid, or given without a tool.
     """
 
     normalize: bool = False
     tool: str | None = None
     path: str | None = None
     name: str = ""
+    _default_name: ClassVar[str]
+    """The default name of the scores; with a ``k``, ``_at_k`` is appended."""
 
     def __post_init__(self) -> None:
         if self.path is not None:
@@ -106,45 +109,41 @@ class RankingScorer(Blocking, ABC):
                 raise ConfigError(f"path={self.path!r} leads into the result of a tool; give tool= as well")
             must_be_path(self.path)
         if not self.name:
-            object.__setattr__(self, "name", self._called)
+            k: int | None = getattr(self, "k", None)
+            object.__setattr__(self, "name", self._default_name if k is None else f"{self._default_name}_at_{k}")
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Finds the ranking, and measures it."""
+        """Return the score of one sample."""
         ranking = ranking_of(sample, self.tool, self.path)
         if isinstance(ranking, str):
             return Score.skipped(self.name, ranking)
         large = len(ranking.retrieved) + len(ranking.relevance) > _FEW_DOCUMENTS
         return await computed(lambda: self._measured(Graded.of(ranking, normalize=self.normalize)), large=large)
 
-    @property
-    @abstractmethod
-    def _called(self) -> str:
-        """Its name where no other is given."""
-
     @abstractmethod
     def _measured(self, graded: Graded) -> Score: ...
 
 
 def must_be_rank(k: int) -> None:
-    """Checks how many documents are looked at.
+    """Check a number of documents.
 
     Raises:
-        ConfigError: It is not a number of documents.
+        ConfigError: It is not a positive integer.
     """
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
         raise ConfigError(f"k is a number of documents, 1 or more, found {k!r}")
 
 
 def must_be_grade(option: str, grade: float) -> None:
-    """Checks the grade of a relevant document.
+    """Check the grade of a relevant document.
 
     Raises:
-        ConfigError: It is not a number above 0, the grade of documents that were not judged.
+        ConfigError: It is not a number above 0, the grade of unjudged documents.
     """
-    if not isinstance(grade, int | float) or isinstance(grade, bool) or not 0 < grade < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance] - as above
+    if not is_number(grade) or not 0 < grade < math.inf:
         raise ConfigError(f"{option} is a grade, a number above 0, found {grade!r}")
 
 
 def listed_ranks(ranks: Sequence[int]) -> str:
-    """Ranks in words."""
+    """Return ranks as text."""
     return f"rank{'s' if len(ranks) > 1 else ''} {listed(map(str, ranks), most=10, between=', ')}"

@@ -1,4 +1,4 @@
-"""The ranking of a sample: as the sample has it, or as a tool returned it."""
+"""The ranking of a sample, from the sample itself or from a tool's result."""
 
 from typing import cast
 
@@ -12,12 +12,12 @@ from judgekit.traces.sample import Ranking, Sample
 
 
 def ranking_of(sample: Sample, tool: str | None, path: str | None) -> Ranking | str:
-    """The ranking, or why there is none: such a sample is skipped.
+    """Return the ranking, or the reason to skip the sample.
 
-    With a ``tool`` it is what its last result without an error says, and ``sample.ranking`` says what is relevant.
+    With a ``tool``, the ids come from its last result without an error, and the relevance from ``sample.ranking``.
 
     Raises:
-        ValueError: The result holds no list of ids.
+        ValueError: The result does not contain a list of ids.
     """
     known = sample.ranking
     if known is None:
@@ -38,12 +38,12 @@ def ranking_of(sample: Sample, tool: str | None, path: str | None) -> Ranking | 
 
 
 def must_be_path(path: str) -> None:
-    """Checks a JMESPath.
+    """Check a JMESPath.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: It is invalid.
     """
-    import jmespath  # noqa: PLC0415 - rankings are seldom read from results
+    import jmespath  # noqa: PLC0415 - rankings are rarely read from results
 
     try:
         jmespath.compile(path)
@@ -53,7 +53,7 @@ def must_be_path(path: str) -> None:
 
 
 def _last_result(sample: Sample, tool: str) -> tuple[int, str] | None:
-    """The number of its message, from 1, and its text."""
+    """Return the number of its message, from 1, and its text."""
     messages = sample.trace.messages
     found = None
     for index, caller in pair_results(messages).calls.items():

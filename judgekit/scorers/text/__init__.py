@@ -1,1 +1,1 @@
-"""Scorers of texts: the agent's last message beside references, without a judge."""
+"""Scorers that compare the agent's last message with references, without a judge."""

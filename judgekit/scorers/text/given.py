@@ -1,8 +1,8 @@
-"""The texts that all text scorers compare: the agent's last message, and the texts that it should be like."""
+"""The base of text scorers: the agent's last message and its references."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 from judgekit.score import Score
 from judgekit.scoring import Blocking, computed
@@ -11,13 +11,12 @@ from judgekit.traces.sample import Sample
 
 NO_RESPONSE = "the sample has no response: there is no message of the agent"
 
-
 _SHORT = 4_000
-"""Characters or words."""
+"""The combined length, in characters or words, up to which a comparison is fast."""
 
 
 def free(measure: Callable[..., float], one: Sequence[Hashable], other: Sequence[Hashable]) -> float:
-    """Return what rapidfuzz measures between two sequences. Of long ones it frees the other threads meanwhile."""
+    """Return rapidfuzz's measure of two sequences. For long ones, other threads are not blocked meanwhile."""
     if len(one) + len(other) < _SHORT:
         return measure(one, other)
     import numpy as np  # noqa: PLC0415 - most texts are short
@@ -27,31 +26,37 @@ def free(measure: Callable[..., float], one: Sequence[Hashable], other: Sequence
 
 
 class Given(NamedTuple):
-    """A response, which may be empty, and references, at least one, of which none is blank; text that can be written."""
+    """An encodable response, which may be empty, and at least one encodable reference, none of them blank."""
 
     response: str
     references: tuple[str, ...]
 
 
 class TextScorer(Blocking, ABC):
-    """A scorer that compares the response of a sample with its references, and reads nothing else of it."""
+    """A scorer that only compares a sample's response with its references."""
 
     name: str
     _few: ClassVar[int] = 4_000
-    """The characters of all texts that are compared within 5 ms."""
+    """The total number of characters that are compared within 5 ms."""
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Compare the texts, in a worker thread if they are long."""
+        """Return the score of one sample. Long texts are compared in a worker thread."""
         characters = len(sample.trace.response or "") + sum(map(len, sample.all_references))
         return await computed(lambda: self.compute(sample), large=characters > self._few)
 
-    @abstractmethod
+    @final
     def compute(self, sample: Sample, /) -> Score:
-        """Compare the texts."""
+        """Return the score of one sample, computed in the calling thread."""
+        texts = given(sample)
+        return Score.skipped(self.name, texts) if isinstance(texts, str) else self._compare(texts)
+
+    @abstractmethod
+    def _compare(self, texts: Given) -> Score:
+        """Return the score of a response and its references."""
 
 
 def given(sample: Sample) -> Given | str:
-    """Return the texts to be compared, or why there are none: such a sample is skipped."""
+    """Return the texts to compare, or the reason to skip the sample."""
     if (response := sample.trace.response) is None:
         return NO_RESPONSE
     if references := sample.all_references:

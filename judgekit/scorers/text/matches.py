@@ -1,13 +1,13 @@
-"""Whether a response is, holds or resembles a text, character by character."""
+"""Character-level comparison: exact match, substring, pattern and similarity."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from judgekit.errors import ConfigError, listed, shortened
+from judgekit.errors import ConfigError, listed, must_be_known, shortened
 from judgekit.score import Score
-from judgekit.scorers.text.given import NO_RESPONSE, TextScorer, free, given
+from judgekit.scorers.text.given import NO_RESPONSE, Given, TextScorer, free
 from judgekit.scorers.text.normal import normalized
 from judgekit.scoring import Blocking
 from judgekit.traces.message import JsonObject
@@ -17,42 +17,35 @@ if TYPE_CHECKING:
     from regex import Match, Pattern
 
 Measure: TypeAlias = Literal["levenshtein", "jaro_winkler", "indel", "token_sort"]
-"""How alike two texts are, in [0, 1].
+"""The similarity measure of two texts, in [0, 1].
 
-``levenshtein``: one minus the fewest characters to insert, delete or replace to get from one to the other, as a share of
-the length of the longer one.
-``indel``: one minus the fewest characters to insert or delete, as a share of the length of both.
-``token_sort``: ``indel`` of their words (what stands between spaces) in alphabetical order.
-``jaro_winkler``: the Jaro similarity (characters in common at nearly the same place, and how many of them are in
-another order); where it is above 0.7, each of up to four first characters that are the same takes away a tenth of what
-it lacks.
+``levenshtein``: one minus the minimum number of characters to insert, delete or replace, over the longer length.
+``indel``: one minus the minimum number of characters to insert or delete, as a share of the combined length.
+``token_sort``: ``indel`` of the whitespace-separated words in alphabetical order.
+``jaro_winkler``: the Jaro similarity (characters shared at nearby positions, and how many of them are transposed);
+above 0.7, each of up to four equal first characters adds a tenth of the distance to 1.
 """
 
 _SECONDS, _SECONDS_INLINE = 1.0, 0.005
-"""How long a pattern may be searched for in one response, and how long of it on the event loop, before a thread begins anew."""
+"""The time limits of a search: in total, and on the event loop before it restarts in a thread."""
 
 
 @dataclass(frozen=True)
 class ExactMatch(TextScorer):
-    """1 if the response is one of the references, else 0. White space around them does not count.
+    """1 if the response equals one of the references, else 0. Surrounding whitespace is ignored.
 
-    With ``normalize=True`` neither do case, width, runs of white space, spaces in Chinese and the like, punctuation that
-    ends a sentence, and quotation marks around the whole: ``judgekit.scorers.text.normal.normalized`` says which. An
-    empty response scores 0.
+    With ``normalize=True``, so are case, character width, runs of whitespace, spaces in Chinese and similar scripts,
+    sentence-final punctuation and quotation marks around the whole text: see
+    ``judgekit.scorers.text.normal.normalized``. An empty response scores 0.
 
-    Skipped without a response or a reference. No judge. Details: ``reference``, the one that it is, or null. Source: exact
-    match of SQuAD (Rajpurkar et al. 2016, https://aclanthology.org/D16-1264), which also leaves out articles and all
-    punctuation.
+    Skipped without a response or a reference. No judge. Details: ``reference``, the one that matches, or null. Source:
+    SQuAD (Rajpurkar et al. 2016, https://aclanthology.org/D16-1264), which also ignores articles and all punctuation.
     """
 
     normalize: bool = False
     name: str = "exact_match"
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Looks for the response among the references."""
-        texts = given(sample)
-        if isinstance(texts, str):
-            return Score.skipped(self.name, texts)
+    def _compare(self, texts: Given) -> Score:
         form = normalized if self.normalize else str.strip
         response = form(texts.response)
         match = next((text for text in texts.references if form(text) == response), None)
@@ -69,23 +62,18 @@ class ExactMatch(TextScorer):
 
 @dataclass(frozen=True)
 class StringPresence(TextScorer):
-    """1 if one of the references stands in the response as it is, else 0. White space around a reference does not count.
+    """1 if the response contains one of the references, else 0. Whitespace around a reference is ignored.
 
-    It may stand within a word: ``art`` is in ``party``. With ``ignore_case=True`` upper and lower case are one. An
-    empty response scores 0.
+    The match may be part of a word: ``art`` is in ``party``. ``ignore_case`` ignores case. An empty response scores 0.
 
-    Skipped without a response or a reference. No judge. Details: ``reference``, the first that is there, or null. Source:
-    as string presence of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/traditional/).
+    Skipped without a response or a reference. No judge. Details: ``reference``, the first that was found, or null.
+    Source: string presence of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/traditional/).
     """
 
     ignore_case: bool = False
     name: str = "string_presence"
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Looks for the references in the response."""
-        texts = given(sample)
-        if isinstance(texts, str):
-            return Score.skipped(self.name, texts)
+    def _compare(self, texts: Given) -> Score:
         form = str.casefold if self.ignore_case else str
         response = form(texts.response)
         match = next((text for text in texts.references if form(text.strip()) in response), None)
@@ -100,17 +88,17 @@ class StringPresence(TextScorer):
 
 @dataclass(frozen=True)
 class Regex(Blocking):
-    r"""1 if the pattern is found in the response, else 0; with ``full=True``, if it fits the whole of it.
+    r"""1 if the pattern is found in the response, or with ``full=True`` if it matches the whole response, else 0.
 
-    The pattern is one of the package regex, which knows what `re` does and more, such as ``\p{Han}``; ``(?i)`` at its
-    start ignores case. An empty response is matched like any other, and no white space is taken off. A search that takes
-    more than a second, as a repeat within a repeat can, is given up, and the score failed.
+    The pattern uses the syntax of the package regex, a superset of `re` with features such as ``\p{Han}``; ``(?i)`` at
+    the start ignores case. An empty response is matched like any other, and whitespace is not stripped. A search that
+    takes longer than a second, as nested repeats can, is aborted, and the score fails.
 
-    Needs no reference. Skipped without a response. No judge. Details: ``start`` and ``end`` of what was found, in
-    characters from 0, or null. Source: https://github.com/mrabarnett/mrab-regex.
+    Needs no reference. Skipped without a response. No judge. Details: ``start`` and ``end`` of the match, in characters
+    from 0, or null. Source: https://github.com/mrabarnett/mrab-regex.
 
     Raises:
-        ConfigError: The pattern cannot be read.
+        ConfigError: The pattern is invalid.
 
     Example:
         ``Regex(r"order #W\d{7}\b")``
@@ -133,7 +121,7 @@ class Regex(Blocking):
             raise ConfigError(f"pattern: {self.pattern!r} is no regular expression: {error}") from error
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Searches."""
+        """Return the score of one sample."""
         if (response := sample.trace.response) is None:
             return Score.skipped(self.name, NO_RESPONSE)
         try:
@@ -163,38 +151,33 @@ class Regex(Blocking):
 
 @dataclass(frozen=True)
 class Similarity(TextScorer):
-    """1 if the response is one of the references, else how alike it is to the one that is most like it.
+    """1 if the response equals one of the references, else its similarity to the most similar one.
 
-    Texts are compared as they are: case, white space and punctuation count. Scripts without spaces between words have
-    little of ``token_sort``. An empty response, or one of white space alone, scores 0. Time grows with the product of the
-    lengths: two texts of 100,000 characters take a quarter of a second, and of a million half a minute.
+    Texts are compared as they are: case, whitespace and punctuation matter. ``token_sort`` is of little use for scripts
+    without spaces between words. An empty or blank response scores 0. The time grows with the product of the lengths:
+    two texts of 100,000 characters take a quarter of a second, texts of a million half a minute.
 
-    Skipped without a response or a reference. No judge. Details: ``reference``, the one that counts (the first of
-    equals), and ``values``, by reference, without those that are blank or repeated. Source: the normalized similarities
-    of rapidfuzz (https://rapidfuzz.github.io/RapidFuzz); Levenshtein 1966; Winkler 1990.
+    Skipped without a response or a reference. No judge. Details: ``reference``, the most similar one (the first of
+    equals), and ``values``, by reference, without blank and repeated ones. Source: the normalized similarities of
+    rapidfuzz (https://rapidfuzz.github.io/RapidFuzz); Levenshtein 1966; Winkler 1990.
 
     Args:
         measure: One of `judgekit.scorers.text.matches.Measure`.
-        name: The measure and ``similarity``, such as ``levenshtein_similarity``, if not given.
+        name: The name of the scores; by default, the measure and ``similarity``, such as ``levenshtein_similarity``.
 
     Raises:
-        ConfigError: There is no such measure.
+        ConfigError: The measure is unknown.
     """
 
     measure: Measure = "levenshtein"
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.measure not in get_args(Measure):
-            raise ConfigError.unknown("measure of similarity", self.measure, get_args(Measure))
+        must_be_known("measure of similarity", self.measure, get_args(Measure))
         if not self.name:
             object.__setattr__(self, "name", f"{self.measure}_similarity")
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Compares the response with each reference."""
-        texts = given(sample)
-        if isinstance(texts, str):
-            return Score.skipped(self.name, texts)
+    def _compare(self, texts: Given) -> Score:
         response, references = texts
         similarity = _similarities()[self.measure]
         values = [similarity(response, reference) if response.strip() else 0.0 for reference in references]

@@ -1,27 +1,26 @@
-"""N-grams, and n-gram precision: how much of the response stands in a reference, in runs of one to n words?"""
+"""N-grams, and n-gram precision: the share of the response's n-grams that a reference contains."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scorers.text.given import TextScorer, given
-from judgekit.scorers.text.words import Split, Tokenize, splitter
-from judgekit.traces.sample import Sample
+from judgekit.scorers.text.given import Given, TextScorer
+from judgekit.scorers.text.words import Tokenize, splitter
 
 NO_WORD = "the response has no word"
 
 
 def ngrams(words: Sequence[str], n: int) -> Iterable[Hashable]:
-    """The runs of ``n`` words, in order."""
+    """Return the n-grams of a list of words, in order."""
     return words if n == 1 else zip(*(words[start:] for start in range(n)), strict=False)
 
 
 def in_common(ones: Iterable[Hashable], others: Iterable[Hashable]) -> int:
-    """How many things two lists have in common, each as often as it is in both."""
+    """Return the size of the multiset intersection of two lists."""
     left: dict[Hashable, int] = {}
     for other in others:
         left[other] = left.get(other, 0) + 1
@@ -35,18 +34,19 @@ def in_common(ones: Iterable[Hashable], others: Iterable[Hashable]) -> int:
 
 @dataclass(frozen=True)
 class NgramPrecision(TextScorer):
-    """1 if all runs of one to ``n`` words of the response are in a reference as often, 0 if none is.
+    """1 if a reference contains all n-grams of the response of one to ``n`` words, 0 if it contains none.
 
-    The n-grams of all orders are counted together: those that the response and a reference have in common, by all of
-    the response; of several references the best counts. Some tools call it BLEU, with ``lowercase=True,
-    tokenize="whitespace"``. It is not BLEU: there is no geometric mean, and a short response is not punished.
+    N-grams of all orders are counted together: those shared with a reference, each at most as often as it occurs there,
+    over all of the response. The best reference counts. Some tools call this BLEU, with
+    ``lowercase=True, tokenize="whitespace"``. It is not BLEU: it has no geometric mean and no penalty for short
+    responses.
 
     A response without words scores 0. Skipped if there is no response, or no reference with a word. No judge. Details:
-    ``matches`` and ``in_response``, a number for each order, and ``reference``, the one that counted. Source: clipped
-    n-gram precision (Papineni et al. 2002, https://aclanthology.org/P02-1040), pooled over orders.
+    ``matches`` and ``in_response``, with a number per order, and ``reference``, the best one. Source: clipped n-gram
+    precision (Papineni et al. 2002, https://aclanthology.org/P02-1040), pooled over orders.
 
     Raises:
-        ConfigError: ``n`` is no whole number of 1 or more, or words cannot be split in such a way.
+        ConfigError: ``n`` is not an integer of at least 1, or the way to split words is unknown or not installed.
     """
 
     n: int = 4
@@ -59,18 +59,10 @@ class NgramPrecision(TextScorer):
             raise ConfigError(f"n is a whole number of words, 1 or more, found {self.n!r}")
         splitter(self.tokenize)
 
-    @cached_property
-    def _split(self) -> Split:
-        return splitter(self.tokenize)
-
     def _words(self, text: str) -> list[str]:
-        return self._split(text.lower() if self.lowercase else text)
+        return splitter(self.tokenize)(text.lower() if self.lowercase else text)
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Counts what the response and each reference have in common."""
-        texts = given(sample)
-        if isinstance(texts, str):
-            return Score.skipped(self.name, texts)
+    def _compare(self, texts: Given) -> Score:
         references = [(text, words) for text in texts.references if (words := self._words(text))]
         if not references:
             return Score.skipped(self.name, "no reference has a word")

@@ -1,4 +1,4 @@
-"""Texts without what does not change an answer: case, width, white space, and punctuation around them."""
+"""Normalization of texts: case, width, whitespace and surrounding punctuation, which do not change an answer."""
 
 import re
 import unicodedata
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from regex import Pattern
 
 _NOT_RAISED = re.compile("[^\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089]+")
-"""What superscript and subscript digits stand between: NFKC would make 102 of 10 squared."""
+"""Text between superscript and subscript digits, which NFKC would turn into normal ones: 10 squared into 102."""
 
 
 def folded(text: str) -> str:
-    """A text in one case, with one form of each character (NFKC) and one space for each run of white space."""
-    # Case goes first, so that texts that are one without it stay one; what NFKC makes of them may have case again.
+    """Return a text in lowercase, with normalized characters (NFKC) and single spaces."""
+    # Case is folded first, so that texts that differ only in case stay equal; NFKC may produce uppercase again.
     formed = _NOT_RAISED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text.casefold())
     return " ".join(formed.casefold().split())
 
 
 def normalized(text: str) -> str:
-    """A text without what does not change an answer: texts that are equal in this form give the same answer.
+    """Return a text without variations that do not change an answer: texts with equal results give the same answer.
 
-    It is `folded`, without spaces beside letters of scripts that put none between words (as in ``skII 神仙水``), and
-    without punctuation that ends sentences and clauses (Unicode's ``Terminal_Punctuation``) at the
-    end, ``¿`` and ``¡`` at the start, and quotation marks around all of it. All else stays, within and at both ends:
-    ``-5``, ``.5``, ``$5``, ``5%``, ``5'``, ``(0, 5]`` and ``C++`` are not ``5``, ``0, 5`` and ``C``. Where nothing else
-    would be left, punctuation stays too.
+    The text is `folded`, then spaces next to letters of scripts without word spaces (as in ``skII 神仙水``), punctuation
+    that ends sentences and clauses (Unicode's ``Terminal_Punctuation``) at the end, ``¿`` and ``¡`` at the start, and
+    quotation marks around the whole are removed. Everything else stays, also at both ends: ``-5``, ``.5``, ``$5``,
+    ``5%``, ``5'``, ``(0, 5]`` and ``C++`` do not become ``5``, ``0, 5`` and ``C``. Punctuation stays if nothing else
+    would be left.
     """
     whole = folded(text)
     if not whole.isascii():
@@ -47,17 +47,17 @@ def normalized(text: str) -> str:
 
 @cache
 def _spaces() -> "Callable[[str, str], str]":
-    """The function that replaces spaces beside letters of scripts that put none between words."""
+    """Return the function that replaces spaces next to letters of scripts without word spaces."""
     import regex  # noqa: PLC0415 - most scorers do without
 
     letter = rf"[\p{{L}}&&[{UNSPACED}]]"
-    # A mark after a space is a sign of its own; without the space it would be one of the letter before it.
+    # A combining mark after a space stands alone; without the space it would join the letter before it.
     return regex.compile(rf"(?<={letter}\p{{M}}*) (?!\p{{M}})| (?={letter})", regex.V1).sub
 
 
 @cache
 def _edges() -> "tuple[Pattern[str], Pattern[str], Pattern[str]]":
-    """What a text begins with, what it ends with (searched for from behind), and quotation marks."""
+    """Return patterns for the first character, the last character (searched backwards) and quotation marks."""
     import regex  # noqa: PLC0415 - as above
 
     return (

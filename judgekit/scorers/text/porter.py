@@ -1,4 +1,4 @@
-"""Stems of English words by Porter's algorithm, with the departures of NLTK, since rouge-score stems by NLTK."""
+"""Porter stemming of English words with NLTK's changes, because rouge-score uses NLTK's stemmer."""
 
 import re
 from collections.abc import Mapping
@@ -29,15 +29,15 @@ _STEP_2 = {
 }
 _STEP_3 = {"alize": "al", "ative|ful|ness": "", "ical|icate|iciti": "ic"}
 _STEP_4 = {"able|al|ance|ant|ate|ement|ence|ent|er|ible|ic|(?<=[st])ion|ism|iti|ive|ize|ment|ou|ous": ""}
-"""By the endings that they replace; an ending that is part of another comes after it."""
+"""The endings by their replacement; an ending that is part of another one comes after it."""
 
 
 def stem(word: str) -> str:
-    """Return the stem of a word in small letters.
+    """Return the stem of a lowercase word.
 
     Source: Porter 1980, "An algorithm for suffix stripping", https://doi.org/10.1108/eb046814, with the two changes of
-    https://tartarus.org/martin/PorterStemmer (``bli`` for ``abli``, and ``logi``) and those that
-    `nltk.stem.porter.PorterStemmer` makes by default, for words such as ``dies``, ``enjoy`` and ``using``.
+    https://tartarus.org/martin/PorterStemmer (``bli`` for ``abli``, and ``logi``) and the default ones of
+    `nltk.stem.porter.PorterStemmer`, for words such as ``dies``, ``enjoy`` and ``using``.
     """
     if word in _IRREGULAR or len(word) <= 2:
         return _IRREGULAR.get(word, word)
@@ -77,16 +77,16 @@ def _without_ending(word: str) -> str:
 
 
 def _replaced(word: str, replacements: Mapping[str, str], measure: int) -> str:
-    """Replace the ending of a word, if what stands before it has at least that measure."""
+    """Replace the ending of a word if the part before it has at least this measure."""
     for endings, replacement in replacements.items():
-        if found := re.search(rf"(?:{endings})\Z", word):  # the longest, since it begins first
+        if found := re.search(rf"(?:{endings})\Z", word):  # the longest, because it begins first
             rest = word[: found.start()]
             return rest + replacement if _measure(rest) >= measure else word
     return word
 
 
 def _shape(word: str) -> str:
-    """Return a ``c`` for each consonant and a ``v`` for each vowel; ``y`` is a vowel after a consonant."""
+    """Return ``c`` for each consonant and ``v`` for each vowel; ``y`` is a vowel after a consonant."""
     shape = ""
     for letter in word:
         shape += "v" if letter in "aeiou" or (letter == "y" and shape.endswith("c")) else "c"
@@ -98,6 +98,6 @@ def _measure(word: str) -> int:
 
 
 def _is_short(word: str) -> bool:
-    """Whether a word ends in a short syllable, such as that of ``hop`` or ``us``."""
+    """Return whether a word ends in a short syllable, like ``hop`` and ``us``."""
     shape = _shape(word)
     return shape == "vc" or (shape.endswith("cvc") and word[-1] not in "wxy")

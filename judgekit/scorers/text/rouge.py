@@ -1,21 +1,20 @@
-"""ROUGE: how much do the response and a reference have in common, in runs of words or in words of the same order?"""
+"""ROUGE: the overlap of the response and a reference in n-grams or in words in the same order."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import chain
 from math import inf
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError
+from judgekit.errors import must_be_known
 from judgekit.score import Score
-from judgekit.scorers.text.given import TextScorer, free, given
+from judgekit.scorers.text.given import Given, TextScorer, free
 from judgekit.scorers.text.ngrams import NO_WORD, in_common, ngrams
 from judgekit.scorers.text.porter import stem
-from judgekit.scorers.text.words import Split, Tokenize, splitter
-from judgekit.traces.sample import Sample
+from judgekit.scorers.text.words import Tokenize, splitter
 
 Mode: TypeAlias = Literal["f1", "precision", "recall"]
 ReferenceChoice: TypeAlias = Literal["value", "recall"]
@@ -24,23 +23,23 @@ Sentences: TypeAlias = Sequence[Sequence[str]]
 
 _TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", "rougeLsum")
 _MOST = {"rougeL": 10**10, "rougeLsum": 10**9}
-"""Words of a response times words of a reference: more would take more than seconds, or memory than there may be."""
+"""The limits for the words of a response times those of a reference; beyond, time or memory would run out."""
 
 _MOST_LINES = 10**7
-"""The limit for lines of a response times lines of a reference."""
+"""The limit for the lines of a response times those of a reference."""
 
 
 class Overlap(NamedTuple):
-    """The overlap of two texts: how many words or n-grams, of how many in each."""
+    """The number of words or n-grams that two texts share, and the totals of both."""
 
     matches: int
     in_response: int
     in_reference: int
 
     def share(self, mode: Mode) -> float:
-        """Return the overlap as a share of the response (precision) or of the reference (recall), or their harmonic mean.
+        """Return the overlap as a share of the response (precision) or the reference (recall), or their harmonic mean.
 
-        0 of 0 is 0.
+        0/0 is 0.
         """
         totals = {
             "precision": self.in_response,
@@ -54,13 +53,13 @@ def rouge(type: str, response: Sentences, reference: Sentences) -> Overlap:
     """Return the overlap of a response and a reference.
 
     Args:
-        type: ``rouge1`` to ``rouge9``, ``rougeL`` or ``rougeLsum``; only the last minds where sentences end.
-        response: Its words, sentence by sentence.
-        reference: As the response.
+        type: ``rouge1`` to ``rouge9``, ``rougeL`` or ``rougeLsum``; only the last one depends on sentences.
+        response: The words of the response, sentence by sentence.
+        reference: The words of the reference, sentence by sentence.
 
     Raises:
-        ValueError: The texts are too long for a longest common subsequence (100,000 words each; line by line 30,000, or
-            3,000 lines).
+        ValueError: The texts are too long for a longest common subsequence (100,000 words each; 30,000 words or 3,000
+            lines for ``rougeLsum``).
     """
     said, expected = list(chain.from_iterable(response)), list(chain.from_iterable(reference))
     lines = len(response) * len(reference)
@@ -79,12 +78,13 @@ def rouge(type: str, response: Sentences, reference: Sentences) -> Overlap:
 
 
 def _union_of_lcs(reference: Sequence[str], response: Iterable[Sequence[str]]) -> list[str]:
-    """The words of a sentence that are in its longest common subsequence with any of the sentences of the response.
+    """Return the words of a sentence that are in its longest common subsequence with any sentence of the response.
 
-    Of several that are longest, rouge-score's: from the ends, it pairs equal words, and else drops the last word of the
-    response if the table of lengths is higher to that side, and of the reference if not. A column of the table (a word
-    of the response) is here one integer, with a bit at each word of the reference where the length grows (Hyyro 2004,
-    "Bit-parallel LCS-length computation revisited"). Its highest bit below is where the way back leaves the column.
+    If several are longest, rouge-score's choice is taken: starting at the ends, it pairs equal words, and otherwise
+    drops the last word of the response if the table of lengths is higher on that side, else that of the reference. A
+    column of the table (a word of the response) is stored as one integer, with a bit for each word of the reference at
+    which the length grows (Hyyro 2004, "Bit-parallel LCS-length computation revisited"). Its highest remaining bit is
+    where backtracking leaves the column.
     """
     positions: dict[str, int] = {}
     for index, word in enumerate(reference):
@@ -92,14 +92,14 @@ def _union_of_lcs(reference: Sequence[str], response: Iterable[Sequence[str]]) -
     every = (1 << len(reference)) - 1
     union = 0
     for sentence in response:
-        same = every  # a bit at each word where the length does not grow
+        same = every  # a bit for each word at which the length does not grow
         columns: list[tuple[int, int]] = []
         for word in sentence:
             if equal := positions.get(word, 0):
                 kept = same & equal
                 same = (same + kept | same - kept) & every
             elif not columns or not columns[-1][0]:
-                continue  # a column like the one before
+                continue  # same as the previous column
             columns.append((equal, every ^ same | equal))
         below = every
         for equal, stops in reversed(columns):
@@ -121,31 +121,30 @@ def _lcs() -> Callable[[Sequence[Hashable], Sequence[Hashable]], int]:
 
 @dataclass(frozen=True)
 class ROUGE(TextScorer):
-    """1 if the response and a reference have everything in common: words, runs of words, or words of the same order.
+    """1 if the response and a reference share everything: words, n-grams, or words in the same order.
 
-    ``rouge1`` counts words, ``rouge2`` runs of two words, and so on; ``rougeL`` the words of the longest common
-    subsequence, which is the same order with gaps; ``rougeLsum`` those of each line of the reference with any line of
-    the response. Precision is their share of the response, recall their share of the reference, F1 the harmonic mean.
-    The numbers are those of Google's rouge-score, as far as words are in ASCII (and everywhere with
-    ``tokenize="rouge-score"``, which sees no other words): also 0, with a warning, where a reference is shorter than a
-    run of words.
+    ``rouge1`` counts words, ``rouge2`` pairs of adjacent words, and so on; ``rougeL`` counts the words of the longest
+    common subsequence; ``rougeLsum`` those of each line of the reference with any line of the response. Precision is
+    the share of the response, recall the share of the reference, F1 their harmonic mean. The values equal those of
+    Google's rouge-score for ASCII words (and for all text with ``tokenize="rouge-score"``, which ignores other words),
+    including 0, with a warning, if a reference is shorter than the n-gram.
 
-    Of several references, that of the highest value counts; with ``reference_choice="recall"`` that of the highest
-    recall, whatever the mode (the first of equals). A response without words scores 0. Skipped if there is no response,
-    or no reference with a word. No judge. Details: ``precision``, ``recall``, ``f1``, ``matches``, ``in_response`` and
+    The reference with the highest value counts, or with ``reference_choice="recall"`` the one with the highest recall,
+    whatever the mode (the first of equals). A response without words scores 0. Skipped if there is no response, or no
+    reference with a word. No judge. Details: ``precision``, ``recall``, ``f1``, ``matches``, ``in_response`` and
     ``in_reference`` (words or n-grams), and ``reference``, the one that counted. Source: Lin 2004
     (https://aclanthology.org/W04-1013), as in rouge-score 0.1.2.
 
     Args:
         type: ``rouge1`` to ``rouge9``, ``rougeL`` or ``rougeLsum``.
         mode: ``f1``, ``precision`` or ``recall``.
-        stemmer: Compare words of more than three characters by their stems (Porter's, for English).
-        tokenize: How a text, in small letters, is split into words: `judgekit.scorers.text.words.Tokenize`.
+        stemmer: Whether to compare words longer than three characters by their stems (Porter's, for English).
+        tokenize: The way to split lowercase text into words: `judgekit.scorers.text.words.Tokenize`.
         reference_choice: ``value`` or ``recall``.
-        name: The type and the mode, such as ``rougeL_f1``, if not given.
+        name: The name of the scores; by default, the type and the mode, such as ``rougeL_f1``.
 
     Raises:
-        ConfigError: There is no such type, mode or choice, or words cannot be split in such a way.
+        ConfigError: The type, mode, choice or way to split words is unknown, or the latter is not installed.
     """
 
     type: str = "rougeL"
@@ -156,33 +155,22 @@ class ROUGE(TextScorer):
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.type not in _TYPES:
-            raise ConfigError.unknown("type of ROUGE", self.type, _TYPES)
-        if self.mode not in get_args(Mode):
-            raise ConfigError.unknown("mode of ROUGE", self.mode, get_args(Mode))
-        if self.reference_choice not in get_args(ReferenceChoice):
-            raise ConfigError.unknown("choice of a reference", self.reference_choice, get_args(ReferenceChoice))
+        must_be_known("type of ROUGE", self.type, _TYPES)
+        must_be_known("mode of ROUGE", self.mode, get_args(Mode))
+        must_be_known("choice of a reference", self.reference_choice, get_args(ReferenceChoice))
         splitter(self.tokenize)
         if not self.name:
             object.__setattr__(self, "name", f"{self.type}_{self.mode}")
 
-    @cached_property
-    def _split(self) -> Split:
-        return splitter(self.tokenize)
-
     def _sentences(self, text: str) -> list[list[str]]:
         whole = text.lower()
-        sentences = [self._split(line) for line in (whole.split("\n") if self.type == "rougeLsum" else [whole])]
+        sentences = [*map(splitter(self.tokenize), whole.split("\n") if self.type == "rougeLsum" else [whole])]
         if not self.stemmer:
             return sentences
         stems = {word: stem(word) if len(word) > 3 else word for word in set(chain.from_iterable(sentences))}
         return [[stems[word] for word in sentence] for sentence in sentences]
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Compares the response with each reference."""
-        texts = given(sample)
-        if isinstance(texts, str):
-            return Score.skipped(self.name, texts)
+    def _compare(self, texts: Given) -> Score:
         references = [(text, words) for text in texts.references if any(words := self._sentences(text))]
         if not references:
             return Score.skipped(self.name, "no reference has a word")
@@ -201,13 +189,12 @@ class ROUGE(TextScorer):
 
     def _explain(self, overlap: Overlap, reference: str, of: int, *, said: bool) -> tuple[str, dict[str, JsonValue]]:
         things = {"rouge1": "words", "rougeL": "words of the same order", "rougeLsum": "words of the same order"}
-        reason = (
-            f"{things.get(self.type, f'runs of {self.type[-1]} words')} in common: "
+        counted = things.get(self.type, f"runs of {self.type[-1]} words")
+        shares = (
             f"{overlap.matches} of {overlap.in_response} in the response, of {overlap.in_reference} in the reference"
         )
-        if of > 1:
-            reason += (
-                f", the one of {of} with the highest {self.mode if self.reference_choice == 'value' else 'recall'}"
-            )
-        shares = {mode: overlap.share(mode) for mode in get_args(Mode)}
-        return reason if said else NO_WORD, {**shares, **overlap._asdict(), "reference": reference}
+        highest = self.mode if self.reference_choice == "value" else "recall"
+        which = f", the one of {of} with the highest {highest}" if of > 1 else ""
+        ratios = {mode: overlap.share(mode) for mode in get_args(Mode)}
+        reason = f"{counted} in common: {shares}{which}" if said else NO_WORD
+        return reason, {**ratios, **overlap._asdict(), "reference": reference}

@@ -1,4 +1,4 @@
-"""Whether a response that is JSON says what it should, and in how many places."""
+"""Comparison of JSON responses with JSON references."""
 
 import json
 import math
@@ -12,89 +12,82 @@ from pydantic_core import from_json
 
 from judgekit.errors import shortened
 from judgekit.score import Score
-from judgekit.scorers.text.given import TextScorer, given
-from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, Difference, Side
+from judgekit.scorers.text.given import Given, TextScorer
+from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, Difference, Side, side_text
 from judgekit.traces.equality import same_json
 from judgekit.traces.message import JsonObject
-from judgekit.traces.rendering import compact_json
-from judgekit.traces.sample import Sample
 
 _MOST = 50
-"""Differences that the details have."""
+"""The maximum number of differences in the details."""
 _TOLD = 5
-"""Differences that the reason has."""
+"""The maximum number of differences in the reason."""
 _LONGEST = 80
-"""Characters of a key in a path, and of a path or value in the reason."""
+"""The maximum number of characters of a key in a path, and of a path or value in the reason."""
 
 _Path: TypeAlias = "tuple[_Path, str | int] | None"
-"""The way to a value, last step first: built for each value, and written out for few."""
+"""The path to a value, last step first: built for every value, but rarely written out."""
 
 
 class _Parsed(NamedTuple):
-    """The values that the texts are, and the texts of the references."""
+    """The parsed response and references."""
 
     response: JsonValue
     references: list[JsonValue]
-    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class JSONMatch(TextScorer):
-    """1 if the response and a reference are equal as JSON.
+    """1 if the response and a reference are equal as JSON, else 0.
 
-    Values are compared with their types: 75 is 75.0 and not ``"75"``, and true is not 1. The order of the keys of an
-    object is free, that of the elements of an array is not. A response that is no JSON scores 0: an empty one, one with
-    words or a code fence around it, and also one with a key twice in an object, a lone surrogate, a number that is too
-    large, or more than 200 arrays and objects within each other. A reference that is no JSON is an error.
+    Values are compared with their types: 75 equals 75.0 but not ``"75"``, and true does not equal 1. The order matters
+    in arrays, but not for the keys of an object. A response that is not JSON scores 0, which includes an empty one,
+    surrounding words or a code fence, duplicate keys in an object, lone surrogates, numbers out of range, and more than
+    200 nested arrays and objects. A reference that is not JSON is an error.
 
-    Skipped without a response or a reference. No judge. Details: those of `JSONDiff`. Source: JSON (RFC 8259), and as to
-    keys and surrogates I-JSON (RFC 7493).
+    Skipped without a response or a reference. No judge. Details: those of `JSONDiff`. Source: JSON (RFC 8259), and
+    I-JSON (RFC 7493) for keys and surrogates.
     """
 
     name: str = "json_match"
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Parses the texts and compares."""
-        parsed = _parsed(self.name, sample)
+    def _compare(self, texts: Given) -> Score:
+        parsed = _parsed(self.name, texts)
         if isinstance(parsed, Score):
             return parsed
         matches = any(same_json(reference, parsed.response) for reference in parsed.references)
-        return Score.scored(self.name, float(matches), explain=lambda: _explained(parsed.texts, _walks(parsed)))
+        return Score.scored(self.name, float(matches), explain=lambda: _explained(texts.references, _walks(parsed)))
 
 
 @dataclass(frozen=True)
 class JSONDiff(TextScorer):
     """1 if the response and a reference are equal as JSON, else the share of their leaves that agree.
 
-    A leaf is a value with no other in it: a text, a number, true, false, null, an empty array or object. The value is the
-    number of paths at which both sides have equal leaves, over the number of paths at which either side has a leaf. An
-    element that is missing from an array moves those behind it. Of several references that of the highest value counts
-    (the first of equals). What is JSON and what is equal is as in `JSONMatch`: a response that is no JSON scores 0, and a
-    reference that is none is an error.
+    A leaf is a value that contains no other: a string, a number, true, false, null, an empty array or object. The value
+    is the number of paths at which both sides have equal leaves, over the number of paths at which either side has a
+    leaf. An element missing from an array shifts those after it. The reference with the highest value counts (the first
+    of equals). JSON and equality are defined as in `JSONMatch`: a response that is not JSON scores 0, and a reference
+    that is not JSON is an error.
 
     Skipped without a response or a reference. No judge. Details: ``agreed`` and ``leaves``, the two numbers;
-    ``differences``, the first 50, each with its ``path`` and the leaf ``expected`` or ``found`` there, or both; how many
-    ``more`` there are; ``reference``, the one that counts; ``values``, by reference, without those that are blank or
-    repeated. Or ``error``, why the response is no JSON. Source: the Jaccard index of the pairs of path and leaf, but that
-    a path counts once; paths are those of JSONPath (RFC 9535).
+    ``differences``, the first 50, each with its ``path`` and the leaf ``expected`` or ``found`` there, or both;
+    ``more``, the number of others; ``reference``, the one that counts; ``values``, by reference, without blank and
+    repeated ones. Or ``error``, the reason why the response is not JSON. Source: the Jaccard index of pairs of path and
+    leaf, with each path counted once; paths are those of JSONPath (RFC 9535).
     """
 
     name: str = "json_diff"
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Parses the texts and counts."""
-        parsed = _parsed(self.name, sample)
+    def _compare(self, texts: Given) -> Score:
+        parsed = _parsed(self.name, texts)
         if isinstance(parsed, Score):
             return parsed
-        texts, walks = parsed.texts, _walks(parsed)
-        return Score.scored(self.name, max(walk.share for walk in walks), explain=lambda: _explained(texts, walks))
+        walks = _walks(parsed)
+        value = max(walk.share for walk in walks)
+        return Score.scored(self.name, value, explain=lambda: _explained(texts.references, walks))
 
 
-def _parsed(name: str, sample: Sample) -> Score | _Parsed:
-    """Return the values to be compared, or the score of a sample that is skipped or whose response is no JSON."""
-    texts = given(sample)
-    if isinstance(texts, str):
-        return Score.skipped(name, texts)
+def _parsed(name: str, texts: Given) -> Score | _Parsed:
+    """Return the values to compare, or the score of a response that is not JSON."""
     references: list[JsonValue] = []
     for text in texts.references:
         try:
@@ -102,18 +95,18 @@ def _parsed(name: str, sample: Sample) -> Score | _Parsed:
         except ValueError as error:
             raise ValueError(f"a reference is no JSON: {error}, in {shortened(text)}") from error
     try:
-        return _Parsed(_json(texts.response), references, texts.references)
+        return _Parsed(_json(texts.response), references)
     except ValueError as error:
         return Score.scored(name, 0, reason=f"the response is no JSON: {error}", details={"error": str(error)})
 
 
 def _json(text: str) -> JsonValue:
-    """The value that a text is.
+    """Return the value that a text represents.
 
     Raises:
-        ValueError: It is no JSON, or JSON that readers take for different things.
+        ValueError: The text is not JSON, or JSON that parsers interpret differently.
     """
-    from_json(text, allow_inf_nan=False)  # it knows of depth and surrogates, and not of keys that stand there twice
+    from_json(text, allow_inf_nan=False)  # checks depth and surrogates, but not duplicate keys
     value: JsonValue = json.loads(text, object_pairs_hook=_object, parse_float=_number)
     return value
 
@@ -134,7 +127,7 @@ def _number(written: str) -> float:
 
 
 class _Walk:
-    """Goes through both sides at once: counts leaves and those that agree, and notes the first that do not."""
+    """A traversal of both sides that counts leaves and those that agree, and records the first that do not."""
 
     def __init__(self, expected: JsonValue, found: JsonValue) -> None:
         self.agreed = 0
@@ -144,7 +137,7 @@ class _Walk:
 
     @property
     def share(self) -> float:
-        """The share of the leaves that agree."""
+        """The share of leaves that agree."""
         return self.agreed / self.leaves
 
     def _value(self, path: _Path, expected: Side, found: Side) -> None:
@@ -168,7 +161,7 @@ def _walks(parsed: _Parsed) -> list[_Walk]:
 
 
 def _parts(side: Side) -> dict[str | int, JsonValue]:
-    """Return the values within a value, by key or place: none within a leaf."""
+    """Return the children of a value by key or index; none for a leaf."""
     if isinstance(side, dict):
         return cast("dict[str | int, JsonValue]", side)
     return dict(enumerate(side)) if isinstance(side, list) else {}
@@ -179,21 +172,18 @@ def _written(path: _Path) -> str:
     while path is not None:
         path, step = path
         plain = isinstance(step, str) and step.isidentifier() and len(step) <= _LONGEST
-        steps.append(f".{step}" if plain else f"[{_shown(step)}]")
+        steps.append(f".{step}" if plain else f"[{side_text(step, _LONGEST)}]")
     return "$" + "".join(reversed(steps))
 
 
 def _explained(references: Sequence[str], walks: Sequence[_Walk]) -> tuple[str, JsonObject]:
-    """The reason and the details of the first of the best."""
+    """Return the reason and the details for the best reference, the first of equals."""
     values = [walk.share for walk in walks]
     best = values.index(max(values))
     walk = walks[best]
     missed = walk.leaves - walk.agreed
     which = f", most of {len(walks)} references" if len(walks) > 1 else ""
-    told = [
-        f"{_cut(one.path)} expected {_shown(one.expected)}, found {_shown(one.made)}"
-        for one in walk.differences[:_TOLD]
-    ]
+    told = [one.as_text("found", _LONGEST) for one in walk.differences[:_TOLD]]
     if missed > _TOLD:
         told.append(f"and {missed - _TOLD} more")
     return (
@@ -203,20 +193,7 @@ def _explained(references: Sequence[str], walks: Sequence[_Walk]) -> tuple[str, 
             "values": [*values],
             "agreed": walk.agreed,
             "leaves": walk.leaves,
-            "differences": [_as_json(one) for one in walk.differences],
+            "differences": [one.as_json("found") for one in walk.differences],
             "more": missed - len(walk.differences),
         },
     )
-
-
-def _as_json(difference: Difference) -> JsonObject:
-    sides = {"expected": difference.expected, "found": difference.made}
-    return {"path": difference.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
-
-
-def _shown(side: Side) -> str:
-    return side.value if isinstance(side, Absent) else _cut(compact_json(side))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER: how near is the response to what people wrote, by the numbers of machine translation?"""
+"""BLEU, chrF and TER: similarity to reference translations."""
 
 import re
 from collections import Counter
@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import unwrap
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
-from pydantic import JsonValue
-
-from judgekit.aggregates.translation import BleuDetails, ChrfDetails, TerDetails, bleu, chrf
-from judgekit.errors import ConfigError
+from judgekit.aggregates.translation import bleu, chrf
+from judgekit.errors import ConfigError, must_be_known
 from judgekit.score import Score
-from judgekit.scorers.text.given import TextScorer, given
-from judgekit.traces.sample import Sample
+from judgekit.scorers.text.given import Given, TextScorer
 
 if TYPE_CHECKING:
     import sacrebleu
@@ -26,19 +23,19 @@ Smooth: TypeAlias = Literal["exp", "floor", "add-k", "none"]
 Split: TypeAlias = Callable[[str], list[str]]
 
 MOST_WORDS = 1000
-"""The longest text, in words, that TER is computed of: such a pair takes up to a minute of a worker thread."""
+"""The maximum number of words of a text for TER: such a pair takes up to a minute in a worker thread."""
 
 _NO_WORDS = "no words are left of the reference"
 _EMPTY = "the response has no words"
 _SPACED = {"13a", "intl", "none"}
-"""Tokenizers that find words by the spaces between them."""
+"""The tokenizers that find words by the spaces between them."""
 _unspaced = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 ).search
 
 
 class NgramCounts(NamedTuple):
-    """How many n-grams of a response are in a reference, and how many there are, for each order from 1; lengths in words."""
+    """The numbers of matching and of all n-grams of a response, by order from 1, and both lengths in words."""
 
     correct: list[int]
     total: list[int]
@@ -47,10 +44,10 @@ class NgramCounts(NamedTuple):
 
 
 def count_ngrams(response: list[str], references: Sequence[list[str]], max_order: int) -> NgramCounts:
-    """The counts of BLEU, of texts in words.
+    """Return the counts of BLEU for texts given as words.
 
-    An n-gram counts as often as in the one reference that has it most often. The reference's length is the one nearest
-    to the response's; of two as near, the shorter.
+    An n-gram is clipped to its highest count in any one reference. The reference length is the one closest to the
+    response's, the shorter of two that are equally close.
     """
     length = len(response)
     known = _ngrams(references[0], max_order)
@@ -60,7 +57,7 @@ def count_ngrams(response: list[str], references: Sequence[list[str]], max_order
     for ngram, count in _ngrams(response, max_order).items():
         if ngram in known:
             most = known[ngram]
-            correct[len(ngram) - 1] += count if count < most else most  # noqa: FURB136 - in half the time of min()
+            correct[len(ngram) - 1] += count if count < most else most  # noqa: FURB136 - takes half the time of min()
     total = [max(0, length - shorter) for shorter in range(max_order)]
     nearest = min([len(one) for one in references], key=lambda other: (abs(other - length), other))
     return NgramCounts(correct, total, length, nearest)
@@ -73,29 +70,30 @@ def _ngrams(words: list[str], max_order: int) -> Counter[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class BLEU(TextScorer):
-    """1 if all n-grams of the response are in a reference and it is no shorter, 0 if no word is: BLEU by sacrebleu.
+    """1 if a reference has all n-grams of the response and is no longer, 0 if it has no word: BLEU by sacrebleu.
 
-    The geometric mean of the precisions of 1- to ``max_order``-grams, times a penalty for what is shorter than the
-    reference. Each text is one segment, lines and all. The value is sentence BLEU (smoothed, with effective order); a
-    run comes to corpus BLEU, of the summed counts (without). The references count together. An empty response scores 0
-    and counts in the corpus. Details: see `judgekit.aggregates.translation.BleuDetails`, with sacrebleu's signatures.
+    The geometric mean of the precisions of 1- to ``max_order``-grams, times a penalty for being shorter than the
+    reference. Each text is one segment, including line breaks. The value is sentence BLEU (smoothed, with effective
+    order); the total of a run is corpus BLEU, of the summed counts (without). All references are used together. An
+    empty response scores 0 and counts in the corpus. Details: see `judgekit.aggregates.translation.BleuDetails`, with
+    sacrebleu's signatures.
 
-    Skipped without a reference, and if it is empty. No judge. Source: Papineni et al., 2002
+    Skipped without a response, and without a reference or if it has no words. No judge. Source: Papineni et al., 2002
     (https://aclanthology.org/P02-1040/) and Post, 2018 (https://aclanthology.org/W18-6319/).
 
     Attributes:
-        tokenize: How sacrebleu splits texts into words: ``13a`` and ``intl`` at spaces and punctuation, ``zh`` also
-            around each Chinese character, ``char`` into characters, ``ja-mecab`` into Japanese words
-            (``pip install 'judgekit[japanese]'``), ``none`` at spaces; and others, for some of which sacrebleu fetches
-            a model when they are first used.
-        lowercase: Whether case is ignored.
-        max_order: The longest n-grams.
-        smooth: What stands for a precision of 0: halves (``exp``), 0.1 matches (``floor``), one match more of one
-            n-gram more in all orders above 1 (``add-k``), or 0 (``none``).
-        name: What its scores are called.
+        tokenize: The tokenizer of sacrebleu: ``13a`` and ``intl`` split at spaces and punctuation, ``zh`` also around
+            each Chinese character, ``char`` into characters, ``ja-mecab`` into Japanese words
+            (``pip install 'judgekit[japanese]'``), ``none`` at spaces; there are others, for some of which sacrebleu
+            downloads a model on first use.
+        lowercase: Whether to ignore case.
+        max_order: The order of the longest n-grams.
+        smooth: The replacement for a precision of 0: halves (``exp``), 0.1 matches (``floor``), one more match of one
+            more n-gram in all orders above 1 (``add-k``), or 0 (``none``).
+        name: The name of the scores.
 
     Raises:
-        ConfigError: There is no such tokenizer or smoothing, or it is not installed, or ``max_order`` is below 1.
+        ConfigError: The tokenizer or smoothing is unknown or not installed, or ``max_order`` is below 1.
     """
 
     tokenize: str = "13a"
@@ -105,15 +103,14 @@ class BLEU(TextScorer):
     name: str = "bleu"
 
     def __post_init__(self) -> None:
-        if self.smooth not in get_args(Smooth):
-            raise ConfigError.unknown("smoothing of BLEU", self.smooth, get_args(Smooth))
+        must_be_known("smoothing of BLEU", self.smooth, get_args(Smooth))
         _at_least(1, max_order=self.max_order)
-        _ = self._made  # a tokenizer that cannot be had is told now, not by each sample
+        _ = self._made  # report a missing tokenizer now, not for each sample
 
     @cached_property
     def _made(self) -> tuple[Split, str, str]:
-        """The tokenizer, and the signatures of a sample and of a corpus, without numbers of references."""
-        import sacrebleu  # noqa: PLC0415 - it takes a while
+        """The tokenizer, and the signatures of sentence and corpus BLEU, without numbers of references."""
+        import sacrebleu  # noqa: PLC0415 - slow to import
 
         if self.tokenize not in sacrebleu.BLEU.TOKENIZERS:
             raise ConfigError.unknown("tokenizer of sacrebleu", self.tokenize, sacrebleu.BLEU.TOKENIZERS)
@@ -137,60 +134,51 @@ class BLEU(TextScorer):
         return split, _recipe(metric), _recipe(corpus)
 
     def counts(self, response: str, references: Sequence[str]) -> NgramCounts:
-        """The counts that BLEU is made of."""
+        """Return the counts that BLEU is computed from."""
         split = self._made[0]
         return count_ngrams(split(response), [split(reference) for reference in references], self.max_order)
 
     def sentence(self, counts: NgramCounts) -> "BLEUScore":
-        """Sentence BLEU, which sacrebleu gives in percent."""
+        """Return sentence BLEU as sacrebleu's score, in percent."""
         return bleu(*counts, self.smooth, effective_order=True)
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Counts n-grams."""
-        found = given(sample)
-        if isinstance(found, str):
-            return Score.skipped(self.name, found)
-        counts = self.counts(*found)
+    def _compare(self, texts: Given) -> Score:
+        counts = self.counts(*texts)
         if not counts.reference_length:
             return Score.skipped(self.name, _NO_WORDS)
         sentence = self.sentence(counts)
         _, recipe, corpus = self._made
-        numbered = f"nrefs:{len(found.references)}|"
-        details: BleuDetails = {
-            "metric": "BLEU" if self.max_order == 4 else f"BLEU-{self.max_order}",
-            "correct": counts.correct,
-            "total": counts.total,
-            "response_length": counts.response_length,
-            "reference_length": counts.reference_length,
-            "precisions": [precision / 100 for precision in sentence.precisions],
-            "brevity_penalty": sentence.bp,
-            "smooth": self.smooth,
-            "signature": numbered + recipe,
-            "corpus_signature": numbered + corpus,
-        }
+        numbered = f"nrefs:{len(texts.references)}|"
+        warnings = _glued(*texts, because=f"tokenize={self.tokenize!r}", instead="'zh', 'ja-mecab' or 'char'")
         return Score.scored(
             self.name,
             min(1.0, sentence.score / 100),
-            reason=_bleu_reason(details),
-            details=cast("dict[str, JsonValue]", details),
+            reason=_bleu_reason(counts, sentence.bp),
+            details={
+                "metric": "BLEU" if self.max_order == 4 else f"BLEU-{self.max_order}",
+                **counts._asdict(),
+                "precisions": [precision / 100 for precision in sentence.precisions],
+                "brevity_penalty": sentence.bp,
+                "smooth": self.smooth,
+                "signature": numbered + recipe,
+                "corpus_signature": numbered + corpus,
+            },
             aggregate="corpus_bleu",
-            warnings=_glued(*found, because=f"tokenize={self.tokenize!r}", instead="'zh', 'ja-mecab' or 'char'")
-            if self.tokenize in _SPACED
-            else (),
+            warnings=warnings if self.tokenize in _SPACED else (),
         )
 
 
-def _bleu_reason(details: BleuDetails) -> str:
-    if not details["response_length"]:
+def _bleu_reason(counts: NgramCounts, brevity_penalty: float) -> str:
+    if not counts.response_length:
         return _EMPTY
-    orders = zip(details["correct"], details["total"], strict=True)
-    shares = ", ".join(f"{correct} of {total} {n}-grams" for n, (correct, total) in enumerate(orders, 1) if total)
-    lengths = f"{details['response_length']} words for {details['reference_length']}"
-    return f"{shares} are in the reference; {lengths}: brevity penalty {details['brevity_penalty']:.2f}"
+    orders = enumerate(zip(counts.correct, counts.total, strict=True), 1)
+    shares = ", ".join(f"{correct} of {total} {n}-grams" for n, (correct, total) in orders if total)
+    lengths = f"{counts.response_length} words for {counts.reference_length}"
+    return f"{shares} are in the reference; {lengths}: brevity penalty {brevity_penalty:.2f}"
 
 
 class ChrfCounts(NamedTuple):
-    """How many n-grams of a response are in a reference, and how many each has, by order: of characters, then of words."""
+    """The numbers of matching, response and reference n-grams by order: of characters, then of words."""
 
     matched: list[int]
     response_ngrams: list[int]
@@ -199,15 +187,15 @@ class ChrfCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class CHRF(TextScorer):
-    """1 if the response has the same n-grams of characters as the reference, 0 if it has none of them: chrF by sacrebleu.
+    """1 if the response and the reference have the same character n-grams, 0 if they share none: chrF by sacrebleu.
 
-    Precision and recall of 1- to ``char_order``-grams of characters, averaged over orders; their F-beta, in which recall
-    weighs ``beta`` times as much. White space does not count. It needs no tokenizer, so that it serves all languages.
-    ``word_order=2`` also takes 1- and 2-grams of words: chrF++. Of several references the best counts. A run comes to
-    corpus chrF, of the summed counts. An empty response scores 0 and counts in the corpus. Details: see
+    The F-beta of the precision and recall of 1- to ``char_order``-grams of characters, averaged over orders; recall
+    weighs ``beta`` times as much. Whitespace is ignored. chrF needs no tokenizer and therefore suits all languages.
+    ``word_order=2`` adds 1- and 2-grams of words: chrF++. The best reference counts. The total of a run is corpus chrF,
+    of the summed counts. An empty response scores 0 and counts in the corpus. Details: see
     `judgekit.aggregates.translation.ChrfDetails`, with sacrebleu's signature.
 
-    Skipped without a reference, and if it is empty. No judge. Source: Popović, 2015
+    Skipped without a response, and without a reference or if it is empty. No judge. Source: Popović, 2015
     (https://aclanthology.org/W15-3049/) and 2017 (https://aclanthology.org/W17-4770/).
 
     Raises:
@@ -226,51 +214,43 @@ class CHRF(TextScorer):
 
     @cached_property
     def _made(self) -> "tuple[sacrebleu.CHRF, str]":
-        import sacrebleu  # noqa: PLC0415 - it takes a while
+        import sacrebleu  # noqa: PLC0415 - slow to import
 
         metric = sacrebleu.CHRF(self.char_order, self.word_order, self.beta, self.lowercase)
         return metric, _recipe(metric)
 
     def counts(self, response: str, references: Sequence[str]) -> ChrfCounts:
-        """The counts that chrF is made of, beside the best reference."""
+        """Return the counts of chrF with the best reference."""
         metric, _ = self._made
         if self.lowercase:
             response, references = response.lower(), [reference.lower() for reference in references]
-        # Its public functions give no counts, and write into the metric, which samples share.
+        # The public functions return no counts, and write into the metric, which samples share.
         flat: list[int] = metric._compute_segment_statistics(  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
             response,
             metric._extract_reference_info(references),  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
         )
         return ChrfCounts(flat[2::3], flat[0::3], flat[1::3])
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Counts n-grams."""
-        found = given(sample)
-        if isinstance(found, str):
-            return Score.skipped(self.name, found)
-        counts = self.counts(*found)
-        details: ChrfDetails = {
-            "metric": f"chrF{self.beta}{'+' * self.word_order}",
-            "matched": counts.matched,
-            "response_ngrams": counts.response_ngrams,
-            "reference_ngrams": counts.reference_ngrams,
-            "beta": self.beta,
-            "signature": f"nrefs:{len(found.references)}|{self._made[1]}",
-        }
-        made, there = sum(counts.response_ngrams), sum(counts.reference_ngrams)
+    def _compare(self, texts: Given) -> Score:
+        counts = self.counts(*texts)
+        matched, made, there = map(sum, counts)
+        reason = f"of {made} n-grams of the response {matched} are in the reference, which has {there}"
         return Score.scored(
             self.name,
             chrf(*counts, self.beta),
-            reason=f"of {made} n-grams of the response {sum(counts.matched)} are in the reference, which has {there}"
-            if found.response.strip()
-            else _EMPTY,
-            details=cast("dict[str, JsonValue]", details),
+            reason=reason if texts.response.strip() else _EMPTY,
+            details={
+                "metric": f"chrF{self.beta}{'+' * self.word_order}",
+                **counts._asdict(),
+                "beta": self.beta,
+                "signature": f"nrefs:{len(texts.references)}|{self._made[1]}",
+            },
             aggregate="corpus_chrf",
         )
 
 
 class EditCounts(NamedTuple):
-    """How many edits make a response a reference, and how many words both have: on average over the references."""
+    """The number of edits from response to reference, and both lengths in words, averaged over references."""
 
     edits: int
     response_length: int
@@ -279,27 +259,28 @@ class EditCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class TER(TextScorer):
-    """1 if the response is the reference, 0 if as many words would have to be edited as it has: 1 - TER by sacrebleu.
+    """1 if the response equals the reference, 0 if it needs as many edits as that has words: 1 - TER by sacrebleu.
 
     The translation edit rate is the number of words to insert, delete, replace, or shift in groups, over the number of
-    words of the reference; the value is max(0, 1 - TER). Of several references the one that needs the fewest edits
-    counts, over their average length. A run comes to 1 - corpus TER, of the summed counts, with the TER beside it. An
-    empty response scores 0 and counts in the corpus. Details: see `judgekit.aggregates.translation.TerDetails`, with
-    sacrebleu's signature.
+    words of the reference; the value is max(0, 1 - TER). The reference with the fewest edits counts, over the average
+    length of the references. The total of a run is 1 - corpus TER, of the summed counts, with the TER among its
+    figures. An empty response scores 0 and counts in the corpus. Details: see
+    `judgekit.aggregates.translation.TerDetails`, with sacrebleu's signature.
 
-    The search for shifts is slow: about a millisecond for 20 words, up to some seconds for 300, up to a minute for 1,000. The
-    score of longer texts is failed. Words stand between spaces, so that Chinese and the like need ``normalized=True,
-    asian_support=True``.
+    The search for shifts is slow: about a millisecond for 20 words, up to some seconds for 300, up to a minute for
+    1,000. Longer texts fail. Words are separated by spaces, so Chinese and the like need
+    ``normalized=True, asian_support=True``.
 
-    Skipped without a reference, and if it is empty. No judge. Source: Snover et al., 2006
+    Skipped without a response, and without a reference or if it has no words. No judge. Source: Snover et al., 2006
     (https://aclanthology.org/2006.amta-papers.25/).
 
     Attributes:
-        normalized: Whether punctuation is split from words.
-        no_punct: Whether punctuation is left out.
-        asian_support: Whether both are done for Chinese and Japanese too; normalized, each character is a word.
-        case_sensitive: Whether case counts.
-        name: What its scores are called.
+        normalized: Whether to split punctuation from words.
+        no_punct: Whether to remove punctuation.
+        asian_support: Whether to do both for Chinese and Japanese as well; with ``normalized``, each character is a
+            word.
+        case_sensitive: Whether case matters.
+        name: The name of the scores.
     """
 
     normalized: bool = False
@@ -311,14 +292,14 @@ class TER(TextScorer):
 
     @cached_property
     def _made(self) -> tuple[Split, str]:
-        import sacrebleu  # noqa: PLC0415 - it takes a while
+        import sacrebleu  # noqa: PLC0415 - slow to import
 
         metric = sacrebleu.TER(self.normalized, self.no_punct, self.asian_support, self.case_sensitive)
         tokenize = _forgetful(metric.tokenizer)
         return (lambda text: tokenize(text.rstrip()).split()), _recipe(metric)
 
     def counts(self, response: str, references: Sequence[str]) -> EditCounts:
-        """The counts that TER is made of.
+        """Return the counts that TER is computed from.
 
         Raises:
             ValueError: A text has more than `MOST_WORDS` words.
@@ -334,34 +315,25 @@ class TER(TextScorer):
         edits = min(translation_edit_rate(words, reference)[0] for reference in known)
         return EditCounts(edits, len(words), sum(map(len, known)) / len(known))
 
-    def compute(self, sample: Sample, /) -> Score:
-        """Counts edits."""
-        found = given(sample)
-        if isinstance(found, str):
-            return Score.skipped(self.name, found)
-        counts = self.counts(*found)
+    def _compare(self, texts: Given) -> Score:
+        counts = self.counts(*texts)
         if not counts.reference_length:
             return Score.skipped(self.name, _NO_WORDS)
         ter = counts.edits / counts.reference_length
-        details: TerDetails = {
-            "metric": "TER",
-            "edits": counts.edits,
-            "response_length": counts.response_length,
-            "reference_length": counts.reference_length,
-            "ter": ter,
-            "signature": f"nrefs:{len(found.references)}|{self._made[1]}",
-        }
-        glued = not (self.normalized and self.asian_support)
+        reason = (
+            f"edits that make the response the reference: {counts.edits}, for its {counts.reference_length:g} words"
+        )
+        is_split = self.normalized and self.asian_support
+        warnings = () if is_split else _glued(*texts, because="TER", instead="normalized=True, asian_support=True")
+        signature = f"nrefs:{len(texts.references)}|{self._made[1]}"
         return Score.scored(
             self.name,
-            # With several references the rate of an empty response is below 1.
+            # With several references, the rate of an empty response may be below 1.
             max(0.0, 1 - ter) if counts.response_length else 0.0,
-            reason=f"edits that make the response the reference: {counts.edits}, for its {counts.reference_length:g} words"
-            if counts.response_length
-            else _EMPTY,
-            details=cast("dict[str, JsonValue]", details),
+            reason=reason if counts.response_length else _EMPTY,
+            details={"metric": "TER", **counts._asdict(), "ter": ter, "signature": signature},
             aggregate="corpus_ter",
-            warnings=_glued(*found, because="TER", instead="normalized=True, asian_support=True") if glued else (),
+            warnings=warnings,
         )
 
 
@@ -372,13 +344,13 @@ def _at_least(least: int, **options: int) -> None:
 
 
 def _recipe(metric: "Metric") -> str:
-    """The signature by sacrebleu without the number of references, which comes first in it."""
-    metric.num_refs = -1  # any number: it gives no signature without one
+    """Return sacrebleu's signature without its first part, the number of references."""
+    metric.num_refs = -1  # any number: without one, there is no signature
     return str(metric.get_signature()).partition("|")[2]
 
 
 def _forgetful(tokenizer: object) -> Callable[[str], str]:
-    """One of sacrebleu's tokenizers without its memory, which would keep the last 65,536 texts, however long."""
+    """Return a tokenizer of sacrebleu without its cache, which would keep the last 65,536 texts of any length."""
     own = vars(tokenizer)
     if (after := own.get("_post_tokenizer")) is not None:
         own["_post_tokenizer"] = _forgetful(after)
@@ -386,7 +358,7 @@ def _forgetful(tokenizer: object) -> Callable[[str], str]:
 
 
 def _glued(response: str, references: Sequence[str], *, because: str, instead: str) -> tuple[str, ...]:
-    """A warning where words are told by spaces that the script does not have."""
+    """Return a warning if words are split at spaces in a script without them."""
     if any(not text.isascii() and _unspaced(text) for text in (response, *references)):
         return (f"{because} takes Chinese, Japanese, Thai and the like for few, long words; use {instead}",)
     return ()

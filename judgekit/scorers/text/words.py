@@ -1,54 +1,48 @@
-"""Words of a text, also where its script puts no spaces between them."""
+"""Splitting of text into words, also in scripts without spaces between words."""
 
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 from unicodedata import normalize
 
 from judgekit.errors import ConfigError
 
 Tokenize: TypeAlias = Literal["auto", "rouge-score", "whitespace", "jieba"]
-"""How a text is split into words.
+"""The way in which a text is split into words.
 
-``auto``: runs of letters, their marks and digits in any script, in composed form (NFC); in scripts that put no spaces
+``auto``: runs of letters, combining marks and digits in any script, in composed form (NFC); in scripts without spaces
 between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each character with its marks is a word.
-``rouge-score``: runs of a to z and digits, as Google's rouge-score has it; on text in ASCII the same as ``auto``.
-``whitespace``: what stands between spaces, punctuation included.
-``jieba``: as ``auto``, and runs of Chinese characters into the words of the dictionary of jieba
+``rouge-score``: runs of a to z and digits, as in Google's rouge-score; for ASCII text the same as ``auto``.
+``whitespace``: the parts between spaces, including punctuation.
+``jieba``: like ``auto``, but runs of Chinese characters are split into words by the dictionary of jieba
 (``pip install 'judgekit[chinese]'``).
 """
 
 Split: TypeAlias = Callable[[str], list[str]]
-"""Splits a text into words."""
+"""A function that splits a text into words."""
 
 UNSPACED = "".join(
     rf"\p{{scx={script}}}" for script in ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar")
 )
-"""Scripts without spaces between words, with what they share (such as the long ー), within a set of `regex`."""
+"""The scripts without word spaces, and characters they share (such as the long ー), as part of a `regex` set."""
 
 _ascii_words = re.compile(r"[A-Za-z0-9]+").findall
 _chinese_or_not = re.compile(r"[\u4e00-\u9fff]+|[^\u4e00-\u9fff]+").findall
 
 
 def splitter(tokenize: str) -> Split:
-    """The function that splits a text into words.
+    """Return the function that splits a text into words.
 
     Raises:
-        ConfigError: There is no such way, or it needs what is not installed.
+        ConfigError: The way to split words is unknown, or needs a package that is not installed.
     """
-    known: Mapping[str, Split] = {
-        "auto": _auto,
-        "rouge-score": _ascii_words,
-        "whitespace": str.split,
-        "jieba": _jieba,
-    }
-    if tokenize not in known:
-        raise ConfigError.unknown("way to split a text into words", tokenize, get_args(Tokenize))
+    if tokenize not in _SPLITTERS:
+        raise ConfigError.unknown("way to split a text into words", tokenize, _SPLITTERS)
     if tokenize == "jieba":
-        _dictionary()
-    return known[tokenize]
+        _chinese_words()
+    return _SPLITTERS[tokenize]
 
 
 def _auto(text: str) -> list[str]:
@@ -64,32 +58,23 @@ def _unicode_words() -> Split:
     return regex.compile(word, regex.V1).findall
 
 
-class _Dictionary(Protocol):
-    """A tokenizer of jieba, as far as it is used."""
-
-    FREQ: dict[str, int]
-    total: int
-    initialized: bool
-
-    def get_dict_file(self) -> object: ...
-    def gen_pfdict(self, file: object, /) -> tuple[dict[str, int], int]: ...
-    def lcut(self, text: str, /) -> list[str]: ...
-
-
 @cache
-def _dictionary() -> _Dictionary:
+def _chinese_words() -> Split:
     try:
         jieba = import_module("jieba")
     except ImportError as error:
         raise ConfigError("tokenize='jieba' needs jieba: pip install 'judgekit[chinese]'") from error
-    made: _Dictionary = jieba.Tokenizer()
-    # By itself it would load what anybody has left in the folder for temporary files, and log that it does.
-    made.FREQ, made.total = made.gen_pfdict(made.get_dict_file())
-    made.initialized = True
-    return made
+    tokenizer: Any = jieba.Tokenizer()
+    # By default it would load a cache from the shared temporary directory, and log that.
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
+    split: Split = tokenizer.lcut
+    return split
 
 
 def _jieba(text: str) -> list[str]:
-    cut = _dictionary().lcut
-    runs = _chinese_or_not(text)
+    runs, cut = _chinese_or_not(text), _chinese_words()
     return [word for run in runs for word in (cut(run) if "\u4e00" <= run[0] <= "\u9fff" else _auto(run))]
+
+
+_SPLITTERS: Mapping[str, Split] = {"auto": _auto, "rouge-score": _ascii_words, "whitespace": str.split, "jieba": _jieba}

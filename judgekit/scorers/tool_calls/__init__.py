@@ -1,1 +1,1 @@
-"""Tool-call scorers: the calls that the agent made, held against those that it should have made."""
+"""Scorers that compare the agent's tool calls with expected ones."""

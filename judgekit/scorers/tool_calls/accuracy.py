@@ -1,13 +1,15 @@
-"""Tool-call accuracy: were just the expected tools called, in the expected order, with the expected arguments?"""
+"""Tool-call accuracy: were exactly the expected tools called, in order and with the expected arguments?"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Literal, get_args
 
+from judgekit.errors import must_be_known
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, arg_compare
 from judgekit.scorers.tool_calls.explanation import explain
 from judgekit.scorers.tool_calls.matching import Match
-from judgekit.scorers.tool_calls.modes import ToolMatch, known_requestor
+from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scoring import Blocking, computed
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.sample import Sample
@@ -17,18 +19,18 @@ from judgekit.traces.sample import Sample
 class ToolCallAccuracy(Blocking):
     """1 if the agent made exactly the expected calls, in order and with the expected arguments.
 
-    The tools' names must be the same in sequence, or the value is 0. Then it is the mean over the calls of the score of
-    their arguments: names whose values agree, by default as typed JSON, over the union of names. 1 if no call was
-    expected and none was made. With ``strict_order=False`` the order is free: each tool must be called as often as
-    expected, and the calls are paired so that the mean is highest.
+    If the sequence of tool names differs, the value is 0. Otherwise it is the mean over the calls of their arguments'
+    scores: the share of names in either call whose values agree, by default as typed JSON. 1 if no call was expected
+    and none was made. With ``strict_order=False``, the order is free: each tool must be called as often as expected,
+    and calls are paired so that the mean is highest.
 
-    Only the agent's own calls count, unless ``requestor="user"``. Calls that failed count as made, unless
-    ``include_failed=False``. Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: ``aligned``, whether the
-    names are as they must be, and those of `explain`. Source: tool call accuracy of ragas
-    (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), arguments compared as JSON.
+    Only the agent's own calls count, unless ``requestor="user"``. Failed calls count, unless ``include_failed=False``.
+    Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: ``aligned``, whether the names match
+    as required, and those of `explain`. Source: tool call accuracy of ragas
+    (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), with arguments compared as JSON.
 
     Raises:
-        ConfigError: There is no such way to compare arguments, or no such requestor.
+        ConfigError: The way to compare arguments or the requestor is unknown.
     """
 
     strict_order: bool = True
@@ -39,20 +41,15 @@ class ToolCallAccuracy(Blocking):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "args", arg_compare(self.args))
-        known_requestor(self.requestor)
+        must_be_known("requestor", self.requestor, get_args(Requestor))
 
     @cached_property
     def _how(self) -> ToolMatch:
-        return ToolMatch(
-            order="sequence" if self.strict_order else "any",
-            parallel="ordered",
-            args=self.args,
-            credit="recall",
-            args_credit="fraction",
-        )
+        order: Literal["sequence", "any"] = "sequence" if self.strict_order else "any"
+        return ToolMatch(order=order, parallel="ordered", args=self.args, credit="recall", args_credit="fraction")
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Compares the names, then the arguments."""
+        """Return the score of one sample."""
         match = await Match.of(self._how, sample, self.requestor, include_failed=self.include_failed)
         if isinstance(match, str):
             return Score.skipped(self.name, match)
@@ -68,15 +65,14 @@ class ToolCallAccuracy(Blocking):
         return await computed(score, large=match.is_large)
 
 
-def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FBT001 - a function of two words
-    if not aligned and match.how.order == "sequence":  # what came between is told better than what stands where
+def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FBT001 - a private function
+    if not aligned and match.how.order == "sequence":  # extra calls explain more than positions do
         in_order = match.how.model_copy(update={"order": "in_order"})
         match = replace(match, how=in_order)
     reason, details = explain(match)
     if not aligned:
         expected, made = (call.name for call in match.expected), (one.call.name for one in match.made)
-        what = (
-            "the expected tools in another order" if sorted(expected) == sorted(made) else "other tools than expected"
-        )
+        is_reordered = sorted(expected) == sorted(made)
+        what = "the expected tools in another order" if is_reordered else "other tools than expected"
         reason = f"{what}: {reason}"
     return reason, {"aligned": aligned, **details}

@@ -1,4 +1,4 @@
-"""How the arguments of an expected call and of one that was made are compared."""
+"""Comparison of the arguments of an expected call and an actual call."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 from pydantic_core import from_json
 
-from judgekit.errors import ConfigError, explain
+from judgekit.errors import ConfigError, explain, truncated
 from judgekit.scorers.text.normal import folded
 from judgekit.scorers.tool_calls.assignment import evenest_pairs
 from judgekit.scorers.tool_calls.comparers import TextComparer, text_comparer
@@ -30,7 +30,7 @@ _SPELLED: dict[str, JsonValue] = {"True": True, "False": False, "None": None}
 
 
 class Absent(Enum):
-    """A placeholder where one side has nothing."""
+    """A placeholder for a missing value."""
 
     ABSENT = "nothing"
 
@@ -40,17 +40,27 @@ Side: TypeAlias = JsonValue | Absent
 
 
 class Difference(NamedTuple):
-    """Where two objects of arguments differ, such as ``args.items[0].price``, and what stands there on each side."""
+    """The path of a difference between arguments, such as ``args.items[0].price``, and the values on both sides."""
 
     path: str
     expected: Side
     made: Side
 
+    def as_text(self, found: str, longest: int) -> str:
+        """Return one line such as ``PATH expected X, found Y``, with at most ``longest`` characters for each part."""
+        expected, made = side_text(self.expected, longest), side_text(self.made, longest)
+        return f"{truncated(self.path, longest)} expected {expected}, {found} {made}"
+
+    def as_json(self, made: str = "made") -> JsonObject:
+        """Return the path and the value on each side, with the second one under the key ``made``."""
+        sides = {"expected": self.expected, made: self.made}
+        return {"path": self.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
+
 
 class Comparison(NamedTuple):
-    """How far arguments agree: a score in [0, 1], where 1 is a match, and where they do not.
+    """The agreement of arguments: a score in [0, 1], where 1 is a match, and the differences.
 
-    ``similarities`` are the numbers of what compares texts, by path, where two texts differ.
+    ``similarities`` are the results of text comparers by path, for texts that differ.
     """
 
     score: float
@@ -62,26 +72,26 @@ AGREED = Comparison(1.0, ())
 
 
 class ArgMatch(Record):
-    """How arguments are compared: as typed JSON, unless said otherwise.
+    """Rules for comparing arguments; by default, as typed JSON.
 
-    The score of a call's arguments is the mean over their names of whether the values agree; a name that only one side
-    has does not. Paths are written ``city``, ``filter.date``, ``items[0].id``; in patterns ``*`` stands for anything,
-    as in ``items[*].id``.
+    The score of a call's arguments is the mean agreement of the values over all names; a name on one side only does not
+    agree. Paths are written ``city``, ``filter.date``, ``items[0].id``; in patterns, ``*`` matches any text:
+    ``items[*].id``.
 
     Attributes:
-        mode: ``equal``: the same names and values. ``at_least``: what is expected must be there, and more is free, in
-            nested objects too. ``at_most``: what is there must be expected, and less is free. ``ignore``: the tool's
-            name alone counts. ``schema``: the arguments must fit the tool's definition in the trace, whatever was
-            expected.
-        only: Patterns of the paths that are compared; all if not given.
-        ignore: Patterns of paths that are not compared.
-        defaults: What an argument is where it is left out.
-        types: ``coerce``: a text also equals the JSON that it spells, as ``"75"`` does 75 and ``"True"`` true.
-        text: ``casefold``: upper and lower case are one. ``normalized``: so are forms of one character (NFKC) and runs
-            of white space, and that at the ends is none. Or a function of the expected text and the one found that
-            gives a similarity in [0, 1]; or a scorer of texts, such as `ROUGE`, to which the expected text is the
-            reference and the one found the response. Texts that it skips are different, and a warning says so.
-        lists: ``unordered``: the order of elements is free. ``contains``: so are further elements.
+        mode: ``equal``: the same names and values. ``at_least``: the expected arguments must be present, others are
+            allowed, also in nested objects. ``at_most``: all arguments present must be expected, others may be missing.
+            ``ignore``: only the tool's name counts. ``schema``: the arguments must conform to the tool's definition in
+            the trace, whatever was expected.
+        only: Patterns of the paths to compare; all if not given.
+        ignore: Patterns of paths not to compare.
+        defaults: The values of omitted arguments.
+        types: ``coerce``: a text also equals the JSON value that it spells: ``"75"`` is 75 and ``"True"`` is true.
+        text: ``casefold``: case is ignored. ``normalized``: so are different forms of a character (NFKC), the length of
+            runs of whitespace, and surrounding whitespace. Alternatively a function of the expected and the actual text
+            that returns a similarity in [0, 1], or a text scorer, such as `ROUGE`, with the expected text as the
+            reference and the actual one as the response. Texts that it skips count as different, with a warning.
+        lists: ``unordered``: the order of elements is free. ``contains``: additional elements are allowed as well.
     """
 
     mode: Literal["equal", "at_least", "at_most", "ignore", "schema"] = "equal"
@@ -99,17 +109,17 @@ class ArgMatch(Record):
 
     @cached_property
     def text_scorer(self) -> Scorer | None:
-        """The scorer that compares texts, if it is one that does."""
+        """The scorer that compares texts, if there is one."""
         return self.text if isinstance(self.text, Scorer) else None
 
     @cached_property
     def is_ignored(self) -> Callable[[str], bool]:
-        """Whether a path is not compared."""
+        """A test of whether a path is ignored."""
         return any_glob(self.ignore)
 
     @cached_property
     def is_asked_for(self) -> Callable[[str], bool]:
-        """Whether a path is among those that are compared."""
+        """A test of whether a path is to be compared."""
         return any_glob(("*",) if self.only is None else self.only)
 
 
@@ -117,17 +127,17 @@ PLAIN = ArgMatch()
 _FIELDS = tuple(ArgMatch.model_fields.items())
 
 ArgRules: TypeAlias = ArgMatch | Callable[[JsonObject, JsonObject], bool | float]
-"""How arguments are compared, or a function of those expected and those made that says so: a bool, or a score in [0, 1]."""
+"""Rules for arguments, or a function of the expected and actual ones that returns a bool or a score in [0, 1]."""
 ArgCompare: TypeAlias = ArgRules | Scorer
-"""An `ArgMatch`, or a scorer of texts, which stands for ``ArgMatch(text=scorer)``."""
+"""An `ArgMatch`, or a text scorer as a shorthand for ``ArgMatch(text=scorer)``."""
 
 
 def arg_rules(option: object) -> ArgRules:
-    """Return how arguments are compared, also from a table of a config file.
+    """Return the rules for comparing arguments, also from a table in a config file.
 
     Raises:
-        ValueError: There is no such rule.
-        ConfigError: It is a class.
+        ValueError: The rules are invalid.
+        ConfigError: The option is a class.
     """
     if isinstance(option, type):  # it could be called like a function
         must_be_scorer(option, "args")
@@ -142,10 +152,10 @@ def arg_rules(option: object) -> ArgRules:
 
 
 def arg_compare(option: ArgCompare | Mapping[str, JsonValue]) -> ArgRules:
-    """Return what `arg_rules` does, for the option ``args`` of a scorer.
+    """Return `arg_rules` of a scorer's option ``args``.
 
     Raises:
-        ConfigError: There is no such rule.
+        ConfigError: The rules are invalid.
     """
     try:
         return arg_rules(option)
@@ -154,34 +164,33 @@ def arg_compare(option: ArgCompare | Mapping[str, JsonValue]) -> ArgRules:
 
 
 def any_glob(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a text fits one of the patterns, in which ``*`` stands for any run of characters and all else for itself."""
+    """Return a test of whether a text matches one of the patterns, in which ``*`` matches any run of characters."""
     tests = [re.compile(_glob(pattern), re.DOTALL).fullmatch for pattern in patterns]
     return lambda text: any(test(text) for test in tests)
 
 
 def _glob(pattern: str) -> str:
     first, *others = map(re.escape, pattern.split("*"))
-    # What stands between two stars is best found as early as can be, and not looked for again: texts may be hostile.
+    # Text between stars is matched as early as possible, without backtracking, because texts may be hostile.
     return first + "".join(f"(?>.*?{part})" for part in others[:-1]) + "".join(f".*{part}" for part in others[-1:])
 
 
 def compare_arguments(
     how: ArgRules, expected: ExpectedCall, made: ToolCall, tools: Sequence[ToolDefinition] = ()
 ) -> Comparison:
-    """Compares the arguments of two calls.
+    """Return the comparison of two calls' arguments.
 
-    Where the expected call has ``compare_args``, only these arguments count. Arguments that could not be read agree in
-    nothing.
+    If the expected call has ``compare_args``, only these are compared. Unreadable arguments agree with nothing.
 
     Args:
         how: The rules, or a function that compares.
-        expected: The call that was expected; its values may be value matchers, such as `near`.
-        made: The call that was made.
-        tools: The definitions that ``mode="schema"`` looks into.
+        expected: The expected call, whose values may be value matchers, such as `near`.
+        made: The actual call.
+        tools: The tool definitions for ``mode="schema"``.
 
     Raises:
-        ValueError: A value matcher is malformed or stands for all arguments, a function gave no number in [0, 1], or
-            there is no definition to look into.
+        ValueError: A value matcher is malformed or stands for all arguments, a function did not return a number in
+            [0, 1], or there is no tool definition.
     """
     if matcher_in(expected.args) is not None:
         raise ValueError("a value matcher stands for a value; compare_args=[] takes any arguments")
@@ -208,7 +217,7 @@ def _narrowed(args: JsonObject, expected: ExpectedCall) -> JsonObject:
 def _checked(score: float, of: str) -> float:
     try:
         fits = 0 <= score <= 1
-    except (TypeError, ValueError):  # what a function gave may be anything
+    except (TypeError, ValueError):  # a function may return anything
         fits = False
     if not fits:
         raise ValueError(f"{of} gave {score!r}, and not a number in [0, 1]")
@@ -216,9 +225,9 @@ def _checked(score: float, of: str) -> float:
 
 
 class _Walk:
-    """Goes through both sides at once, from path to path, and notes where they differ.
+    """A traversal of both sides that records their differences.
 
-    Each step gives a score in [0, 1], or ``None`` where there is nothing that is to be compared.
+    Each step returns a score in [0, 1], or ``None`` if there is nothing to compare.
     """
 
     def __init__(self, how: ArgMatch, *, notes: bool = True) -> None:
@@ -228,10 +237,10 @@ class _Walk:
         self.similarities: list[tuple[str, float]] = []
 
     def arguments(self, expected: ExpectedCall, made: ToolCall) -> float:
-        """The mean of the scores of the arguments."""
+        """Return the mean score of the arguments."""
         left, right = _narrowed(expected.args, expected), _narrowed(made.args, expected)
         for name, default in self.how.defaults.items():
-            if name in right and self.how.mode != "at_least":  # where what is not expected is free
+            if name in right and self.how.mode != "at_least":  # which allows unexpected arguments
                 left = {name: default, **left}
             elif name in left and self.how.mode != "at_most":
                 right = {name: default, **right}
@@ -240,7 +249,7 @@ class _Walk:
         return fsum(scores) / len(scores) if scores else 1.0
 
     def value(self, path: str, expected: Side, made: Side, *, asked: bool) -> float | None:
-        """The score of what stands at a path; ``asked``: whether it is within what is asked for."""
+        """Return the score of the values at a path; ``asked`` is whether an enclosing path is to be compared."""
         pattern = path.removeprefix("args").removeprefix(".")
         if self.how.is_ignored(pattern):
             return None
@@ -254,7 +263,7 @@ class _Walk:
             left, right = _spelled(expected), _spelled(made)
         if asked and not any(isinstance(left, kind) and isinstance(right, kind) for kind in (dict, list)):
             return self._noted(path, expected, made, self._scalar(path, left, right))
-        # Where a container is not asked for, something in it may be, also where the other side has none.
+        # If a container is not to be compared, something in it may be, even if the other side has none.
         scores = self._object(path, *(side if isinstance(side, dict) else {} for side in (left, right)), asked=asked)
         scores += self._list(path, *(side if isinstance(side, list) else [] for side in (left, right)), asked=asked)
         return min(scores) if scores else 1.0 if asked else None
@@ -280,7 +289,7 @@ class _Walk:
         if asked and not holds_matcher(expected):
             wanted, found = Counter(map(canonical_json, expected)), Counter(map(canonical_json, made))
             if wanted == found or (self.how.lists == "contains" and wanted <= found):
-                return []  # all there is agrees, and it need not be found out who answers whom
+                return []  # everything agrees, without pairing
         trial = _Walk(self.how, notes=False)
         weights = [
             [trial.value(f"{path}[{index}]", one, other, asked=asked) for other in made]
@@ -289,7 +298,7 @@ class _Walk:
         pairs = dict(evenest_pairs([[1.0 if weight is None else weight for weight in row] for row in weights]))
         scores: list[float | None] = []
         for index, one in enumerate(expected):
-            if index in pairs and not self.notes:  # else each list within a list would double the work
+            if index in pairs and not self.notes:  # otherwise each nested list would double the work
                 scores.append(weights[index][pairs[index]])
             else:
                 other = made[pairs[index]] if index in pairs else ABSENT
@@ -323,16 +332,21 @@ class _Walk:
         return score
 
 
+def side_text(side: Side, longest: int) -> str:
+    """Return one side of a difference as text of at most ``longest`` characters."""
+    return side.value if isinstance(side, Absent) else truncated(compact_json(side), longest)
+
+
 def _step(name: str) -> str:
     return f".{name}" if _PLAIN_KEY.fullmatch(name) else f"[{compact_json(name)}]"
 
 
 def _spelled(side: Side) -> Side:
-    """The JSON that a text spells, if it does."""
+    """Return the JSON value that a text spells, or the text if it spells none."""
     if not isinstance(side, str):
         return side
     try:
         found = _SPELLED[side] if side in _SPELLED else cast("JsonValue", from_json(side))
     except ValueError:
         return side
-    return side if "args_error" in parse_arguments({"": found}) else found  # 1e999 is no number that JSON can hold
+    return side if "args_error" in parse_arguments({"": found}) else found  # JSON cannot represent 1e999

@@ -1,6 +1,6 @@
-"""One-to-one pairs of the greatest total weight: rows are what was expected, columns what was made.
+"""One-to-one assignments with the greatest total weight: rows are expected calls, columns are actual calls.
 
-Weights lie in [0, 1]. Where several choices weigh the same, it depends on the weights alone which of them is taken.
+Weights are in [0, 1]. If several assignments have the same weight, the choice depends only on the weights.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 Pair: TypeAlias = tuple[int, int]
 Blocks: TypeAlias = Sequence[tuple[int, int]]
-"""Runs of columns that have no order among themselves: the first column of each, and the one behind its last."""
+"""Runs of columns without an order among themselves: the first column of each, and the one after its last."""
 
 
 def best_pairs(weights: "Sequence[Sequence[float]] | Weights") -> list[Pair]:
-    """As many pairs as there can be, in any order, with the greatest total weight (linear sum assignment).
+    """Return the maximum number of pairs, in any order, with the greatest total weight (linear sum assignment).
 
     Source: Crouse 2016, "On implementing 2D rectangular assignment algorithms", as implemented in SciPy.
     """
@@ -30,14 +30,14 @@ def best_pairs(weights: "Sequence[Sequence[float]] | Weights") -> list[Pair]:
     if len(weights[0]) == 1:
         column = [row[0] for row in weights]
         return [(column.index(max(column)), 0)]
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import, and seldom needed
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import, and rarely needed
 
     rows, columns = linear_sum_assignment(weights, maximize=True)
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 def evenest_pairs(weights: Sequence[Sequence[float]]) -> list[Pair]:
-    """As many pairs as there can be, in any order, whose lowest weight is the greatest (bottleneck assignment)."""
+    """Return the maximum number of pairs, in any order, whose lowest weight is greatest (bottleneck assignment)."""
     pairs = best_pairs(weights)
     while pairs:
         lowest = min(weights[row][column] for row, column in pairs)
@@ -50,7 +50,7 @@ def evenest_pairs(weights: Sequence[Sequence[float]]) -> list[Pair]:
 
 
 def best_in_place(weights: "Weights", blocks: Blocks) -> list[Pair]:
-    """The best pairs of a weight where a row belongs to the column at its own position, or to another of that one's block."""
+    """Return the best pairs with a weight in which each row has a column from the block at its own position."""
     return [
         (first + row, first + column)
         for first, end in blocks
@@ -60,13 +60,13 @@ def best_in_place(weights: "Weights", blocks: Blocks) -> list[Pair]:
 
 
 def best_in_order(weights: "Weights", blocks: Blocks) -> list[Pair]:
-    """The best pairs of a weight that do not cross: no row has its partner in an earlier block than a row before it has.
+    """Return the best non-crossing pairs with a weight: no row has an earlier block than a preceding row.
 
-    The rows are split into runs, one for each block, by dynamic programming over the blocks. What the first ``end`` rows
-    weigh at best is the maximum over ``start`` of what the first ``start`` rows do with the blocks before, and rows
-    ``start`` to ``end`` with this block.
+    The rows are split into runs, one for each block, by dynamic programming over the blocks. The best total of the
+    first ``end`` rows is the maximum, over ``start``, of the best total of the first ``start`` rows with the preceding
+    blocks plus that of rows ``start`` to ``end`` with this block.
     """
-    import numpy as np  # noqa: PLC0415 - slow to import, and seldom needed
+    import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
 
     if len(blocks) == 1:
         return [pair for pair in best_pairs(weights) if weights[pair]]
@@ -85,7 +85,7 @@ def best_in_order(weights: "Weights", blocks: Blocks) -> list[Pair]:
     last = len(weights)
     for (first, end), (before, after, rows, starts) in zip(reversed(blocks), reversed(steps), strict=True):
         if after[last] > before[last]:
-            fewest = int(np.flatnonzero(after == after[last])[0])  # rows that weigh as much together
+            fewest = int(np.flatnonzero(after == after[last])[0])  # the fewest rows with this total
             stop = int(np.searchsorted(rows, fewest))
             run = rows[starts[stop - 1] : stop]
             pairs += [(int(run[row]), first + column) for row, column in best_pairs(weights[run, first:end])]
@@ -94,12 +94,12 @@ def best_in_order(weights: "Weights", blocks: Blocks) -> list[Pair]:
 
 
 def _best_runs(before: "Weights", block: "Weights") -> "tuple[Weights, NDArray[intp]]":
-    """For each row, the best total of a run that ends with it, and the row where that run starts.
+    """Return, for each row, the best total of a run that ends with it, and the row at which that run starts.
 
-    A run that starts at a row adds what the rows before that one weigh. What a run weighs is submodular in its rows, so
-    that the best start never falls as the end grows, and the search divides (Aggarwal et al. 1987, on Monge arrays).
+    A run's total includes the best total of the rows before it. The weight of a run is submodular in its rows, so the
+    best start never decreases as the end grows, so divide and conquer works (Aggarwal et al. 1987, on Monge arrays).
     """
-    import numpy as np  # noqa: PLC0415 - slow to import, and seldom needed
+    import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
 
     if block.shape[1] == 1:
         return before + block[:, 0], np.arange(len(block))

@@ -1,4 +1,4 @@
-"""Comparers of two texts within arguments: a rule, a function, or a scorer that compares a response with a reference."""
+"""Comparers of two texts within arguments: a rule, a function, or a scorer of a response and a reference."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Literal, TypeAlias, cast, get_args
@@ -15,16 +15,16 @@ TextRule: TypeAlias = Literal["exact", "casefold", "normalized"]
 TextFunction: TypeAlias = Callable[[str, str], float]
 TextComparer: TypeAlias = TextRule | TextFunction | Scorer
 Asked: TypeAlias = tuple[int, str, str]
-"""A question to a scorer: the scorer by its `id`, the expected text and the one that was found."""
+"""A question to a scorer: the scorer's `id`, the expected text and the actual one."""
 _FEW = 50
-"""Pairs of texts that scorers compare on the event loop, where each pair is short."""
+"""The maximum number of pairs of short texts that scorers compare on the event loop."""
 
 
 def text_comparer(option: object) -> TextComparer:
-    """Return what compares texts, once it is known to be able to.
+    """Return the option, after checking that it can compare texts.
 
     Raises:
-        ValueError: It is no rule, no function and no scorer, or a scorer of more than two texts.
+        ValueError: It is no rule, function or scorer, or a scorer that needs more than two texts.
         ConfigError: It is a class.
     """
     if isinstance(option, type):  # it could be called like a function
@@ -43,12 +43,12 @@ def text_comparer(option: object) -> TextComparer:
 
 
 async def compared(asked: Mapping[Asked, Scorer]) -> tuple[Mapping[Asked, float], Collection[str]]:
-    """Return how similar texts are to the scorers that are asked, all at once, and what these warn of.
+    """Return the similarities of texts by these scorers, which run concurrently, and the scorers' warnings.
 
-    Texts that a scorer skips are not similar.
+    Texts that a scorer skips have a similarity of 0.
 
     Raises:
-        ValueError: A scorer gave a failed score.
+        ValueError: A scorer returned a failed score.
     """
     pairs = [(scorer, expected, made) for (_, expected, made), scorer in asked.items()]
     ours = [(scorer, expected, made) for scorer, expected, made in pairs if isinstance(scorer, TextScorer)]

@@ -1,19 +1,18 @@
-"""Constraints on tool calls, whichever ones were expected."""
+"""Constraints on tool calls, independent of expected calls."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
-from judgekit.errors import ConfigError, explain, listed
+from judgekit.errors import ConfigError, explain, listed, must_be_known, truncated
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_arguments
 from judgekit.scorers.tool_calls.matchers import with_sound_matchers
-from judgekit.scorers.tool_calls.modes import known_requestor
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.scoring import NO_CONVERSATION, Blocking, computed
 from judgekit.traces.conduct import call_key
@@ -24,12 +23,12 @@ from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import MadeCall, Trace
 
 _FEW = 500
-"""Messages, times constraints, that are checked within 5 ms."""
+"""The number of messages times constraints that is checked within 5 ms."""
 _AT_LEAST = ArgMatch(mode="at_least")
 
 
 class Verdict(NamedTuple):
-    """Whether a constraint holds, and why; ``None`` where that cannot be said."""
+    """The result of a check: whether the constraint holds (``None`` if undecided), and the reason."""
 
     holds: bool | None
     reason: str
@@ -44,29 +43,33 @@ class Conduct:
 
     @cached_property
     def calls(self) -> tuple[MadeCall, ...]:
-        """Its calls, in order."""
+        """The calls of this side, in order."""
         return self.trace.tool_calls(self.requestor)
 
     @cached_property
-    def errors(self) -> tuple[bool | None, ...]:
-        """Whether each of the calls failed, where that is known."""
+    def _errors(self) -> tuple[bool | None, ...]:
         return call_errors(self.trace.messages, self.requestor)
 
     def calls_of(self, tool: str) -> list[MadeCall]:
-        """Its calls of the tools that a pattern fits."""
+        """Return the calls of tools that match the pattern."""
         fits = any_glob([tool])
         return [made for made in self.calls if fits(made.call.name)]
 
+    def outcomes_of(self, tool: str) -> list[tuple[MadeCall, bool | None]]:
+        """Return the calls of matching tools, each with whether it failed; ``None`` if unknown."""
+        fits = any_glob([tool])
+        return [(made, failed) for made, failed in zip(self.calls, self._errors, strict=True) if fits(made.call.name)]
+
 
 class Constraint(Record, ABC):
-    """Something that must be so. Tools are named by patterns, in which ``*`` stands for anything."""
+    """A requirement on a conversation. Tools are named by patterns, in which ``*`` matches any text."""
 
     @abstractmethod
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Whether it is so."""
+        """Check whether the constraint holds."""
 
     def __str__(self) -> str:
-        """As it is written in Python, with the name that it has in a config file: ``count(search, max=3)``."""
+        """Return the constraint as Python code, with its name in config files: ``count(search, max=3)``."""
         fields = type(self).model_fields
         given: list[str] = []
         for name, field in fields.items():
@@ -81,9 +84,9 @@ _Args: TypeAlias = Annotated[JsonObject, AfterValidator(with_sound_matchers)]
 
 
 class Require(Constraint):
-    """The tool is called, with at least these arguments if they are given; their values may be value matchers.
+    """The tool must be called, with at least these arguments if they are given; their values may be value matchers.
 
-    Arguments that cannot be read are not these.
+    Unreadable arguments do not match.
 
     Example:
         ``Require("search", {"query": contains("Paris")})``
@@ -94,7 +97,7 @@ class Require(Constraint):
     args: _Args | None = Field(default=None, kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Holds if one call is such."""
+        """Check that a call matches."""
         calls = conduct.calls_of(self.tool)
         for made in calls:
             if _has(made.call, self.args):
@@ -103,9 +106,9 @@ class Require(Constraint):
 
 
 class Forbid(Constraint):
-    """The tool is not called, or not with at least these arguments; their values may be value matchers.
+    """The tool must not be called, or not with at least these arguments; their values may be value matchers.
 
-    Not decided where arguments matter and cannot be read.
+    Undecided if arguments matter and cannot be read.
 
     Example:
         ``Forbid("refund", {"amount": between(100, None)})``
@@ -116,7 +119,7 @@ class Forbid(Constraint):
     args: _Args | None = Field(default=None, kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Holds if no call is such."""
+        """Check that no call matches."""
         calls = conduct.calls_of(self.tool)
         if forbidden := [made for made in calls if _has(made.call, self.args)]:
             return Verdict(holds=False, reason=_told(map(_place, forbidden)))
@@ -126,7 +129,7 @@ class Forbid(Constraint):
 
 
 class Count(Constraint):
-    """The tool is called at least ``min`` times and at most ``max`` times."""
+    """The tool must be called at least ``min`` times and at most ``max`` times."""
 
     type: Literal["count"] = "count"
     tool: str = Field(kw_only=False)
@@ -142,16 +145,16 @@ class Count(Constraint):
         return self
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Holds if the number of calls is within its bounds."""
+        """Check that the number of calls is within bounds."""
         number = len(conduct.calls_of(self.tool))
         holds = self.min <= number and (self.max is None or number <= self.max)
         return Verdict(holds, _number(number, "call"))
 
 
 class Before(Constraint):
-    """Each call of ``then`` has a call of ``first`` in an earlier message, since those of one message go out together.
+    """Each call of ``then`` must follow a call of ``first`` in an earlier message.
 
-    Holds where ``then`` is not called.
+    Holds if ``then`` is not called. The calls of one message are simultaneous.
     """
 
     type: Literal["before"] = "before"
@@ -159,7 +162,7 @@ class Before(Constraint):
     then: str = Field(kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Holds if no call of ``then`` comes too early."""
+        """Check that no call of ``then`` comes too early."""
         calls = conduct.calls_of(self.then)
         start = min((made.message for made in conduct.calls_of(self.first)), default=len(conduct.trace.messages))
         early = [made for made in calls if made.message <= start]
@@ -170,23 +173,19 @@ class Before(Constraint):
 
 
 class NoRepeat(Constraint):
-    """No call is made again with equal arguments, unless the one before is known to have failed: that is a retry.
+    """No call may be repeated with equal arguments, unless the previous one is known to have failed (a retry).
 
-    Calls of one message go out together, so that none of them retries another. Arguments that cannot be read are equal
-    if their text is.
+    Calls of one message are simultaneous, so none of them is a retry. Unreadable arguments are equal if their text is.
     """
 
     type: Literal["no_repeat"] = "no_repeat"
     tool: str = Field(default="*", kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Holds if no call is a repeat."""
-        fits = any_glob([self.tool])
+        """Check that no call is a repeat."""
         before: dict[str, tuple[int, bool]] = {}
         repeats: list[str] = []
-        for made, failed in zip(conduct.calls, conduct.errors, strict=True):
-            if not fits(made.call.name):
-                continue
+        for made, failed in conduct.outcomes_of(self.tool):
             key = call_key(made.call)
             message, may_retry = before.get(key, (0, True))
             if message == made.message or not may_retry:
@@ -197,10 +196,10 @@ class NoRepeat(Constraint):
 
 
 class Status(Constraint):
-    """How the calls of the tool ended; where a pattern fits several tools, those of each of them.
+    """The calls of the tool must end with this status; if the pattern matches several tools, those of each of them.
 
-    ``ok``: none failed. ``recovered``: some failed, and the last one did not. ``error``: the last one failed. Not decided
-    where the tool is not called, or where it hangs on calls of which nobody knows whether they failed.
+    ``ok``: none failed. ``recovered``: some failed, and the last one did not. ``error``: the last one failed. Undecided
+    if the tool is not called, or if the status depends on calls of which it is unknown whether they failed.
     """
 
     type: Literal["status"] = "status"
@@ -208,12 +207,10 @@ class Status(Constraint):
     status: Literal["ok", "error", "recovered"] = Field(kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Holds if the calls of each tool ended so."""
-        fits = any_glob([self.tool])
+        """Check that the calls of each tool ended with the status."""
         outcomes = defaultdict[str, list[bool | None]](list)
-        for made, failed in zip(conduct.calls, conduct.errors, strict=True):
-            if fits(made.call.name):
-                outcomes[made.call.name].append(_not(failed))
+        for made, failed in conduct.outcomes_of(self.tool):
+            outcomes[made.call.name].append(_not(failed))
         if not outcomes:
             return Verdict(holds=None, reason="not called")
         verdicts = {tool: self._ended_so(successes) for tool, successes in outcomes.items()}
@@ -230,28 +227,28 @@ class Status(Constraint):
 
 
 class MaxSteps(Constraint):
-    """The side whose calls are looked at sends at most ``n`` messages, with calls or without."""
+    """The side whose calls are checked must send at most ``n`` messages, with or without calls."""
 
     type: Literal["max_steps"] = "max_steps"
     n: int = Field(ge=0, kw_only=False)
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Holds if there are no more messages."""
+        """Check that there are no more messages."""
         steps = sum(isinstance(message, CALLERS[conduct.requestor]) for message in conduct.trace.messages)
         return Verdict(steps <= self.n, _number(steps, "message"))
 
 
 class SchemaValid(Constraint):
-    """The arguments of each call fit the JSON Schema of the tool, as the trace defines it.
+    """The arguments of each call must conform to the tool's JSON Schema in the trace.
 
-    A tool that is not defined breaks this, and so do arguments that cannot be read. Not decided where the trace defines
-    no tools, or where a schema is of no use (`schema_problems`).
+    Calls of undefined tools and unreadable arguments violate this. Undecided if the trace defines no tools, or if a
+    schema is unusable (`schema_problems`).
     """
 
     type: Literal["schema_valid"] = "schema_valid"
 
     def check(self, conduct: Conduct, /) -> Verdict:
-        """Holds if there is no problem with any call."""
+        """Check that no call has a problem."""
         if not conduct.trace.tools:
             return Verdict(holds=None, reason="the trace defines no tools")
         problems: list[str] = []
@@ -263,38 +260,31 @@ class SchemaValid(Constraint):
                 undecided.append(f"{_place(made)}: {error}")
         if problems:
             return Verdict(holds=False, reason=_told(problems))
-        return Verdict(
-            None if undecided else True, _told(undecided) or f"{_number(len(conduct.calls), 'call')}, all fit"
-        )
+        reason = _told(undecided) or f"{_number(len(conduct.calls), 'call')}, all fit"
+        return Verdict(None if undecided else True, reason)
 
 
-_CONSTRAINTS = TypeAdapter(
-    tuple[
-        Annotated[
-            Require | Forbid | Count | Before | NoRepeat | Status | MaxSteps | SchemaValid, Field(discriminator="type")
-        ],
-        ...,
-    ]
-)
+_Any: TypeAlias = Require | Forbid | Count | Before | NoRepeat | Status | MaxSteps | SchemaValid
+_CONSTRAINTS = TypeAdapter(tuple[Annotated[_Any, Field(discriminator="type")], ...])
 
 
 @dataclass(frozen=True)
 class ToolConstraints(Blocking):
-    """1 if all constraints hold that can be decided, else the share of these that do.
+    """1 if all decidable constraints hold, else the share of them that do.
 
-    Constraints need no reference. In a config file each is a table with its ``type``, such as
+    Constraints need no reference. In a config file, each is a table with its ``type``, such as
     ``{type = "before", first = "verify", then = "refund"}``.
 
-    Skipped without a conversation, and where none can be decided. No judge. Details: ``constraints``, each with whether
-    it ``holds`` (``null``: not decided) and its ``reason``; ``held`` and ``broken``, how many do and do not.
+    Skipped without a conversation, and if no constraint can be decided. No judge. Details: ``constraints``, each with
+    whether it ``holds`` (``null``: undecided) and its ``reason``; ``held`` and ``broken``, the numbers of each.
 
     Args:
-        constraints: What must be so.
-        requestor: Whose calls are looked at.
-        name: What the scores are called.
+        constraints: The constraints.
+        requestor: The side whose calls are checked.
+        name: The name of the scores.
 
     Raises:
-        ConfigError: There are no constraints, one does not fit, or there is no such requestor.
+        ConfigError: There are no constraints, one is invalid, or the requestor is unknown.
 
     Example:
         ``ToolConstraints([Require("search"), Before("verify", "refund"), MaxSteps(10)])``
@@ -305,7 +295,7 @@ class ToolConstraints(Blocking):
     name: str = "tool_constraints"
 
     def __post_init__(self) -> None:
-        known_requestor(self.requestor)
+        must_be_known("requestor", self.requestor, get_args(Requestor))
         try:
             constraints = _CONSTRAINTS.validate_python(self.constraints)
         except ValidationError as error:
@@ -315,7 +305,7 @@ class ToolConstraints(Blocking):
         object.__setattr__(self, "constraints", constraints)
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Checks the constraints one by one."""
+        """Return the score of one sample."""
         if not sample.trace.messages:
             return Score.skipped(self.name, NO_CONVERSATION)
         large = len(sample.trace.messages) * len(self.constraints) > _FEW
@@ -348,17 +338,17 @@ def _has(call: ToolCall, args: JsonObject | None) -> bool:
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:
-    """Whether all are so, in the logic of three values."""
+    """Return the conjunction of the verdicts in three-valued logic."""
     found = set(verdicts)
     return False if False in found else None if None in found else True
 
 
-def _not(verdict: bool | None) -> bool | None:  # noqa: FBT001 - it is all there is
+def _not(verdict: bool | None) -> bool | None:  # noqa: FBT001 - the only argument
     return None if verdict is None else not verdict
 
 
 def _name(tool: str) -> str:
-    return plain_name(tool if len(tool) <= 80 else f"{tool[:77]}...")
+    return plain_name(truncated(tool, 80))
 
 
 def _place(made: MadeCall) -> str:

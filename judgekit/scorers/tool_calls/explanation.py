@@ -1,20 +1,20 @@
-"""The explanation of a match of tool calls: the gist of it in one line, and all of it as JSON."""
+"""Explanations of tool-call matches: a one-line summary, and everything as JSON."""
 
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from judgekit.errors import listed
-from judgekit.scorers.tool_calls.arguments import AGREED, Absent, Comparison, Difference, Side
+from judgekit.errors import listed, truncated
+from judgekit.scorers.tool_calls.arguments import AGREED, Comparison
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.traces.message import JsonObject, ToolCall
-from judgekit.traces.rendering import compact_json, plain_name
+from judgekit.traces.rendering import plain_name
 
 _MOST = 10
-"""How many things of a kind are told in words; the details have them all."""
+"""The maximum number of items of a kind in the reason; the details contain all."""
 _LONGEST = 120
-"""Characters of a name, path or value that are told."""
+"""The maximum number of characters of a name, path or value in the reason."""
 
 
 class _Aligned(NamedTuple):
@@ -24,13 +24,12 @@ class _Aligned(NamedTuple):
 
 
 def explain(match: Match) -> tuple[str, JsonObject]:
-    """The reason and the details of a score.
+    """Return the reason and the details of a score.
 
-    The details have ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as they went into the value; ``pairs``, each
-    with the score of its arguments, their differences by path, and where something compares texts its numbers by path
-    as ``similarities``; ``out_of_order``, pairs that the order does not
-    allow; and the calls that are ``missing`` or ``extra``. Expected calls and those made are numbered from 0, messages
-    from 1.
+    The details contain ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as used in the value; ``pairs``, each with
+    the score of its arguments, their differences by path and, if something compares texts, its results by path as
+    ``similarities``; ``out_of_order``, pairs that violate the order; and the calls that are ``missing`` or ``extra``.
+    Expected and actual calls are numbered from 0, messages from 1.
     """
     pairs, displaced = _align(match)
     both = [*pairs, *displaced]
@@ -42,20 +41,16 @@ def explain(match: Match) -> tuple[str, JsonObject]:
             **_counts(match),
             "pairs": [_pair_as_json(match, pair) for pair in pairs],
             "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
-            "extra": [
-                {"made": at, "message": made.message, **_as_json(made.call)}
-                for at, made in ((at, match.made[at]) for at in extra)
-            ],
+            "extra": [{"made": at, "message": match.made[at].message, **_as_json(match.made[at].call)} for at in extra],
             "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
         },
     )
 
 
 def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
-    """The pairs, and those that the order does not allow.
+    """Return the pairs, and those that violate the order.
 
-    What no pair is made of is paired by tools' names, so that it can be told how arguments differ; these pairs are
-    worth nothing.
+    Unpaired calls are paired by the tools' names to show how their arguments differ; these pairs are worth nothing.
     """
     numbered = match.how.compares_texts
     pairs = [
@@ -63,7 +58,7 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         for one, other, credit in match.pairs
     ]
     by_turn = match.how.scope == "turn"
-    ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls of different turns have no order
+    ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls in different turns have no order
     for one, other, _ in match.pairs:
         ordered[match.expected[one].turn if by_turn else None].append((one, match.block(other)))
     displaced: list[_Aligned] = []
@@ -104,17 +99,12 @@ def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
         "score": pair.comparison.score,
     }
     if pair.comparison.differences:
-        shown["differences"] = [_difference_as_json(one) for one in pair.comparison.differences]
+        shown["differences"] = [one.as_json() for one in pair.comparison.differences]
     if pair.comparison.similarities:
         shown["similarities"] = dict(pair.comparison.similarities)
     if call.args_error is not None:
         shown["args_error"] = call.args_error
     return shown
-
-
-def _difference_as_json(difference: Difference) -> JsonObject:
-    sides = {"expected": difference.expected, "made": difference.made}
-    return {"path": difference.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
 
 
 def _as_json(call: ToolCall) -> JsonObject:
@@ -137,31 +127,24 @@ def _in_words(
         "out of order": ((match.made[pair.made].call.name, match.made[pair.made].message) for pair in displaced),
         f"extra{allowed['extra']}": ((match.made[at].call.name, match.made[at].message) for at in extra),
     }
-    return "; ".join(
-        [
-            head,
-            *filter(
-                None, [listed((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)]
-            ),
-            *(f"{what}: {names}" for what, named in lists.items() if (names := _named(named))),
-        ]
-    )
+    differing = listed((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)
+    others = [f"{what}: {names}" for what, named in lists.items() if (names := _named(named))]
+    return "; ".join(filter(None, [head, differing, *others]))
 
 
 def _pair_in_words(match: Match, pair: _Aligned) -> str:
     call = match.made[pair.made].call
     if call.args_error is not None:
-        return f"{_cut(plain_name(call.name))}: arguments cannot be read ({call.args_error})"
+        return f"{_name(call.name)}: arguments cannot be read ({call.args_error})"
     similarities = {path: f" (similarity {number:.2f})" for path, number in pair.comparison.similarities}
     differences = [
-        f"{_cut(one.path)} expected {_shown(one.expected)}, got {_shown(one.made)}{similarities.get(one.path, '')}"
-        for one in pair.comparison.differences
+        f"{one.as_text('got', _LONGEST)}{similarities.get(one.path, '')}" for one in pair.comparison.differences
     ]
-    return f"{_cut(plain_name(call.name))}: {listed(differences, _MOST, ', ')}"
+    return f"{_name(call.name)}: {listed(differences, _MOST, ', ')}"
 
 
 def _named(calls: Iterable[tuple[str, int | None]]) -> str:
-    """Tools with how often and in which messages they were called: ``search x2 (messages 4, 8)``."""
+    """Return tools with the number of their calls and the messages: ``search x2 (messages 4, 8)``."""
     messages = defaultdict[str, list[int | None]](list)
     for name, message in calls:
         messages[name].append(message)
@@ -170,13 +153,9 @@ def _named(calls: Iterable[tuple[str, int | None]]) -> str:
 
 def _called(name: str, messages: Sequence[int | None]) -> str:
     where = list(dict.fromkeys(str(message) for message in messages if message is not None))
-    said = f"{_cut(plain_name(name))}{'' if len(messages) == 1 else f' x{len(messages)}'}"
+    said = f"{_name(name)}{'' if len(messages) == 1 else f' x{len(messages)}'}"
     return f"{said} (message{'s' if len(where) > 1 else ''} {listed(where, _MOST, ', ')})" if where else said
 
 
-def _shown(side: Side) -> str:
-    return side.value if isinstance(side, Absent) else _cut(compact_json(side))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 120 else f"{text[:117]}..."
+def _name(name: str) -> str:
+    return truncated(plain_name(name), _LONGEST)

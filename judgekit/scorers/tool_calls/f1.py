@@ -1,12 +1,14 @@
-"""Tool-call F1: how many of the expected calls were made, and how many others?"""
+"""Tool-call F1: the overlap of expected and actual calls."""
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import get_args
 
+from judgekit.errors import must_be_known
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, arg_compare
 from judgekit.scorers.tool_calls.match import score_calls
-from judgekit.scorers.tool_calls.modes import ToolMatch, known_requestor
+from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scoring import Blocking
 from judgekit.traces.message import Requestor
 from judgekit.traces.sample import Sample
@@ -16,16 +18,16 @@ from judgekit.traces.sample import Sample
 class ToolCallF1(Blocking):
     """1 if the agent made all expected calls and no others, in any order.
 
-    A call matches an expected one if its name is the same and its arguments agree, by default as typed JSON; each
-    matches once, so repeated calls count. With TP = matched, FP = made and not expected, FN = expected and not made:
-    2 TP / (2 TP + FP + FN). 1 if no call was expected and none was made.
+    A call matches an expected one if the names are equal and the arguments agree, by default as typed JSON; each
+    matches once, so repeated calls count. With TP = matched, FP = made but not expected, FN = expected but not made: 2
+    TP / (2 TP + FP + FN). 1 if no call was expected and none was made.
 
-    Only the agent's own calls count, unless ``requestor="user"``. Calls that failed count as made, unless
-    ``include_failed=False``. Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: see `explain`. Source:
-    tool call F1 of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), over multisets.
+    Only the agent's own calls count, unless ``requestor="user"``. Failed calls count, unless ``include_failed=False``.
+    Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: see `explain`. Source: tool call F1
+    of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), over multisets.
 
     Raises:
-        ConfigError: There is no such way to compare arguments, or no such requestor.
+        ConfigError: The way to compare arguments or the requestor is unknown.
     """
 
     args: ArgCompare = PLAIN
@@ -35,12 +37,12 @@ class ToolCallF1(Blocking):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "args", arg_compare(self.args))
-        known_requestor(self.requestor)
+        must_be_known("requestor", self.requestor, get_args(Requestor))
 
     @cached_property
     def _how(self) -> ToolMatch:
         return ToolMatch(order="any", args=self.args, credit="f1")
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Pairs the calls and counts."""
+        """Return the score of one sample."""
         return await score_calls(self.name, self._how, sample, self.requestor, include_failed=self.include_failed)

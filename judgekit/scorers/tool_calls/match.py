@@ -1,12 +1,14 @@
-"""Tool-call match: are the calls made those that were expected, in the sense of a mode?"""
+"""Tool-call match: do the calls match the expected ones under a given mode?"""
 
 from dataclasses import dataclass
 from functools import partial
+from typing import get_args
 
+from judgekit.errors import must_be_known
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.explanation import explain
 from judgekit.scorers.tool_calls.matching import Match
-from judgekit.scorers.tool_calls.modes import ToolMatch, known_requestor, tool_match
+from judgekit.scorers.tool_calls.modes import ToolMatch, tool_match
 from judgekit.scoring import Blocking, computed
 from judgekit.traces.message import Requestor
 from judgekit.traces.sample import Sample
@@ -14,17 +16,17 @@ from judgekit.traces.sample import Sample
 
 @dataclass(frozen=True)
 class ToolCallMatch(Blocking):
-    """1 if the agent's tool calls are the expected ones, as far as the mode asks for it.
+    """1 if the agent's tool calls match the expected ones as the mode requires.
 
     The mode is a `ToolMatch`, or the name of one of `PRESETS`: ``exact``, ``same_calls``, ``contains_in_order``,
     ``contains``, ``only_these``, ``no_detours``.
 
-    Only the agent's own calls count, unless ``requestor="user"``. Calls that failed count as made, unless
-    ``include_failed=False``. Skipped without messages or ``sample.reference_tool_calls``, and where turns are compared and expected
-    calls name none. No judge. Details: see `explain`.
+    Only the agent's own calls count, unless ``requestor="user"``. Failed calls count, unless ``include_failed=False``.
+    Skipped without messages or ``sample.reference_tool_calls``, and if turns are compared but expected calls have none.
+    No judge. Details: see `explain`.
 
     Raises:
-        ConfigError: There is no such mode or requestor.
+        ConfigError: The mode or requestor is unknown.
     """
 
     match: ToolMatch | str
@@ -34,10 +36,10 @@ class ToolCallMatch(Blocking):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "match", tool_match(self.match))
-        known_requestor(self.requestor)
+        must_be_known("requestor", self.requestor, get_args(Requestor))
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Pairs the calls, and gives credit for the pairs."""
+        """Return the score of one sample."""
         return await score_calls(
             self.name, tool_match(self.match), sample, self.requestor, include_failed=self.include_failed
         )
@@ -46,7 +48,7 @@ class ToolCallMatch(Blocking):
 async def score_calls(
     name: str, how: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool
 ) -> Score:
-    """The score of a sample's calls under a mode."""
+    """Return the score of a sample's calls under a mode."""
     match = await Match.of(how, sample, requestor, include_failed=include_failed)
     if isinstance(match, str):
         return Score.skipped(name, match)

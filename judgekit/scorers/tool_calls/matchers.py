@@ -1,7 +1,7 @@
-"""Values in the arguments of an expected call that stand for more than themselves, such as any number near 3.
+"""Value matchers for the arguments of expected calls, such as any number near 3.
 
-Each function gives plain JSON, so that what is expected can be kept in a data file: an object whose key ``$judgekit``
-names the matcher. Every other object is literal, whatever its keys. Matchers compare values as typed JSON.
+Each function returns plain JSON, so that expected calls can be stored in data files: an object whose key ``$judgekit``
+names the matcher. All other objects are literal, whatever their keys. Matchers compare values as typed JSON.
 """
 
 import re
@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from types import NoneType
-from typing import Annotated, Literal, TypeAlias, TypeGuard
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from judgekit.errors import ConfigError, explain
-from judgekit.traces.equality import same_json
+from judgekit.traces.equality import is_number, same_json
 from judgekit.traces.message import JsonObject, Record
 
 JsonType: TypeAlias = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
@@ -45,7 +45,7 @@ def _inner(value: JsonValue) -> Iterable[JsonValue]:
 
 
 def with_sound_matchers(value: JsonValue) -> JsonValue:
-    """The value itself.
+    """Return the value unchanged.
 
     Raises:
         ValueError: A matcher in it is malformed.
@@ -61,7 +61,7 @@ _Pattern: TypeAlias = Annotated[JsonValue, AfterValidator(with_sound_matchers)]
 
 
 def anything() -> JsonObject:
-    """Any value, also null, as long as there is one.
+    """Match any value, including null, as long as there is one.
 
     Example:
         ``{"note": anything()}``
@@ -70,7 +70,7 @@ def anything() -> JsonObject:
 
 
 def of_type(type: JsonType) -> JsonObject:
-    """Any value of a JSON type, where 3.0 is an integer too.
+    """Match any value of a JSON type; 3.0 counts as an integer.
 
     Example:
         ``{"id": of_type("integer")}``
@@ -79,10 +79,9 @@ def of_type(type: JsonType) -> JsonObject:
 
 
 def regex(pattern: str) -> JsonObject:
-    r"""A text in which `re.search` finds the pattern: anywhere, unless it is anchored.
+    r"""Match a text in which `re.search` finds the pattern: anywhere, unless it is anchored.
 
-    It is searched for in what an agent wrote, and for as long as it takes: a repeat within a repeat, as in ``(a+)+$``,
-    can take for ever on a text of a few dozen characters.
+    There is no time limit: nested repeats, as in ``(a+)+$``, can take forever on a text of a few dozen characters.
 
     Example:
         ``{"order": regex(r"^#W\d{7}$")}``
@@ -91,7 +90,7 @@ def regex(pattern: str) -> JsonObject:
 
 
 def contains(part: JsonValue) -> JsonObject:
-    """A text with this text in it, or a list with this element, which may hold matchers.
+    """Match a text that contains this text, or a list that contains this element, which may itself contain matchers.
 
     Example:
         ``{"tags": contains("new")}``
@@ -100,7 +99,7 @@ def contains(part: JsonValue) -> JsonObject:
 
 
 def one_of(*values: JsonValue) -> JsonObject:
-    """One of these values, which may hold matchers.
+    """Match one of these values, which may contain matchers.
 
     Example:
         ``{"unit": one_of("C", "celsius", None)}``
@@ -109,7 +108,7 @@ def one_of(*values: JsonValue) -> JsonObject:
 
 
 def near(value: float, *, tolerance: float) -> JsonObject:
-    """A number at most so far away, counted in decimals as written: 3.1 is within 0.1 of 3.0.
+    """Match a number within this tolerance, in exact decimal arithmetic: 3.1 is within 0.1 of 3.0.
 
     Example:
         ``{"price": near(3.0, tolerance=0.1)}``
@@ -118,9 +117,9 @@ def near(value: float, *, tolerance: float) -> JsonObject:
 
 
 def between(low: float | str | None, high: float | str | None) -> JsonObject:
-    """A number, or a text such as an ISO date, from one end to the other, both within; ``None`` leaves one open.
+    """Match a number, or a text such as an ISO date, between both ends, inclusive; ``None`` leaves one end open.
 
-    Texts are in the order of their characters.
+    Texts are compared by code points.
 
     Example:
         ``{"day": between("2025-01-01", None)}``
@@ -129,10 +128,10 @@ def between(low: float | str | None, high: float | str | None) -> JsonObject:
 
 
 def similar(text: str, *, at_least: float = 0.8) -> JsonObject:
-    """A text whose similarity to this one, in [0, 1], is at least that.
+    """Match a text with at least this similarity, in [0, 1].
 
-    It is the normalized similarity of rapidfuzz's `Indel`: the share of the characters of both texts that neither have
-    to be inserted nor deleted to get from one to the other.
+    It is the normalized similarity of rapidfuzz's `Indel`: the share of the characters of both texts that need not be
+    inserted or deleted to turn one into the other.
 
     Example:
         ``{"query": similar("hotels in Paris", at_least=0.9)}``
@@ -141,17 +140,17 @@ def similar(text: str, *, at_least: float = 0.8) -> JsonObject:
 
 
 class Matcher(Record, ABC):
-    """What a value in an expected call stands for."""
+    """A value matcher."""
 
     model_config = ConfigDict(strict=True)
 
     @abstractmethod
     def matches(self, found: JsonValue) -> bool:
-        """Whether the value that was found is one of those meant."""
+        """Return whether the matcher accepts the value."""
 
 
 class _Anything(Matcher):
-    def matches(self, found: JsonValue) -> bool:  # noqa: ARG002 - any will do
+    def matches(self, found: JsonValue) -> bool:  # noqa: ARG002 - accepts any value
         return True
 
 
@@ -202,7 +201,7 @@ class _Near(Matcher):
     tolerance: Annotated[_Number, Field(ge=0)]
 
     def matches(self, found: JsonValue) -> bool:
-        return _is_number(found) and abs(_exact(found) - _exact(self.value)) <= _exact(self.tolerance)
+        return is_number(found) and abs(_exact(found) - _exact(self.value)) <= _exact(self.tolerance)
 
 
 class _Between(Matcher):
@@ -248,10 +247,10 @@ _MATCHERS: dict[str, type[Matcher]] = {
 
 
 def matcher_in(value: JsonValue) -> Matcher | None:
-    """The matcher that a value is, or ``None`` where it is a literal.
+    """Return the matcher that a value represents; ``None`` for a literal.
 
     Raises:
-        ValueError: It names no matcher, or one that its other keys do not fit.
+        ValueError: The matcher is unknown, or its other keys are invalid.
     """
     if not isinstance(value, dict) or _KEY not in value:
         return None
@@ -266,10 +265,10 @@ def matcher_in(value: JsonValue) -> Matcher | None:
 
 
 def holds_matcher(value: JsonValue) -> bool:
-    """Whether a matcher stands anywhere in a value, sound or not."""
+    """Return whether a value contains a matcher, valid or not."""
     if isinstance(value, dict) and _KEY in value:
         return True
-    for inner in _inner(value):  # noqa: SIM110 - takes half the time of any(), and is asked of every expected call
+    for inner in _inner(value):  # noqa: SIM110 - takes half the time of any(), and runs for every expected call
         if isinstance(inner, (dict, list)) and holds_matcher(inner):
             return True
     return False
@@ -281,7 +280,7 @@ def _checked(matcher: JsonObject) -> JsonObject:
 
 
 def _fits(expected: JsonValue, found: JsonValue) -> bool:
-    """Whether two values are the same JSON, up to matchers in the expected one."""
+    """Return whether two values are the same JSON, with matchers in the expected one."""
     if matcher := matcher_in(expected):
         return matcher.matches(found)
     if isinstance(expected, dict) and isinstance(found, dict):
@@ -291,17 +290,13 @@ def _fits(expected: JsonValue, found: JsonValue) -> bool:
     return same_json(expected, found)
 
 
-def _is_number(value: JsonValue) -> TypeGuard[int | float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _in_order(low: JsonValue, high: JsonValue) -> bool:
-    """Whether two values are of one kind, and the first is not above the second."""
+    """Return whether two values are of the same kind, and the first is not above the second."""
     if isinstance(low, str) and isinstance(high, str):
         return low <= high
-    return _is_number(low) and _is_number(high) and low <= high
+    return is_number(low) and is_number(high) and low <= high
 
 
 def _exact(number: float) -> Fraction:
-    """A number as its decimals say: 0.1 is a tenth."""
+    """Return the exact value of a number's decimals: 0.1 is a tenth."""
     return Fraction(number if isinstance(number, int) else float.__repr__(number))

@@ -1,4 +1,4 @@
-"""Which call that was made answers which call that was expected."""
+"""Pairing of actual tool calls with expected ones."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -24,11 +24,11 @@ from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import MadeCall, ToolDefinition
 
 _FEW_PAIRS = 500
-"""Of an expected call and one that was made, that are compared within 5 ms."""
+"""The number of pairs of expected and actual calls that are compared within 5 ms."""
 
 
 class Pair(NamedTuple):
-    """Positions of an expected call and of the call made for it, and what the pair is worth, in [0, 1]."""
+    """The positions of an expected call and the call made for it, and the credit for the pair, in [0, 1]."""
 
     expected: int
     made: int
@@ -36,25 +36,21 @@ class Pair(NamedTuple):
 
 
 class _Items(NamedTuple):
-    """Arguments as a set that is quickly compared: equal sets are equal arguments."""
+    """Arguments as sets for fast comparison: equal sets mean equal arguments."""
 
     values: frozenset[tuple[str, str]]
     names: frozenset[str]
 
     @classmethod
     def of(cls, args: JsonObject) -> "_Items":
-        return cls(
-            frozenset((name, canonical_json(value)) for name, value in args.items()),
-            frozenset(args),
-        )
+        return cls(frozenset((name, canonical_json(value)) for name, value in args.items()), frozenset(args))
 
 
 @dataclass(frozen=True)
 class Match:
-    """Calls expected and made, each known by its position from 0, and the best pairs of them.
+    """Expected and actual calls, identified by their positions from 0, and their best pairing.
 
-    What is worked out when it is first asked for raises a ``ValueError`` where arguments cannot be compared, see
-    `compare_arguments`.
+    Properties are computed on first access, and raise a ``ValueError`` as `compare_arguments` does.
     """
 
     how: ToolMatch
@@ -66,9 +62,9 @@ class Match:
 
     @classmethod
     async def of(cls, how: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> "Match | str":
-        """The calls of one side of a sample; or why they cannot be matched.
+        """Return the match of one side's calls in a sample, or the reason why they cannot be matched.
 
-        ``include_failed=False`` leaves out those that gave an error. Where a scorer compares texts, it does so here.
+        ``include_failed=False`` leaves out calls that resulted in an error. Scorers that compare texts run here.
         """
         if sample.reference_tool_calls is None:
             return "the sample has no reference_tool_calls"
@@ -84,7 +80,7 @@ class Match:
         return await cls(how, expected, made, sample.trace.tools).with_texts_compared()
 
     async def with_texts_compared(self) -> "Match":
-        """Return the match with numbers in the place of the scorers that compare texts: pairing cannot wait for them."""
+        """Return the match with the results of text scorers in place of these, because pairing is synchronous."""
         if not self.how.has_text_scorers:
             return self
         asked: dict[Asked, Scorer] = {}
@@ -110,7 +106,7 @@ class Match:
         return replace(known, warnings=warnings)
 
     def _with_texts(self, function: Callable[[Scorer], TextFunction]) -> "Match":
-        """Return the match with functions in the place of the scorers that compare texts."""
+        """Return the match with functions in place of the scorers that compare texts."""
         rules = {
             tool: rule.model_copy(update={"text": function(scorer)})
             for tool, rule in self._rules.items()
@@ -126,17 +122,17 @@ class Match:
 
     @cached_property
     def tp(self) -> float:
-        """The value of all pairs together."""
+        """The total credit of all pairs."""
         return fsum(pair.credit for pair in self.pairs)
 
     @property
     def fp(self) -> float:
-        """Calls made beyond TP, where they are forbidden."""
+        """The number of calls made beyond TP, if extra calls are forbidden."""
         return len(self.made) - self.tp if self.how.extra == "forbid" else 0.0
 
     @property
     def fn(self) -> float:
-        """Calls expected beyond TP, where they may not be missing."""
+        """The number of calls expected beyond TP, if missing calls are forbidden."""
         return len(self.expected) - self.tp if self.how.missing == "forbid" else 0.0
 
     @property
@@ -157,7 +153,7 @@ class Match:
 
     @property
     def value(self) -> float:
-        """The credit by ``how.credit``, in [0, 1]."""
+        """The value according to ``how.credit``, in [0, 1]."""
         if self.agrees:
             return 1.0
         credit = self.how.credit
@@ -166,14 +162,14 @@ class Match:
 
     @cached_property
     def pairs(self) -> Sequence[Pair]:
-        """The pairs that are worth the most together, of those that the order allows; none is worth nothing."""
+        """The pairs with the greatest total credit among those that the order allows; each has some credit."""
         if self.agrees:
             return [Pair(index, index, 1.0) for index in range(len(self.made))]
         return sorted(self._best())
 
     @cached_property
     def agrees(self) -> bool:
-        """Whether each call made is the one that was expected at its position."""
+        """Whether each actual call is the expected one at its position."""
         if len(self.expected) != len(self.made):
             return False
         for index, (wanted, (_, turn, call)) in enumerate(zip(self.expected, self.made, strict=True)):
@@ -187,16 +183,16 @@ class Match:
         return True
 
     def same_turn(self, expected: int, made: int) -> bool:
-        """Whether two calls belong to one turn, where that matters."""
+        """Return whether two calls belong to the same turn, if turns matter."""
         return self.how.scope != "turn" or self.expected[expected].turn == self.made[made].turn
 
     def compare(self, expected: int, made: int) -> Comparison:
-        """How the arguments of two calls of one tool agree."""
+        """Return the comparison of the arguments of two calls of the same tool."""
         wanted = self.expected[expected]
         return compare_arguments(self._rules[wanted.name], wanted, self.made[made].call, self.tools)
 
     def score(self, expected: int, made: int) -> float:
-        """The score of the arguments of two calls of one tool."""
+        """Return the score of the arguments of two calls of the same tool."""
         wanted, found = self._wanted[expected], self._found[made]
         if wanted is None:
             return self.compare(expected, made).score
@@ -205,23 +201,20 @@ class Match:
         return 1.0 if wanted == found else len(wanted.values & found.values) / len(wanted.names | found.names)
 
     def credit(self, expected: int, made: int) -> float:
-        """Return the value of a pair of calls of one tool."""
+        """Return the credit for a pair of calls of the same tool."""
         score = self.score(expected, made)
         return score if self.how.args_credit == "fraction" else float(score == 1)
 
     def _best(self) -> Iterator[Pair]:
         for expected, made in self._parts():
-            pairs = (
-                self.free_pairs(expected, made, self.credit)
-                if self.how.order == "any"
-                else self._ordered_pairs(expected, made)
-            )
+            is_free = self.how.order == "any"
+            pairs = self.free_pairs(expected, made, self.credit) if is_free else self._ordered_pairs(expected, made)
             for one, other in pairs:
                 if credit := self.credit(one, other):
                     yield Pair(one, other, credit)
 
     def _parts(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-        """The positions of calls that may answer each other: all, or turn by turn."""
+        """Yield the positions of calls that may be paired: all, or turn by turn."""
         if self.how.scope == "conversation":
             yield range(len(self.expected)), range(len(self.made))
             return
@@ -232,11 +225,11 @@ class Match:
     def free_pairs(
         self, expected: Iterable[int], made: Iterable[int], worth: Callable[[int, int], float]
     ) -> Iterator[tuple[int, int]]:
-        """Pairs of calls of one tool, as many as there can be, worth as much as can be, in any order."""
+        """Yield as many pairs of calls of the same tool as possible, in any order, with the greatest total value."""
         for wanted, found in self._by_tool(expected, made):
             pairs: dict[int, int] = {}
             if all(self._wanted[one] for one in wanted):
-                # The scores of plain arguments are a metric, so that some best assignment pairs all that are equal.
+                # The scores of plain arguments form a metric, so some best assignment pairs all equal ones.
                 waiting = defaultdict[_Items | None, deque[int]](deque)
                 for other in found:
                     waiting[self._found[other]].append(other)
@@ -247,7 +240,7 @@ class Match:
             yield from (*pairs.items(), *((rest[row], others[column]) for row, column in best))
 
     def _ordered_pairs(self, expected: Sequence[int], made: Sequence[int]) -> Iterator[tuple[int, int]]:
-        import numpy as np  # noqa: PLC0415 - slow to import, and only needed where calls do not agree as they stand
+        import numpy as np  # noqa: PLC0415 - slow to import, and only needed if calls do not agree in place
 
         how = self.how
         weights = np.zeros((len(expected), len(made)))
@@ -256,17 +249,17 @@ class Match:
             for one in wanted:
                 weights[rows[one], [columns[other] for other in found]] = [self.credit(one, other) for other in found]
         ends = [0, *accumulate(len([*block]) for _, block in groupby(made, self.block))]
-        # Where no call may be left over, being in place and being in order are one, and the latter shows what came between.
+        # If no call may be left over, in place and in order are the same, and the latter shows the extra calls better.
         none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
         best = best_in_order if how.order == "in_order" or none_left else best_in_place
         return ((expected[row], made[column]) for row, column in best(weights, [*pairwise(ends)]))
 
     def block(self, made: int) -> int:
-        """Calls of one block have no order among themselves; blocks are numbered in their order."""
+        """Return the number of a call's block; calls in one block have no order among themselves."""
         return self.made[made].message if self.how.parallel == "unordered" else made
 
     def _by_tool(self, expected: Iterable[int], made: Iterable[int]) -> Iterator[tuple[list[int], list[int]]]:
-        """The calls of each tool that was both expected and called."""
+        """Return the calls of each tool that was both expected and called."""
         calls = defaultdict[str, tuple[list[int], list[int]]](lambda: ([], []))
         for index in expected:
             calls[self.expected[index].name][0].append(index)
@@ -276,24 +269,20 @@ class Match:
 
     @cached_property
     def _rules(self) -> dict[str, ArgRules]:
-        """How the arguments of each tool that is expected are compared."""
+        """The rules for the arguments of each expected tool."""
         return {call.name: self.how.args_of(call.name) for call in self.expected}
 
     @cached_property
     def _wanted(self) -> Sequence[_Items | None]:
-        """The arguments of each expected call, where they are compared as typed JSON and as nothing else."""
+        """The arguments of each expected call; ``None`` unless they are simply compared as typed JSON."""
         return [_Items.of(call.args) if self._is_plain(call) else None for call in self.expected]
 
     @cached_property
     def _found(self) -> Sequence[_Items | None]:
-        """The arguments of each call made, where they could be read."""
+        """The arguments of each actual call; ``None`` if they could not be read."""
         return [_Items.of(call.args) if call.args_error is None else None for _, _, call in self.made]
 
     def _is_plain(self, expected: ExpectedCall) -> bool:
         rule = self._rules[expected.name] if self.how.tools else self.how.args
-        return (
-            isinstance(rule, ArgMatch)
-            and rule.is_plain
-            and expected.compare_args is None
-            and not holds_matcher(expected.args)
-        )
+        is_plain = isinstance(rule, ArgMatch) and rule.is_plain and expected.compare_args is None
+        return is_plain and not holds_matcher(expected.args)

@@ -1,41 +1,37 @@
-"""Rules for matching tool calls: more or fewer of them, their order, and how their arguments compare."""
+"""Rules for matching tool calls: extra and missing calls, their order, and the comparison of arguments."""
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 
 from judgekit.errors import ConfigError, explain
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgMatch, ArgRules, any_glob, arg_rules
-from judgekit.traces.message import Record, Requestor
+from judgekit.traces.message import Record
 
 
 class ToolMatch(Record):
-    """How the calls that were made are held against those that were expected.
+    """Rules for comparing actual calls with expected ones.
 
-    Calls are paired one to one, by the tool's name and the score of their arguments, so that the scores of the pairs
-    add up to the most that the order allows (never greedily). This sum is TP; calls made beyond it are FP, calls
-    expected beyond it FN.
+    Calls are paired one to one, by the tool's name and the score of their arguments, so that their total score is the
+    maximum that the order allows (not greedily). This total is TP; calls made beyond it are FP, expected ones FN.
 
     Attributes:
-        order: ``sequence``: a call made answers the expected call at its own position. ``in_order``: pairs do not cross.
-            ``any``: the order is free. Where no call may be left over, the first two give the same value, and what did
-            not match is told by the pairs in order, so that one call too many does not put all after it out of place.
-        extra: Whether more calls may be made than are expected; those allowed are no FP.
-        missing: Whether fewer calls may be made than are expected; those allowed are no FN.
-        scope: ``turn``: calls only answer calls that are expected in the same turn, `ExpectedCall.turn`, and are put in
-            order within it.
-        parallel: Whether calls of one message have an order among themselves.
-        args: How arguments are compared: rules, or a function of those expected and those made that gives a bool or a
-            score in [0, 1], or a scorer of texts for ``ArgMatch(text=scorer)``.
-        tools: The same for single tools, by name or by pattern (``*`` stands for anything). A name goes before a
-            pattern, a pattern before the next.
-        credit: The value: ``all_or_nothing`` is 1 if no forbidden call is extra or missing, else 0; ``precision`` is
-            TP / (TP + FP), ``recall`` TP / (TP + FN), ``f1`` 2 TP / (2 TP + FP + FN). Where that is 0 / 0 it is the
-            first one.
-        args_credit: ``all``: arguments that do not agree in all are worth nothing. ``fraction``: they are worth their
-            score.
+        order: ``sequence``: each call must match the expected call at its own position. ``in_order``: pairs must not
+            cross. ``any``: the order is free. If no call may be left over, the first two give the same value, and
+            mismatches are explained by the pairs in order, so that an extra call does not displace all later ones.
+        extra: Whether more calls than expected may be made; allowed ones are not FP.
+        missing: Whether fewer calls than expected may be made; allowed ones are not FN.
+        scope: ``turn``: calls only match calls expected in the same turn, `ExpectedCall.turn`, in its order.
+        parallel: Whether the calls of one message have an order among themselves.
+        args: The rules for arguments; or a function of the expected and actual ones that returns a bool or a score in
+            [0, 1]; or a text scorer for ``ArgMatch(text=scorer)``.
+        tools: The rules for individual tools, by name or pattern (``*`` matches any text). A name takes precedence over
+            patterns, and earlier patterns over later ones.
+        credit: The value: ``all_or_nothing`` is 1 if no forbidden call is extra or missing, else 0; ``precision`` is TP
+            / (TP + FP), ``recall`` TP / (TP + FN), ``f1`` 2 TP / (2 TP + FP + FN). 0 / 0 counts as ``all_or_nothing``.
+        args_credit: ``all``: arguments that do not fully agree get no credit. ``fraction``: they get their score.
     """
 
     order: Literal["sequence", "in_order", "any"] = "sequence"
@@ -50,18 +46,18 @@ class ToolMatch(Record):
 
     @cached_property
     def has_text_scorers(self) -> bool:
-        """Whether scorers compare texts of arguments."""
+        """Whether scorers compare texts in arguments."""
         rules = (self.args, *self.tools.values())
         return any(isinstance(rule, ArgMatch) and rule.text_scorer is not None for rule in rules)
 
     @cached_property
     def compares_texts(self) -> bool:
-        """Whether functions or scorers compare texts of arguments."""
+        """Whether functions or scorers compare texts in arguments."""
         rules = (self.args, *self.tools.values())
         return any(isinstance(rule, ArgMatch) and not isinstance(rule.text, str) for rule in rules)
 
     def args_of(self, tool: str) -> ArgRules:
-        """How a tool's arguments are compared."""
+        """Return the rules for a tool's arguments."""
         fitting = (how for pattern, how in self.tools.items() if any_glob([pattern])(tool))
         return cast("ArgRules", self.tools[tool] if tool in self.tools else next(fitting, self.args))
 
@@ -77,10 +73,10 @@ PRESETS: Mapping[str, ToolMatch] = {
 
 
 def tool_match(option: ToolMatch | str | Mapping[str, JsonValue]) -> ToolMatch:
-    """Return the rules for matching tool calls, also by the name of a preset, or from a table of a config file.
+    """Return the rules for matching tool calls, also from the name of a preset or a table in a config file.
 
     Raises:
-        ConfigError: There is no such preset or rule.
+        ConfigError: The preset or a rule is unknown.
     """
     if isinstance(option, ToolMatch):
         return option
@@ -92,14 +88,3 @@ def tool_match(option: ToolMatch | str | Mapping[str, JsonValue]) -> ToolMatch:
         return ToolMatch.model_validate(option)
     except ValidationError as error:
         raise ConfigError(f"match: {explain(error)}") from error
-
-
-def known_requestor(option: Requestor) -> Requestor:
-    """The side whose calls count.
-
-    Raises:
-        ConfigError: There is no such side.
-    """
-    if option not in get_args(Requestor):
-        raise ConfigError.unknown("requestor", option, get_args(Requestor))
-    return option

@@ -1,4 +1,4 @@
-"""Whether the arguments of a call fit the JSON Schema of its tool."""
+"""Validation of a call's arguments against the JSON Schema of its tool."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -26,22 +26,22 @@ _steps: ContextVar[Iterator[int]] = ContextVar("judgekit_schema_steps")
 
 
 def schema_problems(call: ToolCall, tools: Sequence[ToolDefinition]) -> tuple[str, ...]:
-    """What keeps the arguments of a call from fitting its tool, at most twenty things; none if they fit.
+    """Return up to twenty problems that keep the arguments of a call from conforming to its tool; none if they conform.
 
-    The schema is read as the draft that its ``$schema`` names, else as 2020-12. Nothing is fetched, and ``format`` says
-    nothing. A tool defined without parameters takes any object; of two definitions of one name the first counts.
-    Arguments that could not be read fit nothing, nor do those of a tool that is not defined.
+    The schema is read as the draft named by ``$schema``, else as 2020-12. Nothing is fetched, and ``format`` is
+    ignored. A tool without parameters accepts any object; of two definitions with the same name, the first counts.
+    Unreadable arguments and calls of undefined tools do not conform.
 
-    Schemas are recorded too, and cannot be trusted to come to an end: patterns are searched for in linear time, which
-    leaves out those that look around or back, and after 100,000 keywords a schema is given up.
+    Schemas are recorded data and may be hostile: patterns are matched in linear time, which rules out lookaround and
+    backreferences, and validation is aborted after 100,000 keywords.
 
     Args:
         call: The call.
         tools: The definitions of the tools.
 
     Raises:
-        ValueError: No tool is defined, or the schema is of no use: it is not valid, refers to what is not in it, or
-            does not come to an end.
+        ValueError: No tool is defined, or the schema is unusable: it is invalid, has broken references, or takes too
+            many steps.
     """
     if not tools:
         raise ValueError("the trace defines no tools, and so no schema that arguments could fit")
@@ -56,7 +56,7 @@ def schema_problems(call: ToolCall, tools: Sequence[ToolDefinition]) -> tuple[st
     try:
         found = _validator(json.dumps(tool.parameters)).iter_errors(cast("Any", call.args))
         return tuple(f"args{error.json_path[1:]}: {_cut(error.message)}" for error in islice(found, _MOST_PROBLEMS))
-    except Exception as error:  # a reference to what is no schema makes jsonschema raise anything
+    except Exception as error:  # a reference to something other than a schema can raise anything
         raise ValueError(f"the JSON Schema of the tool {call.name!r} is of no use: {_cut(str(error))}") from error
     finally:
         _steps.reset(token)
@@ -69,11 +69,11 @@ def _cut(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _validator(text: str) -> "Validator":
-    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - takes longer to import than all scorers
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - slower to import than all scorers
     from referencing.jsonschema import EMPTY_REGISTRY  # noqa: PLC0415
 
     draft = validators.validator_for(json.loads(text), default=Draft202012Validator)
-    # Wherever a draft is named, jsonschema would go back to its own keywords.
+    # If the schema named a draft, jsonschema would use that draft's own keywords.
     schema = json.loads(text, object_hook=_without_draft)
     for flaw in draft(draft.META_SCHEMA, registry=EMPTY_REGISTRY).iter_errors(schema):
         raise ValueError(f"{flaw.json_path}: {flaw.message}")
@@ -86,7 +86,7 @@ def _validator(text: str) -> "Validator":
         "additionalProperties": _additional_properties,
     }
     counted = {name: _counted(keyword) for name, keyword in keywords.items()}
-    extended = cast("type[Validator]", cast("Any", validators).extend(draft, counted))  # has no types
+    extended = cast("type[Validator]", cast("Any", validators).extend(draft, counted))  # untyped
     return extended(schema, registry=EMPTY_REGISTRY)
 
 
@@ -136,5 +136,5 @@ def _error(found: str) -> "ValidationError":
 
 @lru_cache(maxsize=256)
 def _search(pattern: str) -> Callable[[str], bool]:
-    """Whether a text holds the pattern, by the engine of pydantic, which does not backtrack."""
+    """Return a test of whether a text contains the pattern, using pydantic's engine, which does not backtrack."""
     return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")).isinstance_python

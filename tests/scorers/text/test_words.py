@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rouge_score.tokenize import tokenize as rouge_score_words
 
 from judgekit.errors import ConfigError
-from judgekit.scorers.text.words import _dictionary, splitter
+from judgekit.scorers.text.words import _chinese_words, splitter
 
 TEXTS = {
     "English": ("Don't stop; it's 3.5 km!", ["Don", "t", "stop", "it", "s", "3", "5", "km"]),
@@ -80,7 +80,7 @@ def test_white_space_alone_splits_where_punctuation_is_kept():
 def test_jieba_finds_the_words_of_chinese_and_leaves_the_rest(tmp_path, monkeypatch):
     pytest.importorskip("jieba")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    _dictionary.cache_clear()
+    _chinese_words.cache_clear()
     words = splitter("jieba")("我来到北京清华大学, hello-world 人々 café。")
     assert words == ["我", "来到", "北京", "清华大学", "hello", "world", "人", "々", "café"]
     assert list(tmp_path.iterdir()) == []
@@ -88,7 +88,7 @@ def test_jieba_finds_the_words_of_chinese_and_leaves_the_rest(tmp_path, monkeypa
 
 def test_without_jieba_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
-    _dictionary.cache_clear()
+    _chinese_words.cache_clear()
     with pytest.raises(ConfigError, match=r"pip install 'judgekit\[chinese\]'"):
         splitter("jieba")
 
