@@ -28,11 +28,6 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def cut(text: str, most: int) -> str:
-    """Return the text, shortened to this many characters."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
 def console(*, stderr: bool = False) -> Console:
     """Return a console that prints text as it is. If its width is unknown, lines are long enough for the table."""
     made = Console(stderr=stderr, markup=False, highlight=False, emoji=False)

@@ -10,8 +10,9 @@ from rich.text import Text
 from judgekit.analysis.corrected import Demand, good_enough
 from judgekit.analysis.findings import Audit, Disagreement, ScorerAudit
 from judgekit.analysis.words import Part, headline, left_out, parts
+from judgekit.errors import truncated
 from judgekit.runs.summary_table import between, rounded
-from judgekit.terminal import Unpadded, cut, harmless, printable, quoting
+from judgekit.terminal import Unpadded, harmless, printable, quoting
 
 _ROOMY = 90  # terminal columns that let the figures of all parts line up
 _CLASSES_SHOWN = 12
@@ -87,7 +88,7 @@ def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
     shown = names[:_CLASSES_SHOWN]
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column()
-    heads = [cut(printable(name), _CLASS_SHOWN) for name in shown]
+    heads = [truncated(printable(name), _CLASS_SHOWN) for name in shown]
     grid.add_row(*(Text(head, "dim") for head in ("people down, the judge across", *heads)))
     for name, head in zip(shown, heads, strict=True):
         grid.add_row(head, *(_count(counts.get(name, {}).get(other, 0)) for other in shown))
@@ -123,4 +124,4 @@ def said(who: str, label: str | None, value: float | None, reason: str = "") -> 
     worth = "does not apply" if value is None else f"{value:.2f}"
     is_number = value is not None and label == f"{value:g}"
     verdict = worth if label is None or is_number else f"{label} ({worth})"
-    return f"{who}: {verdict}{': ' if reason else ''}{cut(reason, _REASON_SHOWN)}"
+    return f"{who}: {verdict}{': ' if reason else ''}{truncated(reason, _REASON_SHOWN)}"

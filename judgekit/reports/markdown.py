@@ -9,13 +9,13 @@ from pathlib import Path
 
 from judgekit.analysis.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
 from judgekit.analysis.gates import GateResults
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, truncated
 from judgekit.reports.glossary import HEADING, terms_in
 from judgekit.runs.receipts import Figure
 from judgekit.runs.results import Run
 from judgekit.runs.summary import Line
 from judgekit.runs.summary_table import rows_of, summary_columns
-from judgekit.terminal import cut, printable
+from judgekit.terminal import printable
 
 _LOWEST = 5
 _LONGEST = 300
@@ -124,7 +124,7 @@ def _code(text: str) -> str:
 
     It is enclosed in more backticks than it contains in a row.
     """
-    text = cut(printable(text).strip() or " ", _LONGEST)
+    text = truncated(printable(text).strip() or " ", _LONGEST)
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{text}{space}{fence}"

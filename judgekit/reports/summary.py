@@ -11,13 +11,13 @@ from rich.table import Table
 
 from judgekit.analysis.corrected import corrected_means, how_corrected
 from judgekit.diff import Diff, DiffLine
-from judgekit.errors import listed
+from judgekit.errors import listed, truncated
 from judgekit.runs.receipts import Correction, Figure
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import Line, Summary, counted
 from judgekit.runs.summary_table import Column, rounded, rows_of, summary_columns
-from judgekit.terminal import Unpadded, Words, cut, hanging, harmless, printable, quoting, table
+from judgekit.terminal import Unpadded, Words, hanging, harmless, printable, quoting, table
 
 if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval
@@ -215,7 +215,7 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
 
 
 def _cut(texts: Sequence[str]) -> list[str]:
-    return [cut(text, _LABEL_SHOWN) for text in texts]
+    return [truncated(text, _LABEL_SHOWN) for text in texts]
 
 
 def _side_by_side(diff: Diff) -> RenderableType | None:
