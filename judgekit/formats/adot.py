@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from judgekit.formats.values import loaded, lookup, objects_in
 from judgekit.traces.message import JsonObject
 
 TOGETHER = "read spans and log records together: cat spans.jsonl logs.jsonl > both.jsonl"
@@ -25,11 +26,7 @@ _RAW = {
     "": {"system": "gen_ai.system_instructions", "user": "gen_ai.prompt", "assistant": "gen_ai.completion"},
 }
 """The attributes that hold all that went in, and came out, by an attribute that the span has."""
-_STANDARD = {
-    "system": "gen_ai.system_instructions",
-    "user": "gen_ai.input.messages",
-    "assistant": "gen_ai.output.messages",
-}
+_STANDARD = _RAW[""] | {"user": "gen_ai.input.messages", "assistant": "gen_ai.output.messages"}
 _EVENTS = tuple(f"gen_ai.{name}" for name in ("system.message", "user.message", "assistant.message", "tool.message"))
 
 
@@ -123,15 +120,10 @@ def _holes(attributes: JsonObject) -> list[_Hole]:
 
 
 def _messages(body: JsonObject, side: str) -> list[JsonObject]:
-    whole = body.get(side)
-    messages = whole.get("messages") if isinstance(whole, dict) else None
-    return [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    return objects_in(lookup(body, side, "messages"))
 
 
 def _are_standard(content: JsonValue) -> bool:
     """Whether a text is JSON of messages with parts, or of parts, in the words of OpenTelemetry."""
-    try:
-        found: JsonValue = json.loads(content) if isinstance(content, str) and content.startswith("[{") else None
-    except (ValueError, RecursionError):
-        return False
+    found = loaded(content) if isinstance(content, str) and content.startswith("[{") else None
     return isinstance(found, list) and all(isinstance(one, dict) and ("parts" in one or "type" in one) for one in found)

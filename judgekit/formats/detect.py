@@ -11,6 +11,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.readers import FALLBACKS, READERS, readers_added
 from judgekit.formats.readers.foreign import Reader, first_of
 from judgekit.formats.unread import renaming
+from judgekit.formats.values import as_list, as_object, lookup
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import References
 
@@ -122,7 +123,8 @@ def _are_plain(messages: JsonValue) -> bool:
         if not isinstance(message.get("content"), str | None):
             return False
         if calls := message.get("tool_calls"):
-            return isinstance(calls, list) and all(map(_is_plain_call, calls))
+            plain = isinstance(calls, list) and all(as_object(call).keys() <= _PLAIN_CALL for call in calls)
+            return plain and all(isinstance(lookup(call, "function"), dict) for call in as_list(calls))
     return bool(messages)
 
 
@@ -133,21 +135,15 @@ def _is_plain_row(value: JsonObject) -> bool:
     )
 
 
-def _is_plain_call(call: JsonValue) -> bool:
-    return isinstance(call, dict) and call.keys() <= _PLAIN_CALL and isinstance(call.get("function"), dict)
-
-
 def _keys(value: JsonValue) -> set[str]:
     """The keys of an object, or of the first in a list."""
-    if isinstance(value, list):
-        return _keys(value[0]) if value else set()
-    return set(value) if isinstance(value, dict) else set()
+    return _keys(value[0]) if isinstance(value, list) and value else set(as_object(value))
 
 
 def _is_flat(value: JsonValue) -> bool:
     """Whether it may be a row of a dataset: an object, or the first in a list, without any structure in it."""
-    row = first_of(value)
-    return isinstance(row, dict) and bool(row) and not any(isinstance(item, dict | list) for item in row.values())
+    row = as_object(first_of(value))
+    return bool(row) and not any(isinstance(item, dict | list) for item in row.values())
 
 
 def _seen(value: JsonValue) -> str:

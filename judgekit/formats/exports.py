@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, number_of
+from judgekit.formats.values import as_object, lookup
 from judgekit.traces.message import JsonObject
 from judgekit.traces.trace import Trace
 
@@ -62,11 +63,10 @@ def must_be_no_frame(value: JsonValue) -> None:
     """
     if not isinstance(value, dict) or not value:
         return
-    index = first.keys() if isinstance(first := next(iter(value.values())), dict) else ()
-    if index and all(name.isdecimal() for name in index):
-        columns = value.values()
-        if all(isinstance(column, dict) and column.keys() == index for column in columns):
-            raise TraceError('is a data frame by columns; write df.to_json(path, orient="records", lines=True)')
+    index = as_object(next(iter(value.values()))).keys()
+    is_frame = bool(index) and all(as_object(column).keys() == index for column in value.values())
+    if is_frame and all(name.isdecimal() for name in index):
+        raise TraceError('is a data frame by columns; write df.to_json(path, orient="records", lines=True)')
 
 
 def must_be_one_conversation(messages: JsonValue) -> None:
@@ -78,7 +78,7 @@ def must_be_one_conversation(messages: JsonValue) -> None:
     if not isinstance(messages, list) or any(not isinstance(one, dict) or "attributes" in one for one in messages):
         return  # no messages, or spans
     for name in (*_TRACES, *_SESSIONS):
-        found = {str(value) for one in messages if isinstance(one, dict) and (value := one.get(name)) is not None}
+        found = {str(value) for one in messages if (value := lookup(one, name)) is not None}
         if len(found) > 1:
             raise TraceError(
                 f"holds the messages of {len(found):,} conversations, by {name!r}, in one list; "

@@ -1,7 +1,6 @@
 """An object of a recording: its fields are taken one by one, and what nobody took is kept."""
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, TypeAlias, cast
@@ -10,6 +9,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic.types import Strict
 
 from judgekit.errors import TraceError, shortened
+from judgekit.formats.values import is_number
 from judgekit.traces.message import JsonObject
 from judgekit.traces.trace import TraceWarning
 
@@ -91,6 +91,13 @@ class Found:
                 return self._fields.pop(name)
         return None
 
+    def take_if(self, name: str, *values: str) -> bool:
+        """Take a field if it has one of these values, and return whether it had."""
+        if self._fields.get(name) not in values:
+            return False
+        del self._fields[name]
+        return True
+
     def text(self, *names: str) -> str | None:
         """A text."""
         return cast("str | None", self._fitting(names, _is_text, "a text"))
@@ -112,7 +119,7 @@ class Found:
 
     def number(self, *names: str) -> float | None:
         """A finite number."""
-        return cast("float | None", self._fitting(names, _is_number, "a finite number"))
+        return cast("float | None", self._fitting(names, is_number, "a finite number"))
 
     def moment(self, *names: str, unit: Unit = "s") -> datetime | None:
         """A point in time: ISO 8601, or a number (also as text) of seconds, milliseconds or nanoseconds since 1970."""
@@ -147,6 +154,11 @@ class Found:
             return child
         self._odd(name, "an object")
         return None
+
+    def maybe_object(self, *names: str) -> "Found | None":
+        """Take an object; anything else stays where it is, without a warning."""
+        name = self._name(names)
+        return self.object(name) if name is not None and isinstance(self._fields[name], dict) else None
 
     def objects(self, *names: str) -> list["Found"]:
         """A list of objects; what nobody takes of them is left over here.
@@ -265,15 +277,11 @@ def _is_flag(value: JsonValue) -> bool:
 
 
 def _is_identity(value: JsonValue) -> bool:
-    return isinstance(value, str) or (_is_number(value) and isinstance(value, int | float) and value == int(value))
-
-
-def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, str) or (is_number(value) and isinstance(value, int | float) and value == int(value))
 
 
 def _is_count(value: JsonValue) -> bool:
-    return _is_number(value) and isinstance(value, int | float) and value >= 0 and value == int(value)
+    return is_number(value) and isinstance(value, int | float) and value >= 0 and value == int(value)
 
 
 def _joined(where: str, key: str) -> str:

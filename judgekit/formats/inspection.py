@@ -16,15 +16,11 @@ _OTHERS = "others"
 _NO_REFERENCES = ("fields", "metadata", "group", "domain")
 
 
-def _strings() -> Counter[str]:
-    return Counter()
-
-
 @dataclass
 class Grouped:
     """Things that were said, by their words up to what was found, with how often and where first."""
 
-    counts: Counter[str] = field(default_factory=_strings)
+    counts: Counter[str] = field(default_factory=Counter[str])
     first: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, said: str, where: str) -> None:
@@ -79,13 +75,13 @@ class Inspection:
 
     conversations: int = 0
     children: int = 0
-    messages: Counter[str] = field(default_factory=_strings)
+    messages: Counter[str] = field(default_factory=Counter[str])
     calls: Counter[Requestor] = field(default_factory=Counter[Requestor])
     unparsable: int = 0
     unanswered: int = 0
     unpaired: int = 0
-    results: Counter[str] = field(default_factory=_strings)
-    references: Counter[str] = field(default_factory=_strings)
+    results: Counter[str] = field(default_factory=Counter[str])
+    references: Counter[str] = field(default_factory=Counter[str])
     labels: Grouped = field(default_factory=Grouped)
     repeats: int = 0
     message_usage: Tokens = field(default_factory=Tokens)

@@ -1,13 +1,13 @@
 """What rows say is known of their conversation, by the names of a `Sample` and of datasets."""
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, JsonValue, ValidationError
 
 from judgekit.errors import TraceError, explain, shortened
+from judgekit.formats.values import is_number
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import MEASURED, References, Sample
 from judgekit.traces.trace import TraceWarning
@@ -44,7 +44,7 @@ def known_of(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
             warnings.append(TraceWarning(ONE_TEXT, where=name))
             place[name] = text
     for name in MEASURED:
-        if name in kept and not _is_number(kept[name]):
+        if name in kept and not is_number(kept[name]):
             raise TraceError(f"{name}: expected a finite number, found {shortened(kept[name])}")
     for name in _TEXTS:
         if name in known:
@@ -54,9 +54,8 @@ def known_of(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
         known.pop("references", None)
         expected = kept["expected_output"]
         if isinstance(expected, dict | list) and not _are_texts(expected):
-            warnings.append(
-                TraceWarning("neither a text nor a list of texts, read as its JSON", where="expected_output")
-            )
+            warning = TraceWarning("neither a text nor a list of texts, read as its JSON", where="expected_output")
+            warnings.append(warning)
         expected = expected if _are_texts(expected) else as_text(expected)
     if isinstance(expected, list):
         if known.get("references"):
@@ -113,7 +112,7 @@ def _text(value: JsonValue) -> JsonValue:
     """Numbers and booleans as text, also in a list; all else as it is."""
     if isinstance(value, list):
         return [_text(item) for item in value]
-    return as_text(value) if isinstance(value, bool) or _is_number(value) else value
+    return as_text(value) if isinstance(value, bool) or is_number(value) else value
 
 
 Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
@@ -129,7 +128,3 @@ def _says(value: JsonValue) -> bool:
     if isinstance(value, list):
         return any(map(_says, value))
     return bool(value.strip()) if isinstance(value, str) else value is not None
-
-
-def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

@@ -106,9 +106,8 @@ class Archive:
     def __init__(self, path: Path) -> None:
         try:
             with zipfile.ZipFile(path) as found:
-                members = {
-                    one.filename: one for one in found.infolist()
-                }  # what is written again replaces what was there
+                # What is written again replaces what was there.
+                members = {one.filename: one for one in found.infolist()}
             by_zstd = any(one.compress_type == _ZSTD for one in members.values())
             # Before Python 3.14, zipfile can list what zstd has packed, and no more.
             library = _zstd(".zipfile") if by_zstd and sys.version_info < (3, 14) else zipfile

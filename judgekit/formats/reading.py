@@ -218,9 +218,7 @@ class Recordings:
                 continue
             try:
                 yield _Found(before + index, Sample.model_validate_json(line.text))
-            except (
-                ValidationError
-            ):  # a missing id or a surrogate; or an error that is explained on the way of all others
+            except ValidationError:  # a missing id, a surrogate, or an error that is explained on the way of all others
                 yield from self._converted([file.parsed(line)], place, index)
 
     def _from_document(self, file: File, before: int) -> tuple[Iterator[_Found], str]:

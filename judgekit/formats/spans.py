@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.adot import TOGETHER, is_moved, put_back
 from judgekit.formats.found import Found, Unit
+from judgekit.formats.values import as_list, as_object, lookup, objects_in, without
 from judgekit.traces.message import JsonObject
 
 Convention: TypeAlias = Literal["mlflow", "openinference", "otel"]
@@ -36,12 +37,20 @@ _MARKS: dict[Convention, tuple[str, ...]] = {
 }
 _RESPONSES = ("gen_ai.response.id", "ai.response.id")
 _CONVERSATIONS = (
-    "gen_ai.conversation.id",
-    "session.id",
-    "gcp.vertex.agent.session_id",
-    "ai.telemetry.metadata.sessionId",
-    "traceloop.association.properties.session_id",
+    *("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id", "ai.telemetry.metadata.sessionId"),
+    *("traceloop.association.properties.session_id",),
 )
+_ROOTS = ("gen_ai", "llm", "openinference", "session", "input", "output", "tool", "ai", "gcp", "traceloop")
+"""Objects of which exporters make the dots in the names of attributes."""
+_WHOLE = frozenset(
+    (
+        *("gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.input.messages", "gen_ai.output.messages"),
+        *("gen_ai.system_instructions", "gen_ai.prompt", "gen_ai.completion", "input.value", "output.value"),
+        *("tool.parameters", "llm.invocation_parameters", "gcp.vertex.agent.llm_request"),
+        *("gcp.vertex.agent.llm_response", "gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.tool_response"),
+    )
+)
+"""Attributes whose values are objects themselves."""
 _BATCHES = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
 _SPANS = ("spans", "logRecords", "log_records")
@@ -192,20 +201,28 @@ def spans_of(record: Found) -> list[Span]:
     return sorted(alone, key=lambda span: span.started or EARLIEST)
 
 
+def times_of(spans: Sequence[Span]) -> dict[str, datetime | None]:
+    """Return when the first of several spans began and the last one ended, as fields of a `Trace`."""
+    return {
+        "started_at": min((span.started for span in spans if span.started), default=None),
+        "ended_at": max((span.ended for span in spans if span.ended), default=None),
+    }
+
+
 def _put_back(spans: list[JsonObject]) -> None:
     """Puts messages that were moved into log records back into the spans of one trace."""
     places = {_span_id(span): place for place, span in enumerate(spans) if "attributes" in span}
     for record in list(spans):
-        for events in (record.get("events"), record.get("span_events")):
-            for number, event in enumerate(events if isinstance(events, list) else ()):
-                body, place = event.get("body") if isinstance(event, dict) else None, places.get(_span_id(record))
-                attributes = None if place is None else spans[place]["attributes"]
+        if (place := places.get(_span_id(record))) is None:
+            continue
+        for events in map(as_list, (record.get("events"), record.get("span_events"))):
+            for number, event in enumerate(events):
+                body, attributes = lookup(event, "body"), spans[place]["attributes"]
                 if not isinstance(body, dict) or not isinstance(attributes, dict) or not is_moved(body):
                     continue
-                if place is not None and isinstance(events, list) and (found := put_back(attributes, body)) is not None:
-                    events[number] = _without(cast("JsonObject", event), "body")
-                    own = spans[place].get("events")
-                    own = [*(own if isinstance(own, list) else ()), *found[1]]
+                if (found := put_back(attributes, body)) is not None:
+                    events[number] = without(as_object(event), "body")
+                    own = [*as_list(spans[place].get("events")), *found[1]]
                     spans[place] = {**spans[place], "attributes": found[0], "events": own}
 
 
@@ -267,9 +284,9 @@ def _spans_in(document: JsonValue, depth: int) -> Iterator[JsonObject]:
     elif isinstance(document, dict):
         name = next((name for name in _BATCHES if document.get(name) is not None), None)
         if name is not None:
-            yield from _exported(document[name], _without(document, name))
+            yield from _exported(document[name], without(document, name))
         elif isinstance(spans := document.get("spans"), list) and "trajectory" not in document:
-            beside = _without(document, "spans")
+            beside = without(document, "spans")
             around: JsonObject = {"beside": beside} if beside else {}
             yield from ({**around, **span} for span in _spans_in(spans, min(depth, 1)))
         elif (span := _span(document)) is not None:
@@ -277,24 +294,20 @@ def _spans_in(document: JsonValue, depth: int) -> Iterator[JsonObject]:
 
 
 def _exported(batches: JsonValue, beside: JsonObject) -> Iterator[JsonObject]:
-    for batch in _objects(batches):
+    for batch in objects_in(batches):
         scopes = next((name for name in _SCOPES if batch.get(name) is not None), "")
-        for scope in _objects(batch.get(scopes)):
+        for scope in objects_in(batch.get(scopes)):
             spans = next((name for name in _SPANS if scope.get(name) is not None), "")
-            rest = {"resource": _without(batch, "resource", scopes), "scope": _without(scope, "scope", spans)}
+            rest = {"resource": without(batch, "resource", scopes), "scope": without(scope, "scope", spans)}
             around: JsonObject = {
                 "resource": _with_attributes(batch.get("resource")),
                 "scope": _with_attributes(scope.get("scope")),
                 "beside": {**beside, **{name: value for name, value in rest.items() if value}},
             }
             around = {name: value for name, value in around.items() if value}
-            for one in _objects(scope.get(spans)):
+            for one in objects_in(scope.get(spans)):
                 if (span := _span(one)) is not None:
                     yield {**around, **span}
-
-
-def _without(found: JsonObject, *names: str) -> JsonObject:
-    return {name: value for name, value in found.items() if name not in names}
 
 
 def _span(found: JsonObject) -> JsonObject | None:
@@ -302,8 +315,8 @@ def _span(found: JsonObject) -> JsonObject | None:
     if "context.trace_id" in found:
         found = _from_columns(found)
     attributes = _plain_attributes(found.get("attributes"))
-    marked = isinstance(attributes, dict) and bool(_marks(attributes))
-    event = _event_name(found, attributes.get("event.name") if isinstance(attributes, dict) else None)
+    marked = bool(_marks(as_object(attributes)))
+    event = _event_name(found, lookup(attributes, "event.name"))
     body = _plain(found.get("body"))
     if "name" not in found and (event.startswith("gen_ai.") or is_moved(body)):
         log: JsonObject = {**found, "attributes": attributes, "body": body}
@@ -327,22 +340,13 @@ def _from_columns(found: JsonObject) -> JsonObject:
     for whole in ("context", "attributes"):
         parts = {name: value for name, value in found.items() if name.startswith(f"{whole}.") and value is not None}
         span[whole] = {name.removeprefix(f"{whole}."): value for name, value in parts.items()}
-    return {
-        **span,
-        **{name: value for name, value in found.items() if not name.startswith(("context.", "attributes."))},
-    }
+    return span | {name: value for name, value in found.items() if not name.startswith(("context.", "attributes."))}
 
 
 def _event_name(found: JsonObject, attribute: JsonValue) -> str:
     """Exporters write an event's name in four places."""
-    return next(
-        (
-            name
-            for name in (found.get("event_name"), found.get("eventName"), attribute, found.get("name"))
-            if isinstance(name, str) and name
-        ),
-        "",
-    )
+    names = (found.get("event_name"), found.get("eventName"), attribute, found.get("name"))
+    return next((name for name in names if isinstance(name, str) and name), "")
 
 
 def _is_log(span: Span) -> bool:
@@ -351,11 +355,10 @@ def _is_log(span: Span) -> bool:
 
 def _conventions(span: JsonObject) -> set[Convention]:
     attributes = span.get("attributes")
-    found = _marks(attributes) if isinstance(attributes, dict) else set[Convention]()
+    found = _marks(as_object(attributes))
     for name in ("events", "span_events"):
-        for event in _objects(span.get(name)):
-            inner = event.get("attributes")
-            named = _event_name(event, inner.get("event.name") if isinstance(inner, dict) else None)
+        for event in objects_in(span.get(name)):
+            named = _event_name(event, lookup(event, "attributes", "event.name"))
             if named.startswith("gen_ai.") or is_moved(event.get("body")):
                 found.add("openinference" if named.startswith("openinference.") else "otel")
     return found
@@ -368,12 +371,8 @@ def _marks(attributes: Iterable[str]) -> set[Convention]:
 
 def conversation_of(span: JsonValue) -> str | None:
     """The conversation or session that a span names, or one of its events."""
-    if not isinstance(span, dict):
-        return None
-    holders = (
-        one.get("attributes") for one in (span, *_objects(span.get("events")), *_objects(span.get("span_events")))
-    )
-    known = [one for one in holders if isinstance(one, dict)]
+    events = [event for name in ("events", "span_events") for event in objects_in(lookup(span, name))]
+    known = [as_object(lookup(one, "attributes")) for one in (span, *events)]
     return next((str(one[name]) for one in known for name in _CONVERSATIONS if one.get(name)), None)
 
 
@@ -412,15 +411,13 @@ def _span_id(span: JsonObject) -> str | None:
 
 def _parent_id(span: JsonObject) -> str | None:
     parent = _first(span, "parentSpanContext", "parent_span_context")
-    return _identity(span, "parent_span_id", "parentSpanId", "parent_id", "parentId") or (
-        _span_id(parent) if isinstance(parent, dict) else None
-    )
+    return _identity(span, "parent_span_id", "parentSpanId", "parent_id", "parentId") or _span_id(as_object(parent))
 
 
 def _identity(span: JsonObject, *names: str) -> str | None:
     context = _first(span, "context", "span_context", "_spanContext")
-    for place in (span, context):
-        if isinstance(place, dict) and isinstance(found := _first(place, *names), str | int) and found:
+    for place in (span, as_object(context)):
+        if isinstance(found := _first(place, *names), str | int) and found:
             return str(found).removeprefix("0x")
     return None
 
@@ -459,11 +456,6 @@ def _first(found: JsonObject, *names: str) -> JsonValue:
     return next((found[name] for name in names if found.get(name) is not None), None)
 
 
-def _objects(found: JsonValue) -> Iterator[JsonObject]:
-    if isinstance(found, list):
-        yield from (item for item in found if isinstance(item, dict))
-
-
 def _with_attributes(found: JsonValue) -> JsonValue:
     if isinstance(found, dict) and "attributes" in found:
         return {**found, "attributes": _plain_attributes(found["attributes"])}
@@ -478,7 +470,7 @@ def _plain_attributes(found: JsonValue) -> JsonValue:
 
 
 def _keyed(found: list[JsonValue], depth: int) -> JsonObject:
-    return {str(item.get("key")): _plain(item.get("value"), depth) for item in _objects(found)}
+    return {str(item.get("key")): _plain(item.get("value"), depth) for item in objects_in(found)}
 
 
 def _plain(value: JsonValue, depth: int = 0) -> JsonValue:
@@ -503,32 +495,9 @@ def _flat(attributes: JsonObject) -> JsonObject:
     pending = [(name, value, 1) for name, value in reversed(attributes.items())]
     while pending:
         name, value, depth = pending.pop()
-        roots = ("gen_ai", "llm", "openinference", "session", "input", "output", "tool", "ai", "gcp", "traceloop")
-        opened = name in roots or (depth > 1 and name not in _WHOLE)
+        opened = name in _ROOTS or (depth > 1 and name not in _WHOLE)
         if isinstance(value, dict) and value and opened and depth < _DEEPEST:
             pending += [(f"{name}.{key}", inner, depth + 1) for key, inner in reversed(value.items())]
         else:
             flat[name] = value
     return flat
-
-
-_WHOLE = frozenset(
-    {
-        "gen_ai.tool.call.arguments",
-        "gen_ai.tool.call.result",
-        "gen_ai.input.messages",
-        "gen_ai.output.messages",
-        "gen_ai.system_instructions",
-        "gen_ai.prompt",
-        "gen_ai.completion",
-        "input.value",
-        "output.value",
-        "tool.parameters",
-        "llm.invocation_parameters",
-        "gcp.vertex.agent.llm_request",
-        "gcp.vertex.agent.llm_response",
-        "gcp.vertex.agent.tool_call_args",
-        "gcp.vertex.agent.tool_response",
-    }
-)
-"""Attributes whose values are objects themselves."""

@@ -210,22 +210,17 @@ class _Parquet(Protocol):
     ParquetFile: Callable[[IO[bytes]], _ParquetFile]
 
 
-class _ArrowFile(Protocol):
+class _ArrowTable(Protocol):
     schema: _Schema
     num_record_batches: int
 
     def get_batch(self, i: int) -> _Batch: ...
-
-
-class _ArrowStream(Protocol):
-    schema: _Schema
-
     def __iter__(self) -> Iterator[_Batch]: ...
 
 
 class _Arrow(Protocol):
-    open_file: Callable[[IO[bytes]], _ArrowFile]
-    open_stream: Callable[[IO[bytes]], _ArrowStream]
+    open_file: Callable[[IO[bytes]], _ArrowTable]
+    open_stream: Callable[[IO[bytes]], _ArrowTable]
 
 
 def parquet_rows(file: File, columns: Columns) -> Iterator[Record]:

@@ -4,12 +4,12 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from judgekit.formats.values import loaded
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.trace import TraceWarning
 
@@ -183,8 +183,7 @@ def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[Trace
 def _held(value: JsonValue, name: str) -> JsonValue:
     """The structure in which messages may stand."""
     if isinstance(value, str) and len(value) < _LONGEST and value.lstrip().startswith(("{", "[{")):
-        with suppress(ValueError, RecursionError):
-            value = json.loads(value)
+        value = loaded(value)
     if name in _ANSWERS or meaning(name) == "response":
         return {"role": name, "content": value}
     return value if isinstance(value, dict | list) else None

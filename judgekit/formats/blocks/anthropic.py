@@ -5,13 +5,15 @@
  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "1", "is_error": true}]}]
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import content_items, read_call, read_parts
 from judgekit.formats.blocks.reply import Item, asked, content_of, is_blank, reply, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
+from judgekit.formats.values import head, lookup, objects_in
 from judgekit.traces.message import (
     JsonObject,
     MediaPart,
@@ -21,34 +23,25 @@ from judgekit.traces.message import (
     ReasoningPart,
     SystemMessage,
     TextPart,
-    ToolCall,
     ToolMessage,
     Usage,
-    parse_arguments,
 )
 from judgekit.traces.trace import ToolDefinition
 
 _ROLES = ("system", "user", "assistant")
 _INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-_LOOKED_AT = 50
 _OTHERS_BLOCKS = (
-    "image_url",
-    "input_audio",
-    "refusal",
-    "input_text",
-    "output_text",
-    "tool-call",
-    "tool-result",
-    "document_url",
+    *("image_url", "input_audio", "refusal", "input_text", "output_text", "tool-call", "tool-result"),
+    *("document_url",),
 )
 _KEPT = ("compaction", "tool_reference")
 _OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "search_result")
 
 
-def is_anthropic(messages: Sequence[JsonValue]) -> bool:
+def is_anthropic(messages: JsonValue) -> bool:
     """Whether messages have blocks that only this API has; those of text alone are like everybody's."""
-    seen = messages[:_LOOKED_AT]
-    return all(may_be_anthropic(message) for message in seen) and any(_has_own_block(message) for message in seen)
+    seen = head(messages)
+    return all(map(may_be_anthropic, seen)) and any(map(_has_own_block, seen))
 
 
 def may_be_anthropic(message: JsonValue) -> bool:
@@ -57,7 +50,7 @@ def may_be_anthropic(message: JsonValue) -> bool:
         return False
     if message.get("tool_calls") or message.get("function_call"):
         return False
-    return not any(isinstance(block, dict) and _is_of_others(block) for block in _blocks_of(message))
+    return not any(map(_is_of_others, _blocks_of(message)))
 
 
 def _is_of_others(block: JsonObject) -> bool:
@@ -99,14 +92,13 @@ def read_message(found: Found, blocks: Iterable[Found | JsonValue] | None = None
     role = found.peek("role")
     if role not in _ROLES:
         raise found.unfit("role", f"one of {', '.join(_ROLES)}")
-    content = read_blocks(found) if blocks is None else blocks
+    content = content_items(found) if blocks is None else blocks
     found.take("role")
-    if found.peek("type") == "message":
-        found.take("type")
+    found.take_if("type", "message")
     if role == "system":
-        return [SystemMessage(content_of([_part(block) for block in content]), extra=found.leftover())]
+        return [SystemMessage(content_of(read_parts(content, _part)), extra=found.leftover())]
     if role == "assistant":
-        items = [_item(block) for block in content]
+        items = read_parts(content, _item)
         model = found.text("model")
         whole: dict[str, object] = {
             "id": found.identity("id"),
@@ -115,23 +107,7 @@ def read_message(found: Found, blocks: Iterable[Found | JsonValue] | None = None
             "extra": found.leftover(),
         }
         return reply(items, {"model": model}, whole)
-    turn = [_aside(block) or _item(block) for block in content]
-    return asked(turn, found.leftover())
-
-
-def read_blocks(found: Found) -> list[Found | JsonValue]:
-    """The content of a message or block, which may also be a text, as blocks.
-
-    Raises:
-        TraceError: It is something else.
-    """
-    content = found.peek("content")
-    if isinstance(content, list):
-        return found.items("content")
-    if content is not None and not isinstance(content, str):
-        raise found.unfit("content", "a text or a list of blocks")
-    found.take("content")
-    return [content] if content else []
+    return asked(read_parts(content, _said), found.leftover())
 
 
 def read_system(found: Found) -> list[Message]:
@@ -144,7 +120,7 @@ def read_system(found: Found) -> list[Message]:
     if isinstance(system, str):
         found.take("system")
         return [SystemMessage(system)] if system else []
-    parts = [_part(block) for block in found.items("system")]
+    parts = read_parts(found.items("system"), _part)
     return [SystemMessage(content_of(parts))] if parts else []
 
 
@@ -179,8 +155,7 @@ def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
 
 def _has_own_block(message: JsonValue) -> bool:
     for block in _blocks_of(message):
-        kind = block.get("type") if isinstance(block, dict) else None
-        if isinstance(block, dict) and isinstance(kind, str):
+        if isinstance(kind := block.get("type"), str):
             if kind in _OWN_BLOCKS or (kind.endswith("tool_use") and "input" in block):
                 return True
             if kind.endswith("tool_result") and "tool_use_id" in block:
@@ -190,58 +165,38 @@ def _has_own_block(message: JsonValue) -> bool:
     return is_response(message)
 
 
-def _blocks_of(message: JsonValue) -> list[JsonValue]:
-    content = message.get("content") if isinstance(message, dict) else None
-    return content[:_LOOKED_AT] if isinstance(content, list) else []
+def _blocks_of(message: JsonValue) -> list[JsonObject]:
+    return objects_in(head(lookup(message, "content")))
 
 
-def _type(block: Found | JsonValue) -> str:
-    kind = block.peek("type") if isinstance(block, Found) else None
+def _type(block: Found) -> str:
+    kind = block.peek("type")
     return kind if isinstance(kind, str) else ""
 
 
-def _item(block: Found | JsonValue) -> Item:
+def _item(block: Found) -> Item:
     """What a block is."""
-    if isinstance(block, Found) and _type(block).endswith("tool_result"):
+    kind = _type(block)
+    if kind.endswith("tool_result"):
         return _result(block)
-    if isinstance(block, Found) and _type(block).endswith("tool_use") and not is_blank(block):
-        return _call(block)
+    if kind.endswith("tool_use") and not is_blank(block):
+        return read_call(block, args=("input",), provided=not block.take_if("type", "tool_use"))
     return _part(block)
 
 
-def _aside(block: Found | JsonValue) -> SystemMessage | None:
-    """Instructions that stand among what the user says."""
-    if isinstance(block, Found) and _type(block) == "mid_conv_system":
+def _said(block: Found) -> Item | SystemMessage:
+    """What a block of the user's is; instructions may stand there too."""
+    if _type(block) == "mid_conv_system":
         return SystemMessage(content_of(_parts(block)), extra=block.leftover())
-    return None
-
-
-def _call(found: Found) -> ToolCall:
-    name = found.text("name")
-    if name is None:
-        raise found.unfit("name", "the name of a tool")
-    own = found.peek("type") == "tool_use"
-    if own:
-        found.take("type")
-    return ToolCall.model_validate(
-        {
-            "name": name,
-            "id": found.identity("id"),
-            "metadata": {} if own else {"executor": "provider"},
-            **parse_arguments(found.take("input")),
-            "extra": found.leftover(),
-        }
-    )
+    return _item(block)
 
 
 def _result(found: Found) -> ToolMessage:
-    if found.peek("type") == "tool_result":
-        found.take("type")
+    found.take_if("type", "tool_result")
     content = found.peek("content")
     failed = found.flag("is_error")
-    if (
-        "is_error" not in found and failed is None
-    ):  # absent, it means success; the provider's tools say it in the content
+    if "is_error" not in found and failed is None:
+        # Absent, it means success; the provider's tools say it in the content.
         failed = isinstance(content, dict) and ("error_code" in content or str(content.get("type")).endswith("_error"))
     identity = found.identity("tool_use_id")
     text = as_text(found.take("content")) if _is_foreign(content) else content_of(_parts(found))
@@ -252,19 +207,15 @@ def _is_foreign(content: JsonValue) -> bool:
     """Whether the content of a result is neither text nor made of blocks that people read, as that of a web search."""
     if content is None or isinstance(content, str):
         return False
-    return not isinstance(content, list) or any(
-        isinstance(block, dict) and str(block.get("type")).endswith("_result") and block.get("type") != "search_result"
-        for block in content
-    )
+    kinds = [str(block.get("type")) for block in objects_in(content)]
+    return not isinstance(content, list) or any(kind.endswith("_result") and kind != "search_result" for kind in kinds)
 
 
 def _parts(found: Found) -> list[Part]:
-    return [_part(block) for block in read_blocks(found)]
+    return read_parts(content_items(found), _part)
 
 
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _part(found: Found) -> Part:
     kind = _type(found)
     if kind in ("text", "thinking") and isinstance(text := found.peek(kind), str):
         found.take("type")
@@ -277,24 +228,15 @@ def _part(found: Found | JsonValue) -> Part:
     if kind in ("image", "document") and isinstance(found.peek("source"), dict):
         return _media(found, kind)
     if kind == "search_result" and _are_texts(found.peek("content")):
-        return TextPart(_lines(found.objects("content")), extra=found.leftover())
+        blocks = found.objects("content")
+        for block in blocks:
+            block.take_if("type", "text")
+        return TextPart("\n".join(block.text("text") or "" for block in blocks), extra=found.leftover())
     return OtherPart(found.leftover()) if kind in _KEPT else unread_part(found)
 
 
 def _are_texts(content: JsonValue) -> bool:
-    return isinstance(content, list) and all(
-        isinstance(block, dict) and isinstance(block.get("text"), str) for block in content
-    )
-
-
-def _lines(blocks: Iterable[Found]) -> str:
-    """The texts of blocks, which are taken with their type."""
-    lines: list[str] = []
-    for block in blocks:
-        if block.peek("type") == "text":
-            block.take("type")
-        lines.append(block.text("text") or "")
-    return "\n".join(lines)
+    return isinstance(content, list) and all(isinstance(lookup(block, "text"), str) for block in content)
 
 
 def _media(found: Found, kind: str) -> Part:
@@ -305,10 +247,8 @@ def _media(found: Found, kind: str) -> Part:
         return TextPart(text, extra=found.leftover())
     if source.peek("type") == "content" and isinstance(source.peek("content"), str):
         return TextPart(source.text("content") or "", extra=found.leftover())
-    if source.peek("type") in ("base64", "url"):
-        source.take("type")
-    if kind == "image":
-        found.take("type")
+    source.take_if("type", "base64", "url")
+    found.take_if("type", "image")
     return MediaPart(
         kind="image" if kind == "image" else "file",
         url=source.text("url"),

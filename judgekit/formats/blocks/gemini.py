@@ -6,14 +6,16 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, islice
-from typing import Literal, TypeAlias
+from itertools import groupby
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import bare_part, media_kind, provider_metadata, tool_name
 from judgekit.formats.blocks.reply import content_of, is_blank, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
+from judgekit.formats.values import as_list, head, lookup
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -43,15 +45,10 @@ _SPEAKERS: dict[str, Speaker] = {
 }
 _CODE = "code_execution"
 _FAILED = {"OUTCOME_OK": False, "OUTCOME_FAILED": True, "OUTCOME_DEADLINE_EXCEEDED": True}
-_BY_PROVIDER: JsonObject = {"executor": "provider"}
 _CALLS = ("functionCall", "function_call", "toolCall", "tool_call", "executableCode", "executable_code")
 _RESULTS = (
-    "functionResponse",
-    "function_response",
-    "toolResponse",
-    "tool_response",
-    "codeExecutionResult",
-    "code_execution_result",
+    *("functionResponse", "function_response", "toolResponse", "tool_response", "codeExecutionResult"),
+    *("code_execution_result",),
 )
 _MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
 _SIGNATURES = ("thought", "thoughtSignature", "thought_signature")
@@ -64,7 +61,6 @@ _OF_EVENTS = frozenset(("author", "content"))
 """Fields of ADK's events, which have much of a response."""
 ANSWERS = ("candidates", *_FEEDBACK, *_USAGE)
 """The fields of a response that say what became of the request."""
-_LOOKED_AT = 50
 
 
 def read_contents(found: Iterable[Found]) -> list[Message]:
@@ -108,7 +104,7 @@ def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
         if holder is None:
             continue
         for name in ("systemInstruction", "system_instruction"):
-            if isinstance(holder.peek(name), dict) and (content := holder.object(name)):
+            if content := holder.maybe_object(name):
                 messages += read_content(content, SystemMessage)
             elif name in holder:
                 messages += _messages(_listed(holder, name), SystemMessage)
@@ -137,9 +133,8 @@ def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
     for one in chosen:
         if one.peek("index") == candidate:
             one.take("index")
-        if isinstance(one.peek("content"), dict) and (content := one.object("content")):
-            if content.peek("role") in ("model", ""):
-                content.take("role")
+        if content := one.maybe_object("content"):
+            content.take_if("role", "model", "")
             parts += _listed(content, "parts")
     messages = _messages(parts, AIMessage, joined=streamed)
     if not any(isinstance(message, AIMessage) for message in messages):
@@ -176,8 +171,8 @@ def read_function_call(found: Found) -> ToolCall:
         TraceError: It names none.
     """
     arguments = parse_arguments(found.take("args"))
-    fields = {"name": _name(found, "name"), "id": found.identity("id") or None, **arguments}
-    return ToolCall.model_validate({**fields, "extra": found.leftover()})
+    name, identity = tool_name(found, "name"), found.identity("id") or None
+    return ToolCall(name, id=identity, **arguments, extra=found.leftover())
 
 
 def read_function_response(found: Found) -> ToolMessage:
@@ -246,9 +241,7 @@ def completed(
 
 def is_contents(value: JsonValue) -> bool:
     """Whether a list holds contents: roles beside parts, and parts that do not say of what type they are."""
-    if not isinstance(value, list) or not value:
-        return False
-    first = list(islice(value, _LOOKED_AT))
+    first = head(value)
     return all(map(_may_be_content, first)) and any(map(_is_content, first))
 
 
@@ -263,7 +256,7 @@ def is_request(value: JsonValue) -> bool:
     of_gemini = isinstance(model, str) and model.startswith(("gemini", "models/"))
     if not of_gemini and _PARAMETERS.isdisjoint(value):
         return False
-    return bool(listed) and all(isinstance(one, str) or _may_be_content(one) for one in listed[:_LOOKED_AT])
+    return bool(listed) and all(isinstance(one, str) or _may_be_content(one) for one in head(listed))
 
 
 def is_response(value: JsonValue) -> bool:
@@ -271,7 +264,7 @@ def is_response(value: JsonValue) -> bool:
     if not isinstance(value, dict):
         return False
     found = value.get("candidates")
-    first = found[0] if isinstance(found, list) and found else None
+    first = next(iter(as_list(found)), None)
     if isinstance(first, dict):
         content = first.get("content")
         said = isinstance(content, dict) and _may_be_content(content) and not {"parts", "role"}.isdisjoint(content)
@@ -297,7 +290,7 @@ def _may_be_content(value: JsonValue) -> bool:
 
 
 def _is_content(value: JsonValue) -> bool:
-    parts = value.get("parts") if isinstance(value, dict) else None
+    parts = lookup(value, "parts")
     return any(
         isinstance(part, str) or (isinstance(part, dict) and not _PARTS.isdisjoint(part))
         for part in (parts if isinstance(parts, list) else [parts])
@@ -347,7 +340,8 @@ def _messages(parts: Iterable[Found | JsonValue], speaker: Speaker, *, joined: b
         elif isinstance(part, Found) and (name := _one_of(part, _CALLS)) is not None:
             if speaker not in (AIMessage, HumanMessage):
                 raise part.unfit(name, "no call in a message of this role")
-            if joined and calls and name in ("functionCall", "function_call") and not _is_named(part.peek(name)):
+            unnamed = name in ("functionCall", "function_call") and lookup(part.peek(name), "name") is None
+            if joined and calls and unnamed:
                 pieces[-1].append(part.leftover())
             elif is_blank(part.peek(name)):
                 said.append(_part(part))
@@ -390,7 +384,7 @@ def _joined(one: Part, other: Part) -> Part | None:
 
 def _part(found: Found | JsonValue) -> Part:
     if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+        return bare_part(found)
     if "text" in found:
         text = _words(found, "text")
         part = ReasoningPart if found.flag("thought") else TextPart
@@ -406,20 +400,13 @@ def _media(found: Found) -> MediaPart | None:
         return None
     mime_type = inner.text("mimeType", "mime_type")
     return MediaPart(
-        kind=_kind(mime_type or ""),
+        kind=media_kind(mime_type),
         url=inner.text("fileUri", "file_uri"),
         data=inner.text("data"),
         mime_type=mime_type,
         name=inner.text("displayName", "display_name"),
         extra=found.leftover(),
     )
-
-
-def _kind(mime_type: str) -> Literal["image", "audio", "video", "file"]:
-    for kind in ("image", "audio", "video"):
-        if mime_type.startswith(f"{kind}/"):
-            return kind
-    return "file"
 
 
 def _call(part: Found, name: str) -> ToolCall:
@@ -429,16 +416,11 @@ def _call(part: Found, name: str) -> ToolCall:
     else:
         code: JsonObject = {key: inner.take(key) for key in ("language", "code") if key in inner}
         coded = name in ("executableCode", "executable_code")
-        tool = _CODE if coded else _name(inner, "toolType", "tool_type")
+        tool = _CODE if coded else tool_name(inner, "toolType", "tool_type")
         arguments = parse_arguments(code if coded else inner.take("args"))
-        call = ToolCall.model_validate(
-            {"name": tool, "id": inner.identity("id") or None, "metadata": _BY_PROVIDER, **arguments}
-        )
+        identity = inner.identity("id") or None
+        call = ToolCall(tool, id=identity, metadata=provider_metadata(provided=True), **arguments)
     return call.model_copy(update={"extra": {**call.extra, **part.leftover()}})
-
-
-def _is_named(call: JsonValue) -> bool:
-    return isinstance(call, dict) and call.get("name") is not None
 
 
 def _result(part: Found, name: str) -> ToolMessage:
@@ -472,17 +454,10 @@ def _one_of(found: Found, names: Iterable[str]) -> str | None:
 
 
 def _inner(part: Found, name: str) -> Found:
-    inner = part.object(name) if isinstance(part.peek(name), dict) else None
+    inner = part.maybe_object(name)
     if inner is None:
         raise part.unfit(name, "an object")
     return inner
-
-
-def _name(found: Found, *names: str) -> str:
-    name = found.text(*names)
-    if name is None:
-        raise found.unfit(names[0], "the name of a tool")
-    return name
 
 
 def _words(found: Found, name: str) -> str:

@@ -5,10 +5,10 @@ r"""Messages of OpenAI Chat Completions, as most servers and tools write them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import MediaKind, bare_part, read_counts, tool_name
 from judgekit.formats.blocks.reply import content_of, is_blank, listed_calls, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
@@ -37,7 +37,7 @@ _KINDS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] 
     "tool": ToolMessage,
     "function": ToolMessage,
 }
-_MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
+_MEDIA: dict[str, MediaKind] = {
     "image_url": "image",
     "audio_url": "audio",
     "video_url": "video",
@@ -90,20 +90,18 @@ def read_usage(found: Found | None) -> Usage | None:
     """Token counts as this API and its followers report them; unknown counts are kept."""
     if found is None or not list(found):
         return None
-    asked = found.object("prompt_tokens_details") or Found({})
-    answered = found.object("completion_tokens_details") or Found({})
-    return Usage(
-        input_tokens=found.count("prompt_tokens"),
-        output_tokens=found.count("completion_tokens"),
-        cached_tokens=asked.count("cached_tokens"),
-        reasoning_tokens=answered.count("reasoning_tokens"),
-        extra=found.leftover(),
+    return read_counts(
+        found,
+        input="prompt_tokens",
+        output="completion_tokens",
+        cached="prompt_tokens_details.cached_tokens",
+        reasoning="completion_tokens_details.reasoning_tokens",
     )
 
 
 def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
     """Definitions of tools; one without a name is kept under that of its type."""
-    return [_definition(tool) for tool in found]
+    return list(map(_definition, found))
 
 
 def _holds_parts(content: JsonValue) -> bool:
@@ -162,7 +160,7 @@ def _spoken(found: Found, *, silent: bool) -> list[Part]:
 
 def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mapping[str, ToolCall]) -> Part | None:
     if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+        return bare_part(found)
     kind = found.peek("type")
     if not isinstance(kind, str):
         return unread_part(found)
@@ -184,7 +182,7 @@ def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mappin
 
 
 def _media(found: Found, kind: str) -> MediaPart:
-    inner = found.object(kind) if isinstance(found.peek(kind), dict) else None
+    inner = found.maybe_object(kind)
     source = found.text(kind) if inner is None else inner.text("url", "data", "file_data")
     is_url = source is not None and ":" in source  # which base64 has not
     return MediaPart(
@@ -222,13 +220,12 @@ def _calls(found: Found) -> list[ToolCall]:
 
 
 def _call(found: Found) -> ToolCall:
-    if found.peek("type") in ("function", "tool_use"):
-        found.take("type")
+    found.take_if("type", "function", "tool_use")
     identity = found.identity("id")
     if (function := found.object("function")) is not None:
         call = _function_call(function, identity)
     elif (custom := found.object("custom")) is not None:  # its input is free text
-        call = ToolCall(_name(custom), {"input": custom.take("input")}, id=identity)
+        call = ToolCall(tool_name(custom, "name"), {"input": custom.take("input")}, id=identity)
     else:  # data sets and hand-written files often leave out the layer of ``function``
         call = _function_call(found, identity)
     extra = found.leftover()
@@ -237,20 +234,12 @@ def _call(found: Found) -> ToolCall:
 
 def _function_call(found: Found, identity: str | None) -> ToolCall:
     given = found.take("arguments", "args", "input", "parameters")
-    return ToolCall.model_validate({"name": _name(found), "id": identity, "args": given})  # which parses a text
-
-
-def _name(found: Found) -> str:
-    name = found.peek("name")
-    if not isinstance(name, str):
-        raise found.unfit("name", "the name of a tool")
-    found.take("name")
-    return name
+    name = tool_name(found, "name")
+    return ToolCall.model_validate({"name": name, "id": identity, "args": given})  # which parses a text
 
 
 def _definition(found: Found) -> ToolDefinition:
-    if found.peek("type") == "function":
-        found.take("type")
+    found.take_if("type", "function")
     inner = found.object("function") or found.object("custom") or found
     name = inner.text("name")
     return ToolDefinition(

@@ -13,10 +13,12 @@ from typing import Literal, cast
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import MediaKind, provider_metadata, read_parts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.reply import content_of, is_blank, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
+from judgekit.formats.values import as_list, head, lookup, objects_in
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -81,7 +83,7 @@ _ELSEWHERE = ("item_reference", "compaction", "compaction_summary")
 _KEPT = (*_ELSEWHERE, "compaction_trigger", "mcp_list_tools", "mcp_approval_request", "configuration_update")
 _DECISIVE = {*_CALLS, *_RESULTS, "reasoning", "item_reference", "mcp_list_tools", "additional_tools"} - {"program"}
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal", "logs": "logs"}
-_MEDIA: dict[str, Literal["image", "audio", "file"]] = {
+_MEDIA: dict[str, MediaKind] = {
     "input_image": "image",
     "image": "image",
     "computer_screenshot": "image",
@@ -104,17 +106,6 @@ class _Turn:
     parts: list[Part] = field(default_factory=list[Part])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     extra: JsonObject = field(default_factory=dict[str, JsonValue])
-
-    def message(self) -> AIMessage:
-        return AIMessage(
-            content_of(self.parts),
-            tool_calls=self.calls,
-            id=self.id,
-            agent=self.agent,
-            model=self.model,
-            timestamp=self.timestamp,
-            extra=self.extra,
-        )
 
 
 class Items:
@@ -149,11 +140,11 @@ class Items:
         if kind == "message":
             self._message(found, agent, model)
         elif kind in _RESULTS:
-            self._append(_result(found, kind, is_error=is_error))
+            self.messages().append(_result(found, kind, is_error=is_error))
         elif kind == "mcp_approval_response":
-            self._append(HumanMessage([OtherPart(found.leftover())]))
+            self.messages().append(HumanMessage([OtherPart(found.leftover())]))
         elif kind == "additional_tools":
-            self._append(SystemMessage([OtherPart(found.leftover())], role="developer"))
+            self.messages().append(SystemMessage([OtherPart(found.leftover())], role="developer"))
         else:
             self._assistant(found, kind, self._turn_of(found, agent, model))
 
@@ -170,13 +161,20 @@ class Items:
 
     def messages(self) -> list[Message]:
         """The messages so far, the last of which is ended by this."""
-        if self._turn is not None:
-            self._messages.append(self._turn.message().model_copy(update={"usage": self._reported}))
+        if (turn := self._turn) is not None:
+            said = AIMessage(
+                content_of(turn.parts),
+                tool_calls=turn.calls,
+                id=turn.id,
+                agent=turn.agent,
+                model=turn.model,
+                timestamp=turn.timestamp,
+                usage=self._reported,
+                extra=turn.extra,
+            )
+            self._messages.append(said)
             self._turn = self._reported = None
         return self._messages
-
-    def _append(self, message: Message) -> None:
-        self.messages().append(message)
 
     def _turn_of(self, found: Found, agent: str | None, model: str | None) -> _Turn:
         if self._turn is not None and (self._turn.agent, self._turn.model) != (agent, model):
@@ -209,10 +207,11 @@ class Items:
         if role == "user":
             found.take("role")
             name = found.text("name")
-            self._append(HumanMessage(content, id=identity, timestamp=moment, name=name, extra=found.leftover()))
+            message: Message = HumanMessage(content, id=identity, timestamp=moment, name=name, extra=found.leftover())
         else:
             told = cast("Literal['system', 'developer']", found.take("role"))
-            self._append(SystemMessage(content, id=identity, timestamp=moment, role=told, extra=found.leftover()))
+            message = SystemMessage(content, id=identity, timestamp=moment, role=told, extra=found.leftover())
+        self.messages().append(message)
 
     def _assistant(self, found: Found, kind: str, turn: _Turn) -> None:
         if kind == "reasoning":
@@ -221,7 +220,7 @@ class Items:
             call, result = _call(found, kind)
             turn.calls.append(call)
             if result is not None:
-                self._append(result)
+                self.messages().append(result)
         else:
             if kind in _ELSEWHERE:
                 found.warn(f"part of the history is not in the file, but behind this {kind.replace('_', ' ')}")
@@ -271,13 +270,9 @@ def read_response(found: Found) -> list[Message]:
     ended = details.text("reason") or found.text("status")
     for index in places:
         messages[index] = messages[index].model_copy(update={"model": model})
-    messages[places[-1]] = messages[places[-1]].model_copy(
-        update={
-            "usage": None if usage is None else read_usage(usage),
-            "finish_reason": ended,
-            "timestamp": found.moment("created_at"),
-        }
-    )
+    spent = None if usage is None else read_usage(usage)
+    last = {"usage": spent, "finish_reason": ended, "timestamp": found.moment("created_at")}
+    messages[places[-1]] = messages[places[-1]].model_copy(update=last)
     return messages
 
 
@@ -298,17 +293,15 @@ def found_tools(items: JsonValue) -> list[ToolDefinition]:
     """Definitions of tools that stand between the other items, where they also stay."""
     return [
         tool
-        for item in (items if isinstance(items, list) else [])
-        if isinstance(item, dict) and item.get("type") in ("additional_tools", "mcp_list_tools", "tool_search_output")
+        for item in objects_in(items)
+        if item.get("type") in ("additional_tools", "mcp_list_tools", "tool_search_output")
         for tool in _tools(item.get("tools"))
     ]
 
 
 def is_items(value: JsonValue) -> bool:
     """Whether a list holds items, and not messages of another API."""
-    if not isinstance(value, list):
-        return False
-    seen = value[:50]
+    seen = head(value)
     return all(map(may_be_item, seen)) and any(map(is_item, seen))
 
 
@@ -324,29 +317,25 @@ def may_be_item(value: JsonValue) -> bool:
 
 def is_item(value: JsonValue) -> bool:
     """Whether something is an item, and nothing else."""
-    if not isinstance(value, dict):
-        return False
-    kind, content = value.get("type"), value.get("content")
+    kind, content = lookup(value, "type"), lookup(value, "content")
     if isinstance(kind, str) and kind != "message":
         return kind in _DECISIVE
-    blocks = content[:50] if isinstance(content, list) else []
-    if any(isinstance(block, dict) and block.get("type") in ("input_text", "output_text") for block in blocks):
+    if any(lookup(block, "type") in ("input_text", "output_text") for block in head(content)):
         return True
-    return kind == "message" and value.get("role") in _ROLES and isinstance(content, str)
+    return kind == "message" and lookup(value, "role") in _ROLES and isinstance(content, str)
 
 
 def _tools(value: JsonValue) -> list[ToolDefinition]:
     # An MCP server's definitions have another name for the parameters.
     spelled: list[JsonValue] = [
         {"parameters" if name == "input_schema" else name: item for name, item in tool.items()}
-        for tool in (value if isinstance(value, list) else [])
-        if isinstance(tool, dict)
+        for tool in objects_in(value)
     ]
     return read_tools(Found({"tools": spelled}).objects("tools"))
 
 
 def _object(found: Found, name: str) -> Found:
-    return (found.object(name) if isinstance(found.peek(name), dict) else None) or Found({})
+    return found.maybe_object(name) or Found({})
 
 
 def _message_parts(found: Found) -> list[Part]:
@@ -358,7 +347,7 @@ def _message_parts(found: Found) -> list[Part]:
         return [TextPart(content)]
     if not isinstance(content, list):
         raise found.unfit("content", "a text or a list of parts")
-    return [_part(part) for part in found.items("content")]
+    return read_parts(found.items("content"), _part)
 
 
 def _rest(found: Found) -> JsonObject:
@@ -366,9 +355,7 @@ def _rest(found: Found) -> JsonObject:
     return {name: value for name, value in found.leftover().items() if value not in ([], {})}
 
 
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _part(found: Found) -> Part:
     kind = str(found.peek("type"))
     if kind in _TEXTS and isinstance(text := found.peek(_TEXTS[kind]), str):
         found.take(_TEXTS[kind])
@@ -414,8 +401,7 @@ def _texts(found: Found, name: str) -> list[str]:
     if len(texts) < len(value):
         return []
     for part in found.objects(name):
-        if part.peek("type") in ("summary_text", "reasoning_text", "input_text"):
-            part.take("type")
+        part.take_if("type", "summary_text", "reasoning_text", "input_text")
         part.take("text")
     return texts
 
@@ -429,17 +415,9 @@ def _call(found: Found, kind: str) -> tuple[ToolCall, ToolMessage | None]:
         raise found.unfit("name", "the name of a tool")
     arguments = _arguments(found, kind)
     result = _provided(found, kind, arguments, identity, name) if kind in _PROVIDED else None
-    if kind == "function_call":
-        found.take("type")
-    call = ToolCall.model_validate(
-        {
-            "name": name,
-            "id": identity,
-            "metadata": {"executor": "provider"} if provided else {},
-            "extra": found.leftover(),
-            **parse_arguments(arguments),
-        }
-    )
+    found.take_if("type", "function_call")
+    metadata = provider_metadata(provided=provided)
+    call = ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=found.leftover())
     return call, result
 
 
@@ -447,9 +425,8 @@ def _arguments(found: Found, kind: str) -> JsonValue:
     names = _CALLS[kind]
     if names == ("arguments",):
         return found.take("arguments")
-    if isinstance(found.peek(names[0]), dict):
-        whole = found.object(names[0])
-        return None if whole is None else whole.leftover()
+    if whole := found.maybe_object(names[0]):
+        return whole.leftover()
     return {name: value for name in names if (value := found.take(name)) is not None}
 
 
@@ -505,8 +482,7 @@ def _result(found: Found, kind: str, *, is_error: bool | None) -> ToolMessage:
     identity = found.identity("call_id", "callId")
     if identity is None and kind == "local_shell_call_output":
         identity = found.identity("id")
-    if kind == "function_call_output":
-        found.take("type")
+    found.take_if("type", "function_call_output")
     return ToolMessage(
         content,
         tool_call_id=identity,
@@ -519,11 +495,7 @@ def _result(found: Found, kind: str, *, is_error: bool | None) -> ToolMessage:
 
 def _outcome(outputs: JsonValue) -> bool | None:
     """Whether one of the commands of a shell call failed; ``None`` if it does not say."""
-    outcomes = [
-        outcome
-        for output in (outputs if isinstance(outputs, list) else [])
-        if isinstance(output, dict) and isinstance(outcome := output.get("outcome"), dict)
-    ]
+    outcomes = objects_in([lookup(output, "outcome") for output in as_list(outputs)])
     if not outcomes:
         return None
     return any(outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None) for outcome in outcomes)
@@ -533,12 +505,12 @@ def _content(found: Found, name: str) -> str | Sequence[Part]:
     """The content of a result: text, parts, or any other value as JSON."""
     value = found.peek(name)
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        return content_of([_part(part) for part in found.items(name)])
+        return content_of(read_parts(found.items(name), _part))
     if isinstance(value, dict) and _is_part(value):
         return content_of([_part(_object(found, name))])
     return "" if found.take(name) is None else as_text(value)
 
 
 def _is_part(value: JsonValue) -> bool:
-    kind = value.get("type") if isinstance(value, dict) else None
+    kind = lookup(value, "type")
     return isinstance(kind, str) and (kind in _TEXTS or kind in _MEDIA)

@@ -9,7 +9,7 @@ from judgekit.formats.merging.step import Step
 from judgekit.formats.merging.threads import Thread, Threads
 from judgekit.formats.merging.tools import complete
 from judgekit.formats.merging.variants import Variants
-from judgekit.formats.spans import Span
+from judgekit.formats.spans import Span, times_of
 from judgekit.traces.message import HumanMessage, SystemMessage
 from judgekit.traces.trace import Trace, TraceWarning
 
@@ -106,9 +106,4 @@ def _child(thread: Thread, levels: Levels, children: Sequence[Trace] = (), call_
 
 
 def _fields(thread: Thread) -> dict[str, object]:
-    spans = [step.span for step in thread.steps]
-    return {
-        "messages": thread.messages,
-        "started_at": min((span.started for span in spans if span.started), default=None),
-        "ended_at": max((span.ended for span in spans if span.ended), default=None),
-    }
+    return {"messages": thread.messages, **times_of([step.span for step in thread.steps])}

@@ -10,6 +10,7 @@ from judgekit.formats.found import Found
 from judgekit.formats.merging.said import ends, parted
 from judgekit.formats.merging.step import Step
 from judgekit.formats.spans import EARLIEST, Span, conversation_of, spans_of
+from judgekit.formats.values import lookup
 from judgekit.traces.message import JsonObject
 
 _Call: TypeAlias = tuple[Step, JsonObject]
@@ -41,7 +42,7 @@ def folded(records: Iterable[JsonValue], steps_of: Callable[[Sequence[Span]], Se
 
 
 def _only_call(record: JsonValue, steps_of: Callable[[Sequence[Span]], Sequence[Step]]) -> _Call | None:
-    spans = record.get("spans") if isinstance(record, dict) else None
+    spans = lookup(record, "spans")
     if not isinstance(record, dict) or not isinstance(spans, list) or any(map(conversation_of, spans)):
         return None
     try:

@@ -241,8 +241,6 @@ def _is_around(outer: Span, span: Span) -> bool:
     inner: Span | None = span
     while inner is not None and inner.depth > outer.depth:
         inner = inner.parent
-    return inner is outer or (inner is not None and inner.id is not None and _identity(inner) == _identity(outer))
-
-
-def _identity(span: Span) -> tuple[str | None, str | None]:
-    return span.trace_id, span.id
+    if inner is None or inner is outer or inner.id is None:
+        return inner is outer
+    return (inner.trace_id, inner.id) == (outer.trace_id, outer.id)

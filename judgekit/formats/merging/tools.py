@@ -1,8 +1,9 @@
 """What only the spans of tools know: results and errors that messages lack, and calls that no message makes."""
 
+import json
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from judgekit.formats.merging.levels import Level, Levels
@@ -12,6 +13,12 @@ from judgekit.formats.merging.threads import Thread
 from judgekit.formats.merging.variants import Variants
 from judgekit.traces.message import AIMessage, Message, ToolCall, ToolMessage
 from judgekit.traces.pairing import pair_results
+from judgekit.traces.trace import ToolDefinition
+
+
+def by_content(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
+    """Return definitions of tools by their JSON, each of them once."""
+    return {json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for tool in tools}
 
 
 @dataclass(eq=False)

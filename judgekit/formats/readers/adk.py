@@ -15,7 +15,8 @@ from judgekit.formats.blocks.gemini import completed, read_content, read_request
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import first_of, items, sample_from
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage
+from judgekit.formats.values import lookup
+from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition
 
@@ -77,8 +78,7 @@ def moment(found: Found, *names: str) -> datetime | None:
 def _read_event(event: Found, replies: Mapping[str, Found]) -> list[Message]:
     if error := [as_text(event.peek(name)) for name in ("error_code", "errorCode") if name in event]:
         event.warn(f"the agent failed here: {error[0]}")
-    actions = event.peek("actions")
-    if isinstance(actions, dict) and any(actions.get(name) is not None for name in _REWOUND):
+    if any(lookup(event.peek("actions"), name) is not None for name in _REWOUND):
         event.warn("the session was rewound here; what was undone still stands in the conversation")
     by_user = event.peek("author") == "user"
     messages = _said(event, HumanMessage if by_user else AIMessage)
@@ -98,7 +98,7 @@ def _read_event(event: Found, replies: Mapping[str, Found]) -> list[Message]:
 
 
 def _said(event: Found, speaker: type[HumanMessage] | type[AIMessage]) -> list[Message]:
-    if isinstance(event.peek("content"), dict) and (content := event.object("content")):
+    if content := event.maybe_object("content"):
         return read_content(content, speaker)
     if "content" in event:
         raise event.unfit("content", "an object")
@@ -128,8 +128,7 @@ def _drop_parts(events: Sequence[Found]) -> None:
 
 
 def _is_partial(event: Found) -> bool:
-    options = event.peek("options")
-    return event.peek("partial") is True or (isinstance(options, dict) and options.get("partial") is True)
+    return event.peek("partial") is True or lookup(event.peek("options"), "partial") is True
 
 
 def _logged(row: Found) -> tuple[list[Message], list[ToolDefinition], dict[str, Found]]:
@@ -170,14 +169,10 @@ def _instructions(request: Found) -> str:
 
 
 def _is_session(value: JsonValue) -> bool:
-    events = value.get("events") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(events, list):
+    if not isinstance(value, dict) or not isinstance(events := value.get("events"), list):
         return False
-    return _is_event(events[0]) if events else {"app_name", "user_id"} <= value.keys() or _is_camel(value)
-
-
-def _is_camel(value: JsonObject) -> bool:
-    return {"appName", "userId"} <= value.keys()
+    names = value.keys()
+    return _is_event(events[0]) if events else {"app_name", "user_id"} <= names or {"appName", "userId"} <= names
 
 
 def _is_event(value: JsonValue) -> bool:

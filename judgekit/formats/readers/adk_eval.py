@@ -7,18 +7,19 @@
   "eval_metric_result_per_invocation": [{"actual_invocation": {...}, "expected_invocation": {...}}]}]}
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import tool_name
 from judgekit.formats.blocks.gemini import completed, read_content, read_function_call, read_function_response
 from judgekit.formats.found import Found
 from judgekit.formats.label_sources import source_of
 from judgekit.formats.readers.adk import moment, read_events
 from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from
+from judgekit.formats.values import loaded, lookup, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource
@@ -117,10 +118,8 @@ def _result(row: Found, index: int) -> Sample:
 
 def _eval_set(row: Found) -> str | None:
     """Return the id of the set that a case is from, which the case or the whole result names."""
-    about = row.peek("eval_set_result")
-    whole = about if isinstance(about, dict) else {}
     names = ("eval_set_id", "evalSetId")
-    found = [*map(row.peek, names), *map(whole.get, names)]
+    found = [*map(row.peek, names), *(lookup(row.peek("eval_set_result"), name) for name in names)]
     return next((name for name in found if isinstance(name, str) and name), None)
 
 
@@ -150,7 +149,7 @@ def _asked(invocation: Found) -> list[Message]:
 def _done(invocation: Found) -> list[Message]:
     """What was said and done in an invocation."""
     messages: list[Message] = []
-    if data := _between(invocation):
+    if data := invocation.object("intermediate_data", "intermediateData"):
         calls = [read_function_call(one) for one in data.objects("tool_uses", "toolUses")]
         results = [read_function_response(one) for one in data.objects("tool_responses", "toolResponses")]
         messages += [AIMessage(tool_calls=calls)] if calls else []
@@ -165,10 +164,9 @@ def _done(invocation: Found) -> list[Message]:
 
 def _expected(invocation: Found, turn: int) -> _Expected:
     calls: list[JsonObject] | None = None
-    uses = invocation.objects("expected_tool_use") if "expected_tool_use" in invocation else None
-    if uses is not None:
-        calls = [_expected_call(one, turn) for one in uses]
-    if data := _between(invocation):
+    if "expected_tool_use" in invocation:
+        calls = [_expected_call(one, turn) for one in invocation.objects("expected_tool_use")]
+    if data := invocation.object("intermediate_data", "intermediateData"):
         calls = [_expected_call(one, turn) for one in data.objects("tool_uses", "toolUses")]
         for event in data.objects("invocation_events", "invocationEvents"):
             content = event.object("content")
@@ -179,15 +177,12 @@ def _expected(invocation: Found, turn: int) -> _Expected:
     if final := invocation.object("final_response", "finalResponse"):
         said = [text for part in final.objects("parts") if not part.peek("thought") and (text := part.text("text"))]
         answer = "\n".join(said)
-        if final.peek("role") == "model":
-            final.take("role")
+        final.take_if("role", "model")
     return _Expected(calls, answer or None)
 
 
 def _expected_call(found: Found, turn: int) -> JsonObject:
-    name = found.text("name", "tool_name")
-    if name is None:
-        raise found.unfit("name", "the name of a tool")
+    name = tool_name(found, "name", "tool_name")
     args = found.take("args", "tool_input")
     fields: JsonObject = {"name": name, "args": {} if args is None else args, "id": found.identity("id"), "turn": turn}
     return {**fields, "extra": found.leftover()}
@@ -220,10 +215,6 @@ def _of_all(sources: Iterable[LabelSource]) -> LabelSource:
     return "benchmark" if found == {"benchmark"} else "unknown"
 
 
-def _between(invocation: Found) -> Found | None:
-    return invocation.object("intermediate_data", "intermediateData")
-
-
 def _cases(document: JsonValue) -> list[JsonValue]:
     if not isinstance(document, dict):
         return [document]
@@ -231,7 +222,7 @@ def _cases(document: JsonValue) -> list[JsonValue]:
         for name in names:
             cases = document.get(name)
             if isinstance(cases, list):
-                about: JsonObject = {key: value for key, value in document.items() if key != name}
+                about = without(document, name)
                 return [{**case, known_as: about} if isinstance(case, dict) else case for case in cases]
     return [document]
 
@@ -242,10 +233,4 @@ def _is_turn(value: JsonValue) -> bool:
 
 def _decoded(document: JsonValue) -> JsonValue:
     """Results are JSON in a JSON text, as some versions write them."""
-    if isinstance(document, str) and any(name in document for name in _RESULTS):
-        try:
-            decoded: JsonValue = json.loads(document)
-        except (ValueError, RecursionError):
-            return document
-        return decoded
-    return document
+    return loaded(document) if isinstance(document, str) and any(name in document for name in _RESULTS) else document

@@ -28,11 +28,11 @@ from judgekit.formats.blocks.anthropic import (
 )
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
+from judgekit.formats.values import as_list, as_object, head, lookup, messages_of, objects_in, without
 from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
 
-_LOOKED_AT = 50
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _SILENT = ("ping", "message_stop", "content_block_stop")
 _REPEATS = ("text", "thinking", "signature", "citation", "input_json")
@@ -48,7 +48,7 @@ class AnthropicReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Blocks that only this API has, or what only its requests and responses have."""
-        rows = self.records(value)[:_LOOKED_AT]
+        rows = head(self.records(value))
         return any(map(_is_record, rows)) and not any(map(_is_of_others, rows))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
@@ -94,7 +94,7 @@ class AnthropicStreamReader:
 
 
 def _are_events(value: JsonValue) -> bool:
-    return isinstance(value, list) and any(map(is_event, value[:_LOOKED_AT]))
+    return any(map(is_event, head(value)))
 
 
 def _is_list(value: JsonValue) -> bool:
@@ -116,32 +116,26 @@ def _is_record(value: JsonValue) -> bool:
 
 def _is_of_others(row: JsonValue) -> bool:
     """Whether a row has a message that this API cannot have."""
-    messages = row.get("messages") if isinstance(row, dict) else row
-    return isinstance(messages, list) and not all(map(may_be_anthropic, messages[:_LOOKED_AT]))
+    return not all(map(may_be_anthropic, head(messages_of(row))))
 
 
 def _is_request(request: JsonObject) -> bool:
     messages = request.get("messages")
-    if not isinstance(messages, list) or not all(map(may_be_anthropic, messages[:_LOOKED_AT])):
+    if not isinstance(messages, list) or not all(map(may_be_anthropic, head(messages))):
         return False
-    tools = request.get("tools")
-    if isinstance(tools, list) and any(isinstance(tool, dict) and "function" in tool for tool in tools[:_LOOKED_AT]):
+    if any("function" in tool for tool in objects_in(head(request.get("tools")))):
         return False  # as OpenAI's API has them, for a model of Anthropic's
     model, system = request.get("model"), request.get("system")
-    block = system[0] if isinstance(system, list) and system else None
-    of_text = isinstance(block, dict) and block.get("type") == "text"
+    of_text = any(lookup(block, "type") == "text" for block in head(system)[:1])
     likely = ("max_tokens" in request, isinstance(model, str) and model.startswith("claude"), isinstance(system, str))
     return is_anthropic(messages) or "anthropic_version" in request or (bool(messages) and (of_text or sum(likely) > 1))
 
 
 def is_event(value: JsonValue) -> bool:
     """Whether this is an event of a streamed response."""
-    kind = value.get("type") if isinstance(value, dict) else None
-    return (
-        isinstance(value, dict)
-        and (kind in ("message_start", "message_delta", "content_block_start", "content_block_delta"))
-        and ("message" in value or "delta" in value or "content_block" in value)
-    )
+    event = as_object(value)
+    known = event.get("type") in ("message_start", "message_delta", "content_block_start", "content_block_delta")
+    return known and not event.keys().isdisjoint(("message", "delta", "content_block"))
 
 
 def responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
@@ -183,7 +177,7 @@ def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWar
 
 def _begins(event: JsonValue) -> JsonObject | None:
     """The message that an event begins."""
-    message = event.get("message") if isinstance(event, dict) and event.get("type") == "message_start" else None
+    message = lookup(event, "message") if lookup(event, "type") == "message_start" else None
     return message if isinstance(message, dict) else None
 
 
@@ -200,7 +194,7 @@ class _Streamed:
         self._unknown: list[JsonValue] = []
 
     def add(self, event: JsonValue) -> None:
-        fields = event if isinstance(event, dict) else {}
+        fields = as_object(event)
         kind, index, delta = fields.get("type"), fields.get("index"), fields.get("delta")
         block = fields.get("content_block")
         if kind in _SILENT:
@@ -208,12 +202,14 @@ class _Streamed:
         if kind in _REPEATS:
             self.repeated += 1
         elif (message := _begins(event)) is not None:
-            self._begin(message)
+            self._message = dict(message)
+            if isinstance(content := message.get("content"), list):
+                self._blocks = {at: dict(one) for at, one in enumerate(content) if isinstance(one, dict)}
         elif kind == "content_block_start" and isinstance(index, int) and isinstance(block, dict):
             self._blocks[index] = dict(block)
         elif kind == "message_delta" and isinstance(delta, dict):
             self._message |= {name: value for name, value in delta.items() if value is not None}
-            self._message |= {name: fields[name] for name in fields if name not in ("type", "delta", "usage")}
+            self._message |= without(fields, "type", "delta", "usage")
             self._add_usage(fields.get("usage"))
         elif kind != "content_block_delta" or not (
             isinstance(index, int) and isinstance(delta, dict) and self._add_delta(index, delta)
@@ -230,16 +226,9 @@ class _Streamed:
             # A call starts with empty arguments, which the streamed text replaces.
             block[name] = "".join([first, *pieces] if isinstance(first, str) else pieces)
         for index, citations in self._citations.items():
-            known = self._blocks[index].get("citations")
-            self._blocks[index]["citations"] = [*(known if isinstance(known, list) else []), *citations]
+            self._blocks[index]["citations"] = [*as_list(self._blocks[index].get("citations")), *citations]
         left: JsonObject = {"events": self._unknown} if self._unknown else {}
         return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)], **left}
-
-    def _begin(self, message: JsonObject) -> None:
-        content = message.get("content")
-        self._message = dict(message)
-        if isinstance(content, list):
-            self._blocks = {index: dict(block) for index, block in enumerate(content) if isinstance(block, dict)}
 
     def _add_delta(self, index: int, delta: JsonObject) -> bool:
         """Whether the kind of delta is known."""
@@ -254,13 +243,12 @@ class _Streamed:
             self._citations.setdefault(index, []).append(delta.get("citation"))
             return True
         if kind == "compaction_delta" and index in self._blocks:
-            self._blocks[index].update({name: value for name, value in delta.items() if name != "type"})
+            self._blocks[index].update(without(delta, "type"))
             return True
         return False
 
     def _add_usage(self, usage: JsonValue) -> None:
         """Counts are cumulative; the last ones hold."""
         if isinstance(usage, dict):
-            known = self._message.get("usage")
-            known = known if isinstance(known, dict) else {}
-            self._message["usage"] = {**known, **{name: value for name, value in usage.items() if value is not None}}
+            latest = {name: value for name, value in usage.items() if value is not None}
+            self._message["usage"] = {**as_object(self._message.get("usage")), **latest}

@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import read_call, read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.reply import content_of, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.formats.values import as_list, lookup, objects_in, only_str
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -30,7 +32,6 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     Usage,
-    parse_arguments,
 )
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -79,8 +80,7 @@ class AtifReader:
 
 
 def _is_trajectory(value: JsonValue) -> bool:
-    version = value.get("schema_version") if isinstance(value, dict) else None
-    return isinstance(version, str) and version.startswith("ATIF-v")
+    return (only_str(lookup(value, "schema_version")) or "").startswith("ATIF-v")
 
 
 def _gathered(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
@@ -104,23 +104,19 @@ def _gathered(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
 def _with_children(trajectory: JsonValue, children: list[JsonValue]) -> JsonValue:
     if not children or not isinstance(trajectory, dict):
         return trajectory
-    own = trajectory.get("subagent_trajectories")
-    return {**trajectory, "subagent_trajectories": [*(own if isinstance(own, list) else []), *children]}
+    own = as_list(trajectory.get("subagent_trajectories"))
+    return {**trajectory, "subagent_trajectories": [*own, *children]}
 
 
 def _name(value: JsonValue) -> str | None:
     """What other trajectories call this one; those of one session have ids of their own."""
-    names = (value.get("trajectory_id"), value.get("session_id")) if isinstance(value, dict) else ()
-    return next((name for name in names if isinstance(name, str)), None)
+    identity = lookup(value, "trajectory_id")
+    return identity if isinstance(identity, str) else only_str(lookup(value, "session_id"))
 
 
 def _referred(trajectory: JsonValue) -> set[str]:
-    steps = trajectory.get("steps") if isinstance(trajectory, dict) else None
-    observations = (
-        [step.get("observation") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
-    )
-    lists = [one.get("results") for one in observations if isinstance(one, dict)]
-    results = [result for one in lists if isinstance(one, list) for result in one if isinstance(result, dict)]
+    lists = [lookup(step, "observation", "results") for step in as_list(lookup(trajectory, "steps"))]
+    results = [result for one in lists for result in objects_in(one)]
     return {name for result in results for name in _refs(result.get("subagent_trajectory_ref"))}
 
 
@@ -176,20 +172,12 @@ def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) ->
     if source == "agent":
         if thought := step.text("reasoning_content"):
             content.insert(0, ReasoningPart(thought))
-        calls = [_call(call) for call in step.objects("tool_calls")]
-        fields |= {"tool_calls": calls, "model": step.text("model_name") or (model if isinstance(model, str) else None)}
+        calls = [read_call(call, name="function_name", ids=("tool_call_id",)) for call in step.objects("tool_calls")]
+        fields |= {"tool_calls": calls, "model": step.text("model_name") or only_str(model)}
         fields["usage"] = _usage(step.object("metrics"))
     results = _results(step, calls, children)
     said = kind.model_validate({**fields, "content": content_of(content), "extra": step.leftover()})
     return [said, *results]
-
-
-def _call(found: Found) -> ToolCall:
-    name = found.text("function_name")
-    if name is None:
-        raise found.unfit("function_name", "the name of a tool")
-    fields = {"name": name, "id": found.identity("tool_call_id"), **parse_arguments(found.take("arguments"))}
-    return ToolCall.model_validate({**fields, "extra": found.leftover()})
 
 
 def _results(step: Found, calls: Sequence[ToolCall], children: dict[str, str | None]) -> list[ToolMessage]:
@@ -247,16 +235,10 @@ def _part(found: Found | JsonValue) -> Part:
 
 
 def _usage(found: Found | None) -> Usage | None:
-    if found is None:
-        return None
-    for name in _BY_TOKEN:
-        found.drop(name, "one value for each token is left out")
-    return Usage(
-        input_tokens=found.count("prompt_tokens"),
-        output_tokens=found.count("completion_tokens"),
-        cached_tokens=found.count("cached_tokens"),
-        extra=found.leftover(),
-    )
+    if found is not None:
+        for name in _BY_TOKEN:
+            found.drop(name, "one value for each token is left out")
+    return read_counts(found, input="prompt_tokens", output="completion_tokens", cached="cached_tokens")
 
 
 def _total(found: Found | None) -> tuple[float | None, Usage | None]:
@@ -264,6 +246,6 @@ def _total(found: Found | None) -> tuple[float | None, Usage | None]:
     if found is None:
         return None, None
     cost = found.number("total_cost_usd")
-    counts = [found.count(f"total_{kind}_tokens") for kind in ("prompt", "completion", "cached")]
-    usage = Usage(input_tokens=counts[0], output_tokens=counts[1], cached_tokens=counts[2], extra=found.leftover())
+    names = [f"total_{kind}_tokens" for kind in ("prompt", "completion", "cached")]
+    usage = read_counts(found, input=names[0], output=names[1], cached=names[2])
     return cost, None if usage == Usage() else usage

@@ -13,15 +13,16 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.anthropic import read_blocks, read_message, read_usage
+from judgekit.formats.blocks.anthropic import read_message, read_usage
+from judgekit.formats.blocks.common import content_items
 from judgekit.formats.found import Found
 from judgekit.formats.readers.claude_code_tree import SessionRow, injected_rows, kept_rows, replies_of, threads_of
 from judgekit.formats.readers.foreign import items, sample_from, unpaired
+from judgekit.formats.values import head, lookup, only_str
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, Trace
 
-_LOOKED_AT = 50
 _OF_SESSION = ("sessionId", "session_id", "cwd", "version", "gitBranch", "userType", "entrypoint", "slug")
 """What every row of a session repeats."""
 _KNOWN_KINDS = ("user", "assistant", "system", "summary", "result")
@@ -38,7 +39,7 @@ class ClaudeCodeReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Rows say who speaks, outside of the message, and which session they belong to."""
-        return any(_is_row(row) or _is_export(row) for row in items(value)[:_LOOKED_AT])
+        return any(_is_row(row) or _is_export(row) for row in head(items(value)))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Exports as they are; of rows, one list a session. Rows that name none belong to the session before them."""
@@ -48,7 +49,7 @@ class ClaudeCodeReader:
         for row in items(document):
             if _is_export(row):
                 continue
-            if (name := _session(row)) is not None:
+            if (name := only_str(lookup(row, "sessionId") or lookup(row, "session_id"))) is not None:
                 # What stands before the first session belongs to it.
                 current = sessions.setdefault(name, [] if sessions else current)
             current.append(row)
@@ -148,7 +149,7 @@ class _Session:
         found = [_message_of(row) for row in group]
         if odd := next((message for message in found if message.peek("role") != "assistant"), None):
             raise odd.unfit("role", "'assistant', as is the type of its row")
-        blocks = [block for message in found for block in read_blocks(message)]
+        blocks = [block for message in found for block in content_items(message)]
         whole = max(reversed(found), key=_output_tokens)
         others = [message for message in found if message is not whole]
         stop = None if "stop_reason" in whole else next(filter(None, (one.text("stop_reason") for one in others)), None)
@@ -244,24 +245,15 @@ def _is_export(value: JsonValue) -> bool:
     return isinstance(value, dict) and isinstance(value.get("loglines"), list)
 
 
-def _session(row: JsonValue) -> str | None:
-    if not isinstance(row, dict):
-        return None
-    name = row.get("sessionId") or row.get("session_id")
-    return name if isinstance(name, str) else None
-
-
 def _by_agent(rows: list[JsonValue]) -> list[JsonValue]:
     """The rows of a session; where it has sub-agents' rows alone, those of each."""
-    sides = [isinstance(row, dict) and row.get("isSidechain") is True for row in rows]
-    talk = [isinstance(row, dict) and row.get("type") in ("user", "assistant") for row in rows]
-    if any(spoken and not side for spoken, side in zip(talk, sides, strict=True)):
+    talk = [row for row in rows if lookup(row, "type") in ("user", "assistant")]
+    if any(lookup(row, "isSidechain") is not True for row in talk):
         return [rows]
     agents: dict[str, list[JsonValue]] = {}
     current: list[JsonValue] = []
     for row in rows:
-        name = row.get("agentId") if isinstance(row, dict) else None
-        if isinstance(name, str):
+        if isinstance(name := lookup(row, "agentId"), str):
             current = agents.setdefault(name, [] if agents else current)
         current.append(row)
     return [*agents.values()] or [rows]
@@ -288,8 +280,7 @@ def _with_extra(messages: list[Message], index: int, rest: JsonObject) -> list[M
 
 
 def _output_tokens(message: Found) -> float:
-    usage = message.peek("usage")
-    count = usage.get("output_tokens") if isinstance(usage, dict) else None
+    count = lookup(message.peek("usage"), "output_tokens")
     return count if isinstance(count, int | float) else -1
 
 

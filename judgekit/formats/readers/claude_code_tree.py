@@ -6,6 +6,7 @@ from functools import cached_property
 from pydantic import JsonValue
 
 from judgekit.formats.found import Found
+from judgekit.formats.values import as_object, lookup, objects_in
 from judgekit.traces.message import JsonObject
 
 _OUTPUT = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
@@ -21,8 +22,7 @@ class SessionRow:
         self.index = index
         self.fields: JsonObject = {name: found.peek(name) for name in found}
         self.kind = self.fields.get("type")
-        message = self.fields.get("message")
-        self._message: JsonObject = message if isinstance(message, dict) else {}
+        self._message = as_object(self.fields.get("message"))
         self.is_note = any(self.fields.get(flag) is True for flag in ("isMeta", "isSynthetic", "isCompactSummary"))
         self.is_message = self.kind in ("user", "assistant") and bool(self._message)
         self.uuid = _text(self.fields.get("uuid"))
@@ -45,7 +45,7 @@ class SessionRow:
     def agent(self) -> str | None:
         """The sub-agent whose result the row holds."""
         result = self.fields.get("toolUseResult", self.fields.get("tool_use_result"))
-        return _text(result.get("agentId")) if isinstance(result, dict) else None
+        return _text(lookup(result, "agentId"))
 
     @cached_property
     def text(self) -> str:
@@ -55,8 +55,7 @@ class SessionRow:
         return content if isinstance(content, str) else next((text for text in texts if text), "")
 
     def _blocks(self) -> list[JsonObject]:
-        content = self._message.get("content")
-        return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+        return objects_in(self._message.get("content"))
 
 
 def threads_of(rows: Sequence[SessionRow]) -> dict[str | None, list[SessionRow]]:

@@ -9,11 +9,13 @@
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.openai_responses import Items, is_item
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.values import head, objects_in
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, TraceWarning
@@ -43,9 +45,7 @@ class CodexReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Rows have kinds of their own; older logs begin with a header and then hold bare items."""
-        row = next((row for row in items(value)[:50] if isinstance(row, dict)), None)
-        if row is None:
-            return False
+        row = next(iter(objects_in(head(items(value)))), {})
         if row.get("type") in _ROWS:
             return isinstance(row.get("payload"), dict)
         return _HEADER <= row.keys() <= {*_HEADER, "git"}
@@ -171,7 +171,7 @@ class _Session:
         if self._identity is not None:  # of the session that this one was forked from
             return
         self._identity = found.identity("id")
-        base = found.object("base_instructions") if isinstance(found.peek("base_instructions"), dict) else None
+        base = found.maybe_object("base_instructions")
         instructions = found.text("instructions") if base is None else base.text("text")
         if instructions:
             self._head.append(SystemMessage(instructions))
@@ -194,7 +194,7 @@ class _Session:
         return kind in _REPEATING
 
     def _count(self, found: Found) -> None:
-        info = found.object("info") if isinstance(found.peek("info"), dict) else None
+        info = found.maybe_object("info")
         if info is None or (total := info.peek("total_token_usage")) == self._total:
             return  # it is also sent when only the limits have changed
         self._total = total
@@ -215,11 +215,8 @@ def _told(message: Message) -> Message:
     """The message, which is the developer's if Codex itself wrote it in the user's name."""
     if not isinstance(message, HumanMessage) or not message.content:
         return message
-    texts = (
-        [message.content]
-        if isinstance(message.content, str)
-        else [getattr(part, "text", "") for part in message.content]
-    )
+    parts = [message.content] if isinstance(message.content, str) else message.content
+    texts = [part if isinstance(part, str) else getattr(part, "text", "") for part in parts]
     if not all(text.lstrip().startswith(_CONTEXT) for text in texts):
         return message
     return SystemMessage(
@@ -234,16 +231,8 @@ def _told(message: Message) -> Message:
 
 def read_usage(found: Found, name: str) -> Usage | None:
     """Return the token counts that stand in a field, as Codex names them."""
-    tokens = found.object(name) if isinstance(found.peek(name), dict) else None
-    if tokens is None:
-        return None
-    return Usage(
-        input_tokens=tokens.count("input_tokens"),
-        output_tokens=tokens.count("output_tokens"),
-        cached_tokens=tokens.count("cached_input_tokens"),
-        reasoning_tokens=tokens.count("reasoning_output_tokens"),
-        extra=tokens.leftover(),
-    )
+    tokens = found.maybe_object(name)
+    return read_counts(tokens, cached="cached_input_tokens", reasoning="reasoning_output_tokens")
 
 
 def _failure(event: Found) -> bool | None:

@@ -17,6 +17,7 @@ from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.codex import read_usage
 from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.values import head, lookup, objects_in
 from judgekit.traces.message import JsonObject, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
@@ -54,9 +55,7 @@ class CodexExecReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Events are of a thread, of a turn, or of an item that they hold."""
-        row = next((row for row in items(value)[:50] if isinstance(row, dict)), None)
-        if row is None:
-            return False
+        row = next(iter(objects_in(head(items(value)))), {})
         kind = row.get("type")
         return kind in _EVENTS and (kind not in _ITEM_EVENTS or isinstance(row.get("item"), dict))
 
@@ -65,10 +64,10 @@ class CodexExecReader:
         threads: list[list[JsonValue]] = [[]]
         identity: JsonValue = None
         for row in items(document):
-            if isinstance(row, dict) and row.get("type") == "thread.started":
-                if identity not in (None, row.get("thread_id")):
+            if lookup(row, "type") == "thread.started":
+                if identity not in (None, lookup(row, "thread_id")):
                     threads.append([])
-                identity = row.get("thread_id")
+                identity = lookup(row, "thread_id")
             threads[-1].append(row)
         return list(threads)
 

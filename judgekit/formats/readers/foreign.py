@@ -6,11 +6,12 @@ from typing import Protocol, cast
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, shortened
-from judgekit.formats.blocks.choices import OTHER_CHOICES
+from judgekit.formats.blocks.reply import OTHER_CHOICES
 from judgekit.formats.found import Found
 from judgekit.formats.known import KEPT, KNOWN, fields_of, known_of, sample_of
 from judgekit.formats.merging.said import atoms, call_ids
 from judgekit.formats.unread import foreign_columns, meaning, unread_messages, unread_references, unread_texts
+from judgekit.formats.values import as_object, head, lookup, objects_in, without
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
@@ -31,7 +32,6 @@ _ANSWERS: Sequence[tuple[str, str, type]] = (
 """The fields in which APIs answer, streamed or not, and what they hold."""
 _EVENTS = (("openai-responses", "response."), ("anthropic", "message_"), ("anthropic", "content_block_"))
 """What the types of streamed events begin with."""
-_LOOKED_AT = 50
 
 _NO_CALL = "a tool result that answers no call before it"
 _NO_QUESTION = 'no message of the user; responses that were logged alone belong to their requests: {"request": ..., "response": ...}'
@@ -85,6 +85,16 @@ class Reader(Protocol):
         ...
 
 
+class RowReader:
+    """A reader of files that hold one record, or a list of them."""
+
+    gathers = False
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Return the records: the document itself, or the items of a list."""
+        return items(document)
+
+
 def first_of(document: JsonValue) -> JsonValue:
     """A document that is one record, or the first of a list of them; ``None`` if that is empty."""
     return next(iter(document), None) if isinstance(document, list) else document
@@ -100,8 +110,7 @@ def answer_of(row: Found, record: JsonValue, *fields: str) -> Found | None:
 
     What else may stand in its place (the body of an error, a text, nothing) stays in the row, with a warning.
     """
-    response = row.peek("response")
-    found = response if isinstance(response, dict) else {}
+    found = as_object(row.peek("response"))
     error = found.get("error") or found.get("Error")
     if any(map(found.get, fields)) or (not error and not found.keys().isdisjoint(fields)):
         return row.object("response")
@@ -117,18 +126,17 @@ def warn_unanswered(row: Found, record: JsonObject) -> None:
     if answering(found):
         row.warn("holds an answer in a form that this format does not read; kept as it stands", name)
     elif name == "response" or ("request" in record and found):
-        error = found.get("error") or found.get("Error") if isinstance(found, dict) else None
+        error = lookup(found, "error") or lookup(found, "Error")
         row.warn("holds no answer" if found is None else f"holds no answer: {shortened(error or found)}", name)
 
 
 def answering(response: JsonValue) -> set[str]:
     """Return the APIs that answer in this way; none if it is no answer but an error, say."""
     named: set[str] = set()
-    for one in items(response)[:_LOOKED_AT]:
-        if isinstance(one, dict):
-            event = one.get("type")
-            named |= {name for name, start in _EVENTS if isinstance(event, str) and event.startswith(start)}
-            named |= {name for name, field, kind in _ANSWERS if isinstance(one.get(field), kind) and one[field]}
+    for one in objects_in(head(items(response))):
+        event = one.get("type")
+        named |= {name for name, start in _EVENTS if isinstance(event, str) and event.startswith(start)}
+        named |= {name for name, field, kind in _ANSWERS if isinstance(one.get(field), kind) and one[field]}
     return named
 
 
@@ -147,7 +155,7 @@ def unbatched(record: JsonValue) -> JsonValue:
     for name, inner in (("response", "body"), ("result", "message")):
         if isinstance(whole := left.get(name), dict) and inner in whole:
             made["response"] = whole[inner]
-            left[name] = {key: value for key, value in whole.items() if key != inner}
+            left[name] = without(whole, inner)
     for name in ("body", "params"):
         if isinstance(left.get(name), dict):
             made["request"] = left.pop(name)
@@ -202,7 +210,8 @@ def sample_from(
     Raises:
         TraceError: A field does not fit.
     """
-    beside = {name: row.take(name) for name in row if name in KNOWN and not _is_parameter(name, row)}
+    parameter = "prediction" if isinstance(row.peek("prediction"), dict) else None  # of OpenAI's requests
+    beside = {name: row.take(name) for name in row if name in KNOWN and name != parameter}
     beside = known_of(beside, row.warnings) if beside else beside
     identity = identity or row.identity("id") or str(index)
     fields = {"id": identity, **trace}
@@ -297,7 +306,10 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
                 if isinstance(value, dict) and value and not (call.args or call.args_raw)
             ]
             if message.content == "" and not calls:
-                kept += [{"role": message.role, "content": text} for text in _texts_of(message.extra)]
+                texts = [
+                    value for name, value in message.extra.items() if isinstance(value, str) and name not in _ABOUT
+                ]
+                kept += [{"role": message.role, "content": text} for text in texts]
             left[f"messages[{at}].extra"] = cast("JsonValue", kept)
     return left
 
@@ -311,19 +323,10 @@ def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
     }
 
 
-def _texts_of(extra: JsonObject) -> list[str]:
-    """The texts among what is left of a message, apart from those that are about it."""
-    return [value for name, value in extra.items() if isinstance(value, str) and name not in _ABOUT]
-
-
 def _of_children(children: Iterable[Trace]) -> Iterator[Message]:
     for child in children:
         yield from child.messages
         yield from _of_children(child.children)
-
-
-def _is_parameter(name: str, row: Found) -> bool:
-    return name == "prediction" and isinstance(row.peek(name), dict)  # of OpenAI's requests
 
 
 def must_be_object(record: JsonValue) -> JsonObject:

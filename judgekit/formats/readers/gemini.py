@@ -20,6 +20,7 @@ from judgekit.formats.blocks.gemini import (
 )
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, with_reply
+from judgekit.formats.values import as_list, lookup, objects_in
 from judgekit.traces.message import JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
@@ -88,18 +89,15 @@ def _is_stream(value: JsonValue) -> bool:
 
 
 def _is_finished(chunk: JsonObject) -> bool:
-    found = chunk.get("candidates")
-    return any(
-        isinstance(one, dict) and bool(one.get("finishReason") or one.get("finish_reason"))
-        for one in (found if isinstance(found, list) else ())
-    )
+    candidates = objects_in(chunk.get("candidates"))
+    return any(one.get("finishReason") or one.get("finish_reason") for one in candidates)
 
 
 def _by_candidate(row: JsonValue) -> list[JsonValue]:
     """One record for each candidate, without the others."""
     record: JsonObject = row if isinstance(row, dict) else {"response": row}
     response = record.get("response", record)
-    chunks = response if isinstance(response, list) else [response]
+    chunks = items(response)
     streamed = len(chunks) > 1
     by_chunk = [_candidates(chunk, streamed=streamed) for chunk in chunks]
     numbers = sorted({number for one in by_chunk for number in one})
@@ -116,10 +114,9 @@ def _by_candidate(row: JsonValue) -> list[JsonValue]:
 
 def _candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonValue]]:
     """The candidates of a response by their numbers: positions, or in chunks what each says of itself."""
-    found = chunk.get("candidates") if isinstance(chunk, dict) else None
     numbered: dict[int, list[JsonValue]] = {}
-    for position, one in enumerate(found if isinstance(found, list) else []):
-        index = one.get("index") if streamed and isinstance(one, dict) else None
+    for position, one in enumerate(as_list(lookup(chunk, "candidates"))):
+        index = lookup(one, "index") if streamed else None
         numbered.setdefault(index if isinstance(index, int) else position, []).append(one)
     return numbered
 
@@ -145,8 +142,7 @@ def _responses(row: Found, record: JsonValue) -> list[Found]:
 
 
 def _history(response: Found) -> list[JsonValue]:
-    found = next((history for name in _HISTORY if (history := response.peek(name))), None)
-    return found if isinstance(found, list) else []
+    return as_list(next((history for name in _HISTORY if (history := response.peek(name))), None))
 
 
 def _with_past(messages: list[Message], responses: Sequence[Found], request: Found) -> list[Message]:
@@ -163,13 +159,10 @@ def _with_past(messages: list[Message], responses: Sequence[Found], request: Fou
     asked = messages[len(system) :]
     if not past:
         return messages
-    if len(asked) <= len(past) and all(map(_are_alike, asked, past)):
+    alike = all((one.role, one.text) == (other.role, other.text) for one, other in zip(asked, past, strict=False))
+    if len(asked) <= len(past) and alike:
         return [*messages, *past[len(asked) :]]
     request.warn(
         "the history of automatic function calling does not continue this, but stands in its place", "contents"
     )
     return [*system, *past]
-
-
-def _are_alike(one: Message, other: Message) -> bool:
-    return (one.role, one.text) == (other.role, other.text)

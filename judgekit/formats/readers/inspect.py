@@ -17,6 +17,7 @@ from judgekit.formats.known import KEPT, KNOWN, as_text, fields_of, known_of, sa
 from judgekit.formats.label_sources import JUDGED, source_of
 from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from, unpaired
 from judgekit.formats.readers.inspect_messages import are_messages, read_messages, read_usage
+from judgekit.formats.values import as_list, as_object, lookup, objects_in, only_str
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource, ToolDefinition, Trace
@@ -65,7 +66,7 @@ class InspectReader:
         """One sample, named by its id and, where there are several, its epoch."""
         row = Found.of(_resolved({"messages": record} if isinstance(record, list) else record))
         sample = row.object("sample") or row
-        raw = _objects(sample.peek("messages"))
+        raw = objects_in(sample.peek("messages"))
         found = sample.objects("messages")
         if not found:
             raise sample.unfit("messages", "messages")
@@ -74,7 +75,9 @@ class InspectReader:
         if _stands_in(sample.peek("input"), raw):
             sample.take("input")
         identity, epoch = sample.identity("id"), sample.count("epoch")
-        trial = f"#{epoch}" if epoch is not None and (epoch > 1 or _epochs(row) > 1) else ""
+        epochs, task = _in_header(row, "eval", "config", "epochs"), only_str(_in_header(row, "eval", "task"))
+        repeated = isinstance(epochs, int) and epochs > 1
+        trial = f"#{epoch}" if epoch is not None and (epoch > 1 or repeated) else ""
         name, uuid = identity and identity + trial, sample.identity("uuid")
         cost, usage = _total(sample)
         trace = {
@@ -90,7 +93,8 @@ class InspectReader:
             "children": _children(events, {str(message.get("id")): message for message in raw}, sample),
         }
         _leave_out(sample, events)
-        return sample_from(row, index, trace, identity=name, **_known(sample, _group(row, identity)))
+        # Its epochs are a group; its task is part of the name, since the samples of many tasks are counted from 1.
+        return sample_from(row, index, trace, identity=name, **_known(sample, group_of(identity, task)))
 
 
 def _is_log(value: JsonValue) -> bool:
@@ -106,26 +110,8 @@ def _samples(log: JsonValue) -> list[JsonValue]:
     return [{"header": about, "sample": sample} for sample in samples]
 
 
-def _epochs(row: Found) -> int:
-    value = _in_header(row, "eval", "config", "epochs")
-    return value if isinstance(value, int) else 1
-
-
-def _group(row: Found, identity: str | None) -> str | None:
-    """Return the name of the group of a sample's epochs: the samples of many tasks are counted from 1."""
-    task = _in_header(row, "eval", "task")
-    return group_of(identity, task if isinstance(task, str) else None)
-
-
 def _in_header(row: Found, *names: str) -> JsonValue:
-    value = row.peek("header")
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-def _objects(value: JsonValue) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return lookup(row.peek("header"), *names)
 
 
 def _resolved(record: JsonValue) -> JsonValue:
@@ -153,7 +139,7 @@ def _filled(value: JsonValue, attachments: JsonObject) -> JsonValue:
 
 def _events(sample: Found) -> list[JsonObject]:
     transcript = sample.peek("transcript")  # of older logs
-    return _objects(transcript.get("events") if isinstance(transcript, dict) else sample.peek("events"))
+    return objects_in(lookup(transcript, "events") if isinstance(transcript, dict) else sample.peek("events"))
 
 
 def _leave_out(sample: Found, events: Iterable[JsonObject]) -> None:
@@ -169,10 +155,9 @@ def _leave_out(sample: Found, events: Iterable[JsonObject]) -> None:
 
 def _output(event: JsonObject) -> tuple[JsonObject, str] | None:
     """The message that a model gave, and its id."""
-    output = event.get("output") if event.get("event") == "model" else None
-    choices = _objects(output.get("choices")) if isinstance(output, dict) else []
+    choices = objects_in(lookup(event, "output", "choices")) if event.get("event") == "model" else []
     message = choices[0].get("message") if choices else None
-    identity = message.get("id") if isinstance(message, dict) else None
+    identity = lookup(message, "id")
     return (message, identity) if isinstance(message, dict) and isinstance(identity, str) else None
 
 
@@ -196,7 +181,7 @@ def _told(message: Message, event: Found) -> Message:
     if isinstance(message, AIMessage) and output is not None:
         update["usage"] = read_usage(output.object("usage"))
         update["finish_reason"] = next(
-            (Found(one).text("stop_reason") for one in _objects(output.peek("choices"))), None
+            (Found(one).text("stop_reason") for one in objects_in(output.peek("choices"))), None
         )
     return message.model_copy(update=update)
 
@@ -205,8 +190,7 @@ def _with_output(sample: Found, messages: list[Message], raw: Sequence[JsonObjec
     """Messages with what the sample says of the last reply, if its output is that one."""
     said = next((message for message in reversed(raw) if message.get("role") == "assistant"), None)
     place = next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], AIMessage)), None)
-    output = sample.peek("output")
-    choices = _objects(output.get("choices")) if isinstance(output, dict) else []
+    choices = objects_in(lookup(sample.peek("output"), "choices"))
     found = sample.object("output") if choices and choices[0].get("message") == said else None
     if found is None or place is None or not isinstance(last := messages[place], AIMessage):
         return messages
@@ -293,12 +277,10 @@ def _sources(sample: Found, events: Sequence[JsonObject]) -> Callable[[str, Foun
     spans = _spans(events)
     within = (_within(event.get("span_id"), "scorer", spans) for event in events if event.get("event") == "model")
     called_model = {as_text(spans[span].get("name")) for span in within if span is not None}
-    roles = sample.peek("role_usage")
-    has_grader = isinstance(roles, dict) and "grader" in roles
+    has_grader = "grader" in as_object(sample.peek("role_usage"))
 
     def source_of_score(scorer: str, score: Found) -> LabelSource:
-        metadata = score.peek("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
+        metadata = as_object(score.peek("metadata"))
         marked = metadata.get(JUDGED)
         if scorer in called_model or "grading" in metadata:
             return source_of(scorer, judged=True)
@@ -336,16 +318,10 @@ def _label(name: str, score: Found, source: LabelSource) -> list[Label]:
 def _tools(events: Iterable[JsonObject]) -> list[ToolDefinition]:
     tools: dict[str, JsonObject] = {}
     for event in events:
-        for tool in _objects(event.get("tools")) if event.get("event") == "model" else ():
+        for tool in objects_in(event.get("tools")) if event.get("event") == "model" else ():
             if isinstance(name := tool.get("name"), str):
                 tools.setdefault(name, tool)
     return read_tools(Found(tool) for tool in tools.values())
-
-
-def _pool(sample: Found) -> list[JsonObject]:
-    """The messages that events point to."""
-    data = sample.peek("events_data")
-    return _objects(data.get("messages") if isinstance(data, dict) else sample.peek("message_pool"))
 
 
 def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sample: Found) -> list[Trace]:
@@ -353,21 +329,22 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
 
     So are those that a tool started and whose replies stand there without their calls: a handoff turns them into text.
     """
-    pool = _pool(sample)
+    data = sample.peek("events_data")
+    pool = objects_in(data.get("messages") if isinstance(data, dict) else sample.peek("message_pool"))
     spans = _spans(events)
     callers = {str(event.get("agent_span_id")): event.get("id") for event in events if event.get("event") == "tool"}
     requests: dict[str, list[JsonObject]] = {}
     for event in events:
-        if _output(event) is not None and (agent := _agent_of(event, spans)) is not None:
+        if _output(event) is not None and (agent := _within(event.get("span_id"), "agent", spans)) is not None:
             requests.setdefault(agent, []).append(event)
     children: list[Trace] = []
     for agent, made in requests.items():
         replies = [output for event in made if (output := _output(event)) is not None]
         stand = [(own[identity], reply) for reply, identity in replies if identity in own]
         whole = all(_calls(reply) <= _calls(message) for message, reply in stand)
-        if stand and (whole or not _is_called(agent, spans)):
+        if stand and (whole or _within(agent, "tool", spans) is None):
             continue
-        asked = _objects(made[-1].get("input")) or [
+        asked = objects_in(made[-1].get("input")) or [
             message for ref in _refs(made[-1].get("input_refs")) for message in pool[ref]
         ]
         try:
@@ -384,21 +361,13 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
 
 
 def _calls(message: JsonObject) -> set[str]:
-    return {as_text(call.get("id")) for call in _objects(message.get("tool_calls"))}
+    return {as_text(call.get("id")) for call in objects_in(message.get("tool_calls"))}
 
 
 def _refs(value: JsonValue) -> list[slice]:
     """Ranges of the pool, each a pair of its beginning and its end."""
-    pairs = [pair for pair in value if isinstance(pair, list) and len(pair) == 2] if isinstance(value, list) else []
+    pairs = [pair for pair in as_list(value) if isinstance(pair, list) and len(pair) == 2]
     return [slice(a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int) and 0 <= a <= b]
-
-
-def _agent_of(event: JsonObject, spans: Mapping[str, JsonObject]) -> str | None:
-    return _within(event.get("span_id"), "agent", spans)
-
-
-def _is_called(agent: str, spans: Mapping[str, JsonObject]) -> bool:
-    return _within(agent, "tool", spans) is not None
 
 
 def _spans(events: Iterable[JsonObject]) -> dict[str, JsonObject]:

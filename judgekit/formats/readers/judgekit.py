@@ -3,16 +3,15 @@
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError, explain
-from judgekit.formats.readers.foreign import items, must_be_object
+from judgekit.formats.readers.foreign import RowReader, items, must_be_object
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 
-class JudgekitReader:
+class JudgekitReader(RowReader):
     """Samples and traces as judgekit writes them (``judgekit schema`` prints the JSON Schema)."""
 
     name = "judgekit"
-    gathers = False
     shape = 'judgekit: {"id": ..., "trace": {"messages": [...]}, "reference": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
@@ -24,10 +23,6 @@ class JudgekitReader:
         if isinstance(trace, dict):
             return not trace or not Trace.model_fields.keys().isdisjoint(trace)
         return "schema_version" in record and "messages" in record
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """One record, or a list of them."""
-        return items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """A sample, or a trace as a sample. Without an id, the index names it."""

@@ -5,7 +5,6 @@ r"""Traces of MLflow, as ``Trace.to_json`` writes them: spans in an envelope, th
 {"trace_id": "tr-1f", "trace": "{\"info\": ...}", "trace_metadata": {...}, "spans": [...]}    rows of ``mlflow.search_traces()``
 """
 
-import json
 from itertools import chain
 from math import isfinite
 from typing import cast
@@ -13,6 +12,7 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
@@ -21,10 +21,12 @@ from judgekit.formats.merging import Step, merged
 from judgekit.formats.readers.foreign import items, sample_from
 from judgekit.formats.readers.native import exchanged, parsed, steps_of, take_payload
 from judgekit.formats.spans import Span, convention, conversations, spans_of
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage, parse_arguments
+from judgekit.formats.values import as_object, loaded, lookup, objects_in, only_str
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Label, ToolDefinition
 
+_CACHED = "cache_read_input_tokens"
 _JUDGED = {"CODE": False, "LLM_JUDGE": True, "AI_JUDGE": True}
 _VALUES = ("mlflow.spanInputs", "mlflow.spanOutputs")
 _INFO = (
@@ -77,7 +79,7 @@ class MLflowReader:
             "tools": tools,
             "labels": labels,
             "started_at": started or fields.get("started_at"),
-            "usage": _usage(totals.object("tokenUsage")),
+            "usage": read_counts(totals.object("tokenUsage"), cached=_CACHED),
             "cost_usd": (totals.object("cost") or Found({})).number("total_cost"),
             "termination": info.text("state", "status"),
             "metadata": {**cast("JsonObject", fields.get("metadata", {})), **metadata},
@@ -107,11 +109,9 @@ def _trace(record: JsonValue) -> JsonValue:
 def _is_trace(value: JsonValue) -> bool:
     if not isinstance(value, dict):
         return False
-    info, data = value.get("info"), value.get("data")
-    named = isinstance(info, dict) and bool(
-        {"trace_id", "request_id", "trace_metadata", "request_metadata"} & info.keys()
-    )
-    return named and isinstance(data, dict) and bool({"spans", "request", "response"} & data.keys())
+    info, data = as_object(value.get("info")), as_object(value.get("data"))
+    named = bool({"trace_id", "request_id", "trace_metadata", "request_metadata"} & info.keys())
+    return named and bool({"spans", "request", "response"} & data.keys())
 
 
 def _decoded(record: JsonValue) -> JsonValue:
@@ -126,15 +126,8 @@ def _decoded(record: JsonValue) -> JsonValue:
 
 def _decoded_span(span: JsonValue) -> JsonValue:
     if isinstance(span, dict) and isinstance(attributes := span.get("attributes"), dict):
-        return {**span, "attributes": {name: _from_json(value) for name, value in attributes.items()}}
+        return {**span, "attributes": {name: loaded(value) for name, value in attributes.items()}}
     return span
-
-
-def _from_json(value: JsonValue) -> JsonValue:
-    try:
-        return cast("JsonValue", json.loads(value)) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return value
 
 
 def _kind(span: Span) -> str | None:
@@ -151,20 +144,9 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
     if not asked.messages and not answered.messages:
         return Step(span)
     tools += read_tools(attributes.details("mlflow.chat.tools"))
-    usage = _usage(attributes.object("mlflow.chat.tokenUsage"))
+    usage = read_counts(attributes.object("mlflow.chat.tokenUsage"), cached=_CACHED)
     messages, replies = exchanged(asked, answered, tools, model=attributes.text("mlflow.llm.model"), usage=usage)
     return Step(span, "model", asked=messages, answered=replies)
-
-
-def _usage(found: Found | None) -> Usage | None:
-    if found is None:
-        return None
-    return Usage(
-        input_tokens=found.count("input_tokens"),
-        output_tokens=found.count("output_tokens"),
-        cached_tokens=found.count("cache_read_input_tokens"),
-        extra=found.leftover(),
-    )
 
 
 def _metadata(info: Found) -> JsonObject:
@@ -183,13 +165,10 @@ def _assessed(info: Found) -> tuple[list[Label], dict[str, object]]:
     labels: list[Label] = []
     known: dict[str, object] = {}
     fields: JsonObject = {}
-    given = info.peek("assessments")
-    for one in given if isinstance(given, list) else ():
-        if not isinstance(one, dict) or one.get("valid") is False:  # another one came in its place
-            continue
+    for one in objects_in(info.peek("assessments")):
         name = one.get("assessment_name") or one.get("name")
         feedback, expectation = one.get("feedback"), one.get("expectation")
-        if not isinstance(name, str):
+        if not isinstance(name, str) or one.get("valid") is False:  # another one came in its place
             continue
         if isinstance(feedback, dict):
             labels += _labels(name, feedback.get("value"), one)
@@ -204,9 +183,8 @@ def _assessed(info: Found) -> tuple[list[Label], dict[str, object]]:
 
 
 def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
-    source, reason = assessment.get("source"), assessment.get("rationale")
-    source = source if isinstance(source, dict) else {}
-    annotator, kind = source.get("source_id"), str(source.get("source_type"))
+    source = assessment.get("source")
+    kind = str(lookup(source, "source_type"))
     given_by = "human" if kind == "HUMAN" else source_of(name, judged=_JUDGED.get(kind))
     values = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
     return [
@@ -214,8 +192,8 @@ def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
             name,
             one if isinstance(one, bool | int | str) or (isinstance(one, float) and isfinite(one)) else as_text(one),
             source=given_by,
-            annotator=annotator if isinstance(annotator, str) else None,
-            reason=reason if isinstance(reason, str) else None,
+            annotator=only_str(lookup(source, "source_id")),
+            reason=only_str(assessment.get("rationale")),
         )
         for name, one in values.items()
         if one is not None
@@ -224,17 +202,14 @@ def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
 
 def _expected(expectation: JsonObject) -> JsonValue:
     serialized = expectation.get("serialized_value")
-    return _from_json(serialized.get("value")) if isinstance(serialized, dict) else expectation.get("value")
+    return loaded(serialized.get("value")) if isinstance(serialized, dict) else expectation.get("value")
 
 
 def _calls(value: JsonValue) -> list[ExpectedCall] | None:
     """Calls that were expected; ``None`` if some are none."""
     try:
-        return [
-            ExpectedCall.model_validate(
-                {"name": found.text("name"), **parse_arguments(found.take("arguments", "args"))}
-            )
-            for found in Found({"calls": value}).objects("calls")
-        ]
+        calls = Found({"calls": value}).objects("calls")
+        named = [(found.text("name"), parse_arguments(found.take("arguments", "args"))) for found in calls]
+        return [ExpectedCall.model_validate({"name": name, **arguments}) for name, arguments in named]
     except (TraceError, ValidationError):
         return None

@@ -1,6 +1,5 @@
 """What tracers record of calls as it was: requests and responses in the words of a model's provider, results of tools."""
 
-import json
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
@@ -10,7 +9,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
-from judgekit.formats.merging import Step
+from judgekit.formats.merging import Step, by_content
 from judgekit.formats.readers.anthropic import AnthropicReader
 from judgekit.formats.readers.bedrock import BedrockReader
 from judgekit.formats.readers.foreign import OF_THE_WHOLE, Reader
@@ -22,6 +21,7 @@ from judgekit.formats.readers.otel import OTelReader
 from judgekit.formats.readers.pydantic_ai import PydanticAIReader
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.spans import CUT_OFF, Span
+from judgekit.formats.values import loaded, lookup, only_str, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
 from judgekit.traces.trace import ToolDefinition, TraceWarning
 
@@ -38,18 +38,8 @@ _READERS: tuple[Reader, ...] = (
 )
 """The most particular first: messages of text alone look the same in many formats."""
 _TEXTS = (
-    "text",
-    "prompt",
-    "input",
-    "query",
-    "question",
-    "task",
-    "output",
-    "answer",
-    "result",
-    "response",
-    "content",
-    "message",
+    *("text", "prompt", "input", "query", "question", "task", "output", "answer", "result", "response", "content"),
+    *("message",),
 )
 """Names of the one text that matters, of several."""
 _BLOCKS = frozenset(
@@ -124,11 +114,7 @@ def messages_in(value: JsonValue, found: Found, name: str, kind: type[HumanMessa
 
 def parsed(value: JsonValue) -> JsonValue:
     """A value, or the object or list that it holds as JSON."""
-    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
-        return value
-    found = Found({"value": value})
-    found.unpack("value")
-    return found.peek("value")
+    return loaded(value) if isinstance(value, str) and value.lstrip().startswith(("{", "[")) else value
 
 
 def exchanged(
@@ -181,20 +167,13 @@ def steps_of(
         if kind(span) in _ASIDE or id(span.parent) in aside:
             aside.add(id(span))
     if judging := [span for span in spans if kind(span) == "LLM" and id(span) in aside]:
-        found = (
-            f"calls of models by evaluators, guardrails or rerankers, no part of the conversation, found {len(judging)}"
-        )
+        found = "calls of models by evaluators, guardrails or rerankers, no part of the conversation"
         found_in = re.split(r"[.\[]", judging[0].found.where)[0]
-        judging[0].found.warnings.append(TraceWarning(found, where=found_in))
+        judging[0].found.warnings.append(TraceWarning(f"{found}, found {len(judging)}", where=found_in))
     tools: list[ToolDefinition] = []
     models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
-    called = {
-        call.name
-        for step in models.values()
-        for message in step.answered
-        if isinstance(message, AIMessage)
-        for call in message.tool_calls
-    }
+    answers = [one for step in models.values() for one in step.answered if isinstance(one, AIMessage)]
+    called = {call.name for answer in answers for call in answer.tool_calls}
     steps: list[Step] = []
     for span in spans:
         if id(span) in aside:
@@ -204,8 +183,8 @@ def steps_of(
         elif kind(span) == "TOOL":
             steps.append(Step(span) if _is_handoff_of(span, called) else _tool_step(span, called, values))
         else:
-            named = span.attributes.peek("agent.name")
-            name = named if isinstance(named, str) else span.name or None
+            name = only_str(span.attributes.peek("agent.name"))
+            name = span.name or None if name is None else name
             step = Step(span, "agent" if kind(span) == "AGENT" else None, agent=name)
             if not models and (step.kind or span.parent is None):
                 step.kind = "agent"
@@ -213,7 +192,7 @@ def steps_of(
                 answered = take_payload(span.attributes, values[1], AIMessage)
                 step.asked, step.answered = exchanged(asked, answered, tools)
             steps.append(step)
-    return steps, list({json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for tool in tools}.values())
+    return steps, list(by_content(tools).values())
 
 
 def _is_handoff_of(span: Span, called: Collection[str]) -> bool:
@@ -239,20 +218,19 @@ def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> 
     identity = span.attributes.identity("tool_call.id", "tool.id")
     arguments, result = map(span.attributes.take, values)
     found = parsed(result)
-    if isinstance(found, dict) and found.get("type") == "tool" and isinstance(found.get("data"), dict):
-        found = found["data"]  # as LangChain writes messages
+    if lookup(found, "type") == "tool" and isinstance(data := lookup(found, "data"), dict):
+        found = data  # as LangChain writes messages
     fields: dict[str, object] = {"name": name, "tool_call_id": identity}
     if isinstance(found, dict) and isinstance(found.get("content"), str) and "tool_call_id" in found:
         message = Found(found)
         identity = identity or message.identity("tool_call_id")
         status = message.peek("status")
-        if status in ("success", "error"):
-            message.take("status")
+        if message.take_if("status", "success", "error"):
             fields["is_error"] = status == "error"
         fields |= {"content": message.text("content"), "tool_call_id": identity, "extra": message.leftover()}
     elif result is not None:
         fields["content"] = as_text(result)
-    call = ToolCall.model_validate({"name": name, "id": identity, **parse_arguments(arguments)})
+    call = ToolCall(name, id=identity, **parse_arguments(arguments))
     return Step(span, "tool", call=call, result=None if result is None else ToolMessage.model_validate(fields))
 
 
@@ -281,8 +259,7 @@ def _whole(value: JsonValue, role: str) -> JsonValue:
 
 def _is_block(value: JsonObject) -> bool:
     """Whether an object is a block of a message's content."""
-    kind = value.get("type")
-    return isinstance(kind, str) and kind in _BLOCKS
+    return only_str(value.get("type")) in _BLOCKS
 
 
 def _text_in(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> Payload:
@@ -291,7 +268,7 @@ def _text_in(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> Payload:
         name = texts[0] if len(texts) == 1 else next((name for name in _TEXTS if name in texts), None)
         if name is None:
             return Payload()
-        return Payload((kind(str(value[name])),), extra={one: inner for one, inner in value.items() if one != name})
+        return Payload((kind(str(value[name])),), extra=without(value, name))
     return Payload((kind(value),)) if isinstance(value, str) else Payload()
 
 

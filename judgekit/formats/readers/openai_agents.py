@@ -10,20 +10,15 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks import openai_chat
-from judgekit.formats.blocks.openai_responses import (
-    Items,
-    is_items,
-    read_items,
-    read_request,
-    read_response,
-    read_usage,
-)
+from judgekit.formats.blocks.common import tool_name
+from judgekit.formats.blocks.openai_responses import Items, is_items, read_items, read_response, read_usage
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.merging import Step, merged
 from judgekit.formats.readers.foreign import items, sample_from
 from judgekit.formats.spans import Span, spans_of
-from judgekit.traces.message import AIMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.formats.values import lookup, objects_in, only_str
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import Sample
 
 _SPELLED = {"id": "span_id", "started_at": "start_time", "ended_at": "end_time", "span_data": "attributes"}
@@ -60,8 +55,7 @@ class OpenAIAgentsReader:
                 records.append(row)
                 continue
             whole = row.get("object") == "trace"
-            found = row.get("id" if whole else "trace_id")
-            name = found if isinstance(found, str) else ""
+            name = only_str(row.get("id" if whole else "trace_id")) or ""
             if name not in traces:
                 spans: list[JsonValue] = []
                 traces[name] = ({"spans": spans}, spans)
@@ -100,17 +94,13 @@ def _state(row: Found, index: int) -> Sample:
     for item in row.objects("session_items", "generated_items", "generatedItems"):
         # What waits for an approval is a call that stands before it.
         if item.peek("type") != "tool_approval_item" and (raw := item.object("raw_item", "rawItem")) is not None:
-            agent = item.peek("agent")
-            said = agent.get("name") if isinstance(agent, dict) else None
-            told.add(raw, agent=said if isinstance(said, str) else None)
+            told.add(raw, agent=only_str(lookup(item.peek("agent"), "name")))
     messages = told.messages()
     if not messages:
         raise row.unfit("original_input", "input: it holds no messages")
     if "previous_response_id" in row or "previousResponseId" in row:
         row.warn("part of the history is not in the file, but behind a previous response")
-    context = row.object("context") if isinstance(row.peek("context"), dict) else None
-    usage = context.object("usage") if context is not None and isinstance(context.peek("usage"), dict) else None
-    trace = {"messages": messages, "usage": None if usage is None else read_usage(usage)}
+    trace = {"messages": messages, "usage": _usage(row.maybe_object("context"))}
     return sample_from(row, index, trace, identity=row.identity("conversation_id", "conversationId"))
 
 
@@ -122,13 +112,13 @@ def _trace(row: Found, index: int) -> Sample:
         raise TraceError(f"holds no messages: {_SILENT}")
     if not any(step.asked or step.answered for step in steps):
         row.warn(f"only tool calls; {_SILENT}")
-    runs = [span for span in spans if _is_run(span)]
+    # The SDK calls a run a task, and writes its span as a custom one.
+    runs = [span for span in spans if lookup(span.attributes.peek("data"), "sdk_span_type") == "task"]
     data = runs[0].attributes.object("data") if len(runs) == 1 else None
-    usage = data.object("usage") if data is not None and isinstance(data.peek("usage"), dict) else None
     errors = [step.span.error for step in steps if step.kind == "agent" or step.span in runs]
     trace = {
         **merged(steps),
-        "usage": None if usage is None else read_usage(usage),
+        "usage": _usage(data),
         "termination": next((error for error in reversed(errors) if error), None),
     }
     group = head.text("group_id")
@@ -136,10 +126,9 @@ def _trace(row: Found, index: int) -> Sample:
     return sample_from(row, index, trace, identity=head.identity("id") or spans[0].trace_id, **known)
 
 
-def _is_run(span: Span) -> bool:
-    """Whether a span is one of a run, which the SDK calls a task, and writes as a custom one."""
-    data = span.attributes.peek("data")
-    return isinstance(data, dict) and data.get("sdk_span_type") == "task"
+def _usage(found: Found | None) -> Usage | None:
+    usage = None if found is None else found.maybe_object("usage")
+    return None if usage is None else read_usage(usage)
 
 
 def _step(span: Span) -> Step:
@@ -149,7 +138,7 @@ def _step(span: Span) -> Step:
         span.error = message if isinstance(message, str) else as_text(error)
     kind, name = data.peek("type"), data.peek("name")
     if kind == "agent":
-        return Step(span, "agent", agent=name if isinstance(name, str) else None)
+        return Step(span, "agent", agent=only_str(name))
     if kind == "function":
         return _call(span)
     if kind in ("generation", "response"):
@@ -164,10 +153,8 @@ def _call(span: Span) -> Step:
     data = span.attributes
     if "input" not in data and "output" not in data and span.error is None:
         return Step(span, "tool")
-    name = data.text("name")
-    if name is None:
-        raise data.unfit("name", "the name of a tool")
-    call = ToolCall.model_validate({"name": name, **parse_arguments(data.take("input"))})
+    name = tool_name(data, "name")
+    call = ToolCall.model_validate({"name": name, "args": data.take("input")})  # which parses a text
     output = data.take("output")
     result = None if output is None else ToolMessage(as_text(output), name=name, is_error=span.error is not None)
     return Step(span, "tool", call=call, result=result)
@@ -180,17 +167,12 @@ def _exchange(span: Span) -> Step:
     answered: list[Message] = []
     if (response := data.object("response")) is not None:
         answered += read_response(response)
-    output = data.peek("output")
-    whole = isinstance(output, list) and any(
-        isinstance(one, dict) and one.get("object") == "response" for one in output
-    )
-    if whole:  # as streamed answers are recorded
+    if any(one.get("object") == "response" for one in objects_in(data.peek("output"))):  # as streamed ones are recorded
         answered += [message for one in data.objects("output") for message in read_response(one)]
     else:
         answered += _messages(data, "output")
     if answered and isinstance(last := answered[-1], AIMessage):
-        usage = data.object("usage") if isinstance(data.peek("usage"), dict) else None
-        known = {"model": data.text("model") or last.model, "usage": last.usage if usage is None else read_usage(usage)}
+        known = {"model": data.text("model") or last.model, "usage": _usage(data) or last.usage}
         answered[-1] = last.model_copy(update=known)
     return Step(span, "model", asked=asked, answered=answered)
 
@@ -198,5 +180,6 @@ def _exchange(span: Span) -> Step:
 def _messages(data: Found, name: str) -> list[Message]:
     value = data.peek(name)
     if isinstance(value, str):
-        return read_request(Found({"input": data.take(name)}))
+        data.take(name)
+        return [HumanMessage(value)]
     return read_items(data.objects(name)) if is_items(value) else openai_chat.read_messages(data.objects(name))

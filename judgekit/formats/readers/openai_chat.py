@@ -17,6 +17,7 @@ from judgekit.formats.blocks.reply import is_blank
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import first_of, items, sample_from, unbatched, warn_unanswered, with_reply
 from judgekit.formats.unread import RESPONSES
+from judgekit.formats.values import as_object, head, lookup, messages_of, objects_in, only_str, without
 from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
@@ -114,16 +115,15 @@ class OpenAIChatChunksReader(OpenAIChatReader):
 
 
 def _is_conversation(value: JsonValue) -> bool:
-    messages = value.get("messages") if isinstance(value, dict) else value
-    return isinstance(messages, list) and bool(messages) and isinstance(messages[0], dict) and "role" in messages[0]
+    return any("role" in as_object(message) for message in head(messages_of(value))[:1])
 
 
 def _is_response(value: JsonValue) -> bool:
-    return isinstance(value, dict) and _hold_messages(value.get("choices"))
+    return _hold_messages(lookup(value, "choices"))
 
 
 def _hold_messages(choices: JsonValue) -> bool:
-    return isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict) and "message" in choices[0]
+    return any("message" in as_object(choice) for choice in head(choices)[:1])
 
 
 def _choices(row: JsonValue) -> list[JsonValue]:
@@ -139,7 +139,7 @@ def _choices(row: JsonValue) -> list[JsonValue]:
         reply, beside = response, row
     else:
         reply = {name: row[name] for name in _OF_RESPONSES if name in row}
-        beside = {name: value for name, value in row.items() if name not in reply}
+        beside = without(row, *reply)
     choices = reply.get("choices")
     if not isinstance(choices, list) or not _hold_messages(choices) or len(choices) == 1:
         return [row]
@@ -201,7 +201,7 @@ def is_chunk(value: JsonValue) -> bool:
 
 def are_chunks(value: JsonValue) -> bool:
     """Whether a value is a list of chunks. Some servers begin a stream with something else."""
-    return isinstance(value, list) and any(map(is_chunk, value[:50]))
+    return any(map(is_chunk, head(value)))
 
 
 def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
@@ -224,7 +224,7 @@ def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
         if not isinstance(chunk, dict):
             raise TraceError(f"[{number}]: expected a chunk, found {shortened(chunk)}")
         identity = _id(chunk)
-        ends = _ending(chunk)
+        ends = {_index(choice) for choice in _chunk_choices(chunk) if choice.get("finish_reason")}
         goes_on = (
             last in under_way and uses[last] == 1 and under_way[last][1].isdisjoint(map(_index, _chunk_choices(chunk)))
         )
@@ -248,23 +248,16 @@ def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
 
 
 def _chunk_choices(chunk: JsonObject) -> list[JsonObject]:
-    choices = chunk.get("choices")
-    return [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+    return objects_in(chunk.get("choices"))
 
 
 def _id(chunk: JsonValue) -> str:
-    identity = chunk.get("id") if isinstance(chunk, dict) else None
-    return identity if isinstance(identity, str) else ""
+    return only_str(lookup(chunk, "id")) or ""
 
 
 def _index(choice: JsonObject) -> int:
     index = choice.get("index")
     return index if isinstance(index, int) else 0
-
-
-def _ending(chunk: JsonObject) -> set[int]:
-    """The choices that a chunk ends."""
-    return {_index(choice) for choice in _chunk_choices(chunk) if choice.get("finish_reason")}
 
 
 def _speaking(chunk: JsonObject) -> set[int]:
@@ -283,7 +276,7 @@ def _assembled(chunks: Sequence[JsonObject]) -> JsonObject:
     for chunk in chunks:
         for choice in _chunk_choices(chunk):
             choices.setdefault(_index(choice), []).append(choice)
-    response = _joined([{name: value for name, value in chunk.items() if name != "choices"} for chunk in chunks])
+    response = _joined(without(chunk, "choices") for chunk in chunks)
     response["choices"] = [_assembled_choice(choices[index]) for index in sorted(choices)]
     ids: list[JsonValue] = list(dict.fromkeys(identity for chunk in chunks if (identity := _id(chunk))))
     if len(ids) > 1:
@@ -327,14 +320,10 @@ def _whole(name: str, values: list[JsonValue]) -> JsonValue:
     if len(lists) == len(values) or (lists and name in _PIECES):
         parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
         if name in _OF_PARTS:
-            parts = list(map(_typed, parts))
+            parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
         return _listed(name, parts)
     different = {repr(value): value for value in values if value != ""} or {"": ""}
     return next(iter(different.values())) if len(different) == 1 else list(different.values())
-
-
-def _typed(part: JsonValue) -> JsonValue:
-    return {"type": "text", "text": part} if isinstance(part, str) else part
 
 
 def _listed(name: str, parts: list[JsonValue]) -> JsonValue:

@@ -21,6 +21,7 @@ from judgekit.formats.blocks.openai_responses import (
 from judgekit.formats.found import Found
 from judgekit.formats.known import KNOWN
 from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
+from judgekit.formats.values import as_object, head, lookup, objects_in, only_str
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
@@ -114,8 +115,7 @@ def _sample(row: Found, record: JsonValue, index: int) -> Sample:
 
 def _conversation(found: Found) -> str | None:
     named = found.peek("conversation")
-    named = named.get("id") if isinstance(named, dict) else named
-    return named if isinstance(named, str) else None
+    return only_str(lookup(named, "id") if isinstance(named, dict) else named)
 
 
 def _is_row(value: JsonValue) -> bool:
@@ -142,17 +142,16 @@ def _is_request(value: Mapping[str, JsonValue]) -> bool:
         return "model" in value and value.keys() <= _PARAMETERS
     if is_items(found):
         return "messages" not in value and "output" not in value
-    plain = isinstance(found, list) and bool(found) and all(map(may_be_item, found[:50]))
+    plain = bool(head(found)) and all(map(may_be_item, head(found)))
     return plain and value.keys() <= _PARAMETERS | KNOWN | {"id"}
 
 
 def _kind(event: JsonValue) -> str:
-    kind = event.get("type") if isinstance(event, dict) else None
-    return kind if isinstance(kind, str) else ""
+    return only_str(lookup(event, "type")) or ""
 
 
 def _are_events(value: JsonValue) -> bool:
-    return isinstance(value, list) and any(_kind(event).startswith("response.") for event in value[:50])
+    return any(_kind(event).startswith("response.") for event in head(value))
 
 
 def _by_response(events: JsonValue) -> list[list[JsonValue]]:
@@ -166,11 +165,10 @@ def _by_response(events: JsonValue) -> list[list[JsonValue]]:
 
 def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceWarning]:
     """The response that its events make up: the last one carries all of it, or else each item has one of its own."""
-    known = [event for event in items(events) if isinstance(event, dict)]
+    known = objects_in(items(events))
     whole = [event for event in known if isinstance(event.get("response"), dict)]
     ended = bool(whole) and _kind(whole[-1]) in _ENDS
-    found = whole[-1].get("response") if whole else None
-    response: JsonObject = dict(found) if isinstance(found, dict) else {}
+    response = dict(as_object(whole[-1]["response"])) if whole else {}
     if not response.get("output"):
         response["output"] = [event.get("item") for event in known if _kind(event) == "response.output_item.done"]
     told = f"{len(known)} streamed events, of which the finished items are kept"

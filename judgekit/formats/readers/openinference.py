@@ -8,19 +8,20 @@
 import re
 from collections.abc import Sequence
 from itertools import product
-from typing import Literal, cast
+from typing import cast
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.choices import first_choice
-from judgekit.formats.blocks.reply import content_of
+from judgekit.formats.blocks.common import MEDIA, tool_name
+from judgekit.formats.blocks.reply import content_of, first_choice
 from judgekit.formats.found import Found
 from judgekit.formats.label_sources import source_of
 from judgekit.formats.merging import Step, folded, merged
 from judgekit.formats.readers.foreign import sample_from
-from judgekit.formats.readers.native import Payload, exchanged, steps_of, take_payload
-from judgekit.formats.spans import CUT_OFF, Span, convention, conversations, nested, spans_of
+from judgekit.formats.readers.native import Payload, exchanged, parsed, steps_of, take_payload
+from judgekit.formats.spans import CUT_OFF, Span, convention, conversations, nested, spans_of, times_of
+from judgekit.formats.values import lookup
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -62,12 +63,6 @@ _ROLES: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] 
     "tool-response": ToolMessage,
 }
 _WRITE = 'spans.to_json("spans.jsonl", orient="records", lines=True)'
-_MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
-    "image": "image",
-    "audio": "audio",
-    "video": "video",
-    "document": "file",
-}
 
 
 class OpenInferenceReader:
@@ -101,8 +96,7 @@ class OpenInferenceReader:
             row.warn(f"{masked} messages are masked")
         trace = {
             **fields,
-            "started_at": min((span.started for span in spans if span.started), default=None),
-            "ended_at": max((span.ended for span in spans if span.ended), default=None),
+            **times_of(spans),
             "tools": tools,
             "labels": _labels(spans),
             "usage": _total(spans),
@@ -137,9 +131,8 @@ def _kind(span: Span) -> str | None:
 
 def _is_node(span: Span) -> bool:
     """Whether this is the node of a LangGraph agent, which is called an agent if its name says so."""
-    given = Found({"metadata": span.attributes.peek("metadata")})
-    given.unpack("metadata")
-    beside, above = given.peek("metadata"), span.parent
+    above = span.parent
+    beside = parsed(span.attributes.peek("metadata"))
     if not isinstance(beside, dict) or beside.get("langgraph_node") != span.name:
         return False
     while above is not None and above.attributes.peek("openinference.span.kind") != "AGENT":
@@ -220,10 +213,7 @@ def read_messages(attributes: Found, name: str, otherwise: str | None = None) ->
 def read_answers(attributes: Found) -> list[Message]:
     """The answer of a model, of several the first; raises as `read_messages` does."""
     name = "llm.output_messages"
-    asked = Found({"parameters": attributes.peek("llm.invocation_parameters")})
-    asked.unpack("parameters")
-    parameters = asked.peek("parameters")
-    several = isinstance(parameters, dict) and parameters.get("n") not in (None, 1)
+    several = lookup(parsed(attributes.peek("llm.invocation_parameters")), "n") not in (None, 1)
     return first_choice(read_messages(attributes, name, "assistant"), attributes, name, several=several)
 
 
@@ -292,8 +282,7 @@ def _message(item: Found, otherwise: str | None) -> Message:
         fields |= {"name" if kind is HumanMessage else "agent": found.text("name"), "tool_calls": calls}
     elif role == "developer":
         fields["role"] = role
-    if role in ("system", "developer", "user", "assistant", "tool"):
-        found.take("role")
+    found.take_if("role", "system", "developer", "user", "assistant", "tool")
     return kind.model_validate({**fields, "extra": item.leftover()})
 
 
@@ -321,22 +310,12 @@ def _part(item: Found, calls: list[ToolCall], beside: list[ToolCall]) -> Part | 
         found.take("type")
         part = TextPart if kind == "text" else ReasoningPart
         return part(found.text("text") or "", extra=item.leftover())
-    if isinstance(kind, str) and kind in _MEDIA and isinstance(found.peek(kind), dict):
+    if isinstance(kind, str) and kind in MEDIA and (outer := found.maybe_object(kind)) is not None:
         found.take("type")
-        return _media(item, found, kind)
+        inner = outer.object(kind) or outer
+        url, mime_type, name = map(inner.text, ("url", "mime_type", "name"))
+        return MediaPart(kind=MEDIA[kind], url=url, mime_type=mime_type, name=name, extra=item.leftover())
     return OtherPart(item.leftover())
-
-
-def _media(item: Found, found: Found, kind: str) -> MediaPart:
-    outer = found.object(kind) or found
-    inner = outer.object(kind) or outer
-    return MediaPart(
-        kind=_MEDIA[kind],
-        url=inner.text("url"),
-        mime_type=inner.text("mime_type"),
-        name=inner.text("name"),
-        extra=item.leftover(),
-    )
 
 
 def _called(call: ToolCall, calls: list[ToolCall], beside: list[ToolCall]) -> Part | None:
@@ -360,20 +339,16 @@ def _calls(found: Found) -> list[ToolCall]:
 
 def _call(item: Found, found: Found) -> ToolCall:
     function = found.object("function") or found
-    identity, name = found.identity("id"), function.peek("name")
-    if not isinstance(name, str):
-        raise function.unfit("name", "the name of a tool")
-    function.take("name")
+    identity, name = found.identity("id"), tool_name(function, "name")
     given = parse_arguments(function.take("arguments", "input"))
-    return ToolCall.model_validate({"name": name, "id": identity, **given, "extra": item.leftover()})
+    return ToolCall(name, id=identity, **given, extra=item.leftover())
 
 
 def _tool(item: Found) -> ToolDefinition:
     tool = item.object("tool") or item
     tool.unpack("json_schema")
     schema = tool.object("json_schema") or tool
-    if schema.peek("type") == "function":
-        schema.take("type")
+    schema.take_if("type", "function")
     function = schema.object("function", "toolSpec") or schema
     return ToolDefinition(
         function.text("name") or tool.text("name") or "",

@@ -5,7 +5,6 @@
 {"gen_ai.prompt": "[{...}]", "gen_ai.completion": "..."}                         from before the conventions
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -13,16 +12,18 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks import bedrock, gemini, openai_chat, otel
-from judgekit.formats.blocks.choices import first_choice
+from judgekit.formats.blocks.reply import first_choice
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.spans import CUT_OFF, Event, Span, nested
+from judgekit.formats.values import as_list, as_object, loaded, lookup, objects_in
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.trace import ToolDefinition
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant"}
 _DETAILS = "gen_ai.client.inference.operation.details"
+_CONTENTS = ("gen_ai.content.prompt", "gen_ai.content.completion")
 _EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 
 
@@ -42,10 +43,11 @@ def read_said(span: Span) -> list[Said]:
     """
     found = [Said(tools=_tools(span.attributes, "gen_ai.tool.definitions"))]
     for holder in (span.attributes, *(event.attributes for event in span.events if event.name == _DETAILS)):
-        found += [_current(holder), _all_messages(holder)]
+        found.append(_current(holder))
+        found.append(Said(_messages(holder, "pydantic_ai.all_messages", "user")))  # all of it, in the agent's span
     found += [_events(span.events), _recorded_events(span.attributes), _indexed(span.attributes)]
-    for holder in (span.attributes, *(event.attributes for event in span.events if _is_content(event))):
-        found.append(_prompt(holder))
+    contents = (event.attributes for event in span.events if event.name in _CONTENTS)
+    found += [_prompt(holder) for holder in (span.attributes, *contents)]
     found += [_adk(span.attributes), _ai_sdk(span.attributes)]
     return [said for said in found if _holds(said)]
 
@@ -110,11 +112,6 @@ def _current(attributes: Found) -> Said:
     return Said(asked, first_choice(answered, attributes, name, several=several))
 
 
-def _all_messages(attributes: Found) -> Said:
-    """Pydantic AI writes the whole conversation into the span of the agent."""
-    return Said(_messages(attributes, "pydantic_ai.all_messages", "user"))
-
-
 def _messages(attributes: Found, name: str, role: str) -> list[Message]:
     """Messages; what is no object is a text of that role."""
     messages: list[Message] = []
@@ -143,10 +140,6 @@ def _prompt(attributes: Found) -> Said:
     return Said(_messages(attributes, "gen_ai.prompt", "user"), answered)
 
 
-def _is_content(event: Event) -> bool:
-    return event.name in ("gen_ai.content.prompt", "gen_ai.content.completion")
-
-
 def _indexed(attributes: Found) -> Said:
     if not any(name.startswith(("gen_ai.prompt.", "gen_ai.completion.")) for name in attributes):
         return Said()
@@ -167,19 +160,14 @@ def _chat(found: Found, role: str) -> Message:
     found.unpack("tool_calls")
     if isinstance(content := found.peek("content"), str) and content.startswith("[{"):
         found.unpack("content")
-        if not _are_parts(found.peek("content")):
+        parts = as_list(found.peek("content"))
+        if not parts or not all("type" in as_object(part) for part in parts):
             found = _with(found, content=content)
     reason = found.text("finish_reason")
-    message = openai_chat.read_message(
-        _with(found, role=_ROLES.get(str(found.peek("role")), found.peek("role") or role))
-    )
-    return (
-        message.model_copy(update={"finish_reason": reason}) if reason and isinstance(message, AIMessage) else message
-    )
-
-
-def _are_parts(content: JsonValue) -> bool:
-    return isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content)
+    given = found.peek("role")
+    message = openai_chat.read_message(_with(found, role=_ROLES.get(str(given), given or role)))
+    ended = reason and isinstance(message, AIMessage)
+    return message.model_copy(update={"finish_reason": reason}) if ended else message
 
 
 def _with(found: Found, **fields: JsonValue) -> Found:
@@ -197,9 +185,7 @@ def _events(events: Iterable[Event]) -> Said:
         if event.name in _EVENTS or event.name == "gen_ai.choice":
             event.found.unpack("body")
             event.attributes.unpack("gen_ai.event.content")
-            body = event.found.object("body") if isinstance(event.found.peek("body"), dict) else None
-            if body is None and isinstance(event.attributes.peek("gen_ai.event.content"), dict):
-                body = event.attributes.object("gen_ai.event.content")
+            body = event.found.maybe_object("body") or event.attributes.maybe_object("gen_ai.event.content")
             holder = body or event.attributes
             if event.name == "gen_ai.choice":
                 chosen.append((holder.peek("index"), event))
@@ -230,8 +216,7 @@ def _event(name: str, found: Found) -> list[Message]:
     role = _EVENTS.get(name, "assistant")
     fields: JsonObject = {one: found.take(one) for one in ("content", "tool_calls", "name", "message")}
     fields["finish_reason"] = found.text("finish_reason")
-    if found.peek("role") == role:
-        found.take("role")
+    found.take_if("role", role)
     said = _unpacked(fields.pop("message"))
     if isinstance(said, list):
         said = {"content": said}
@@ -249,9 +234,8 @@ def _event(name: str, found: Found) -> list[Message]:
         block = {**fields, "role": "assistant" if role == "assistant" else "user", "content": content}
         return bedrock.read_message(Found(block, found.where, found.warnings), whole=whole)
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):
-        texts = [part.get("text") for part in content if isinstance(part, dict)]
-        if all(isinstance(text, str) for text in texts):
-            fields["content"] = [{"type": "text", **part} for part in content if isinstance(part, dict)]
+        if all(isinstance(lookup(part, "text"), str) for part in content):
+            fields["content"] = [{"type": "text", **part} for part in objects_in(content)]
     elif role == "tool" and content is not None:
         fields["content"] = as_text(fields["content"])
     known = {one: value for one, value in fields.items() if value is not None}
@@ -259,13 +243,7 @@ def _event(name: str, found: Found) -> list[Message]:
 
 
 def _unpacked(value: JsonValue) -> JsonValue:
-    if isinstance(value, str) and value.startswith(("[{", "{")):
-        try:
-            parsed: JsonValue = json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-        return parsed
-    return value
+    return loaded(value) if isinstance(value, str) and value.startswith(("[{", "{")) else value
 
 
 def _unpack(attributes: Found, *names: str) -> None:
@@ -281,14 +259,10 @@ def _adk(attributes: Found) -> Said:
     _unpack(attributes, request, response)
     asked: list[Message] = []
     tools: list[ToolDefinition] = []
-    if (
-        attributes.peek(request)
-        and isinstance(attributes.peek(request), dict)
-        and (found := attributes.object(request))
-    ):
+    if attributes.peek(request) and (found := attributes.maybe_object(request)):
         asked, tools = gemini.read_request(found)
     answered: list[Message] = []
-    if isinstance(attributes.peek(response), dict) and (found := attributes.object(response)):
+    if found := attributes.maybe_object(response):
         if (content := found.object("content")) is not None:
             answered = gemini.read_content(content, AIMessage)
         usage = gemini.read_usage(found.object("usage_metadata", "usageMetadata"))
@@ -306,18 +280,11 @@ def _ai_sdk(attributes: Found) -> Said:
         texts = {"system": whole.get("system"), "user": whole.get("prompt")}
         asked = [{"role": role, "content": text} for role, text in texts.items() if isinstance(text, str)]
         for name in ("prompt", "messages"):
-            asked += messages if isinstance(messages := whole.get(name), list) else []
-    answer: list[JsonValue] = []
-    for kind, names in (
-        ("reasoning", ("ai.response.reasoning",)),
-        ("text", ("ai.response.text", "ai.response.object")),
-    ):
-        if (said := attributes.take(*names)) is not None:
-            answer.append({"type": kind, "text": as_text(said)})
-    calls = attributes.take("ai.response.toolCalls")
-    answer += (
-        [{**call, "type": "tool-call"} for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    )
+            asked += as_list(whole.get(name))
+    said = {"reasoning": attributes.take("ai.response.reasoning")}
+    said["text"] = attributes.take("ai.response.text", "ai.response.object")
+    answer: list[JsonValue] = [{"type": kind, "text": as_text(one)} for kind, one in said.items() if one is not None]
+    answer += [{**call, "type": "tool-call"} for call in objects_in(attributes.take("ai.response.toolCalls"))]
     where = f"{attributes.where}.ai"
     return Said(_sdk(asked, where), _sdk([{"role": "assistant", "content": answer}], where) if answer else ())
 

@@ -12,12 +12,15 @@ from itertools import zip_longest
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import MediaKind, content_items, media_kind, provider_metadata, read_parts
 from judgekit.formats.blocks.reply import Item, content_of, reply
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.values import head, messages_of, objects_in, only_str
 from judgekit.traces.message import (
     HumanMessage,
+    JsonObject,
     MediaPart,
     Message,
     OtherPart,
@@ -32,7 +35,7 @@ from judgekit.traces.message import (
 )
 from judgekit.traces.sample import Sample
 
-_URLS = {"image-url": "image", "audio-url": "audio", "video-url": "video", "document-url": "file"}
+_URLS: dict[str, MediaKind] = {"image-url": "image", "audio-url": "audio", "video-url": "video", "document-url": "file"}
 _KEPT = ("cache-point", "uploaded-file")
 _PROCESSED = "Final result processed."
 """What an output tool is answered: its arguments are the agent's answer, in the form that was asked for."""
@@ -70,36 +73,25 @@ class PydanticAIReader:
 
 
 def _is_conversation(value: JsonValue) -> bool:
-    messages = value.get("messages") if isinstance(value, dict) else value
-    return isinstance(messages, list) and any(map(_is_telling, messages[:50]))
+    return any(map(_is_telling, objects_in(head(messages_of(value)))))
 
 
-def _is_telling(message: JsonValue) -> bool:
-    if not isinstance(message, dict) or message.get("kind") not in ("request", "response"):
-        return False
-    parts = message.get("parts")
-    return isinstance(parts, list) and any(isinstance(part, dict) and "part_kind" in part for part in parts[:1])
+def _is_telling(message: JsonObject) -> bool:
+    parts = head(message.get("parts"))[:1]
+    return message.get("kind") in ("request", "response") and any("part_kind" in part for part in objects_in(parts))
 
 
 def _about(messages: JsonValue) -> tuple[set[str], str | None]:
     """The names of the output tools, and the conversation's id."""
     names: set[str] = set()
     identity: str | None = None
-    for message in messages if isinstance(messages, list) else ():
-        if not isinstance(message, dict):
-            continue
-        if identity is None and isinstance(found := message.get("conversation_id"), str):
-            identity = found
-        parts = message.get("parts")
-        for part in parts if isinstance(parts, list) else ():
-            name = part.get("tool_name") if isinstance(part, dict) else None
-            if isinstance(part, dict) and isinstance(name, str) and _names_output(name, part.get("content")):
-                names.add(name)
+    for message in objects_in(messages):
+        identity = only_str(message.get("conversation_id")) if identity is None else identity
+        for part in objects_in(message.get("parts")):
+            if isinstance(name := part.get("tool_name"), str):
+                is_named = name == "final_result" or name.startswith("final_result_")
+                names |= {name} if is_named or part.get("content") == _PROCESSED else set()
     return names, identity
-
-
-def _names_output(name: str, content: JsonValue) -> bool:
-    return content == _PROCESSED or name == "final_result" or name.startswith("final_result_")
 
 
 def _messages(found: Sequence[Found], outputs: Collection[str]) -> list[Message]:
@@ -127,11 +119,10 @@ def _messages(found: Sequence[Found], outputs: Collection[str]) -> list[Message]
 
 def _unused(request: Found | None, outputs: Collection[str]) -> set[str]:
     """The calls of output tools which are not the answer, as the request says that follows them."""
-    parts = request.peek("parts") if request is not None else None
     return {
         as_text(part.get("tool_call_id"))
-        for part in (parts if isinstance(parts, list) else ())
-        if isinstance(part, dict) and part.get("content") != _PROCESSED and _closes(Found(part), outputs)
+        for part in objects_in(None if request is None else request.peek("parts"))
+        if part.get("content") != _PROCESSED and _closes(Found(part), outputs)
     }
 
 
@@ -155,7 +146,7 @@ def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
         return [SystemMessage.model_validate({**prompt, "extra": found.leftover()})]
     if kind == "user-prompt":
         found.take("part_kind")
-        said = _content(found)
+        said = content_of(read_parts(content_items(found, "a list"), _part))
     elif kind in ("tool-return", "retry-prompt", "retry-feedback"):  # the library's words on an answer of no use
         said = _text(found)
     elif kind == "speech":
@@ -184,28 +175,14 @@ def _result(found: Found) -> ToolMessage:
     }
     content = found.peek("content")
     if isinstance(content, list) and any(isinstance(one, dict) and "kind" in one for one in content):
-        fields["content"] = _content(found)
+        fields["content"] = content_of(read_parts(found.items("content"), _part))
     else:
         fields["content"] = _text(found)
-    if outcome == "success":
-        found.take("outcome")
+    found.take_if("outcome", "success")
     return ToolMessage.model_validate({**fields, "extra": found.leftover()})
 
 
-def _content(found: Found) -> str | Sequence[Part]:
-    """Text, or a list of texts, media and other things."""
-    content = found.peek("content")
-    if isinstance(content, list):
-        return content_of([_part(part) for part in found.items("content")])
-    if content is not None and not isinstance(content, str):
-        raise found.unfit("content", "a text or a list")
-    found.take("content")
-    return content or ""
-
-
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _part(found: Found) -> Part:
     kind = found.peek("kind")
     if kind in ("text", "text-content") and isinstance(found.peek("content"), str):
         found.take("kind")
@@ -213,13 +190,11 @@ def _part(found: Found | JsonValue) -> Part:
     if kind == "binary" and isinstance(found.peek("data"), str):
         found.take("kind")
         data, mime_type = found.text("data"), found.text("media_type")
-        family = (mime_type or "").partition("/")[0]
-        media = {"kind": family if family in ("image", "audio", "video") else "file", "data": data}
-        return MediaPart.model_validate({**media, "mime_type": mime_type, "extra": found.leftover()})
+        return MediaPart(kind=media_kind(mime_type), data=data, mime_type=mime_type, extra=found.leftover())
     if isinstance(kind, str) and kind in _URLS and isinstance(found.peek("url"), str):
         found.take("kind")
-        media = {"kind": _URLS[kind], "url": found.text("url"), "mime_type": found.text("media_type")}
-        return MediaPart.model_validate({**media, "extra": found.leftover()})
+        url, mime_type = found.text("url"), found.text("media_type")
+        return MediaPart(kind=_URLS[kind], url=url, mime_type=mime_type, extra=found.leftover())
     if kind not in _KEPT:
         _unread(found, kind)
     return OtherPart(found.leftover())
@@ -277,10 +252,8 @@ def _call(found: Found, outputs: Collection[str], unused: Collection[str]) -> It
     if name in outputs and not provider:
         said = "" if arguments is None else as_text(arguments)
         return TextPart(said, extra={"tool_name": name, "tool_call_id": identity, **found.leftover()})
-    fields: dict[str, object] = {"name": name, "id": identity, **parse_arguments(arguments)}
-    if provider:
-        fields["metadata"] = {"executor": "provider"}
-    return ToolCall.model_validate({**fields, "extra": found.leftover()})
+    metadata = provider_metadata(provided=provider)
+    return ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=found.leftover())
 
 
 def _usage(found: Found | None) -> Usage | None:

@@ -12,7 +12,7 @@ from judgekit.errors import TraceError, listed, shortened
 from judgekit.formats.found import Found
 from judgekit.formats.known import KEPT, ONE_TEXT, as_text, only_text
 from judgekit.formats.merging.said import atoms, parted
-from judgekit.formats.readers.foreign import items, must_be_object, row_sample, with_reply
+from judgekit.formats.readers.foreign import RowReader, items, must_be_object, row_sample, with_reply
 from judgekit.formats.readers.native import Payload, exchanged, messages_in, parsed
 from judgekit.formats.unread import RESPONSES, meaning, renaming
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
@@ -26,7 +26,7 @@ _SUFFICIENT = ("prediction", "ranking", "fields", "results", *MEASURED)
 """Columns that can be scored without a conversation."""
 
 
-class RowsReader:
+class RowsReader(RowReader):
     """Rows of what was asked, what was answered, and what is known to be right.
 
     That is ``input``, ``response`` or ``output``, and ``reference`` (a text or a list), ``expected_output``, ``label`` or
@@ -36,7 +36,6 @@ class RowsReader:
     """
 
     name = "rows"
-    gathers = False
     shape = (
         'rows: {"input": ..., "response": ..., "reference": ...}, or a table with such columns; '
         "others are renamed: --column question=input, columns={...}"
@@ -56,10 +55,6 @@ class RowsReader:
         known = not _KNOWN.isdisjoint(names) or _are_scores(record.get("results"))
         answered = isinstance(record.get("response"), str | int | float) and record.get("done") is not False  # a piece
         return known or answered or ("input" in names and not names.isdisjoint(RESPONSES))
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """One row, or a list of them."""
-        return items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One row. Without an id, the index names it."""

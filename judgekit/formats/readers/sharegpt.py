@@ -5,26 +5,18 @@ r"""ShareGPT conversations, with tool calls as LLaMA-Factory writes them, or in 
 {"from": "gpt", "value": "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"}, {"from": "tool", "value": "<tool_response>..."}
 """
 
-import json
 import re
-from itertools import islice
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import read_call
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    Message,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    parse_arguments,
-)
+from judgekit.formats.values import as_list, as_object, head, loaded
+from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
 _SPEAKERS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
@@ -36,7 +28,6 @@ _SPEAKERS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 _RESULT = re.compile(r"<tool_response>(.*?)(?:</tool_response>|\Z)", re.DOTALL)
 _NAME = re.compile(r"""["']name["']\s*:\s*["']([^"']+)["']""")
-_LOOKED_AT = 50
 
 
 class ShareGPTReader:
@@ -59,7 +50,7 @@ class ShareGPTReader:
         """One conversation."""
         row = Found.of({"conversations": record} if isinstance(record, list) else record)
         messages = [message for turn in row.objects("conversations", "conversation") for message in _read(turn)]
-        if isinstance(row.peek("chosen"), dict) and (chosen := row.object("chosen")) is not None:  # of two answers
+        if (chosen := row.maybe_object("chosen")) is not None:  # of two answers
             messages += _read(chosen)
             row.warn("the answer that was not preferred is no message, and kept in extra", "rejected")
         if not messages:
@@ -74,9 +65,8 @@ class ShareGPTReader:
 def _turns(value: JsonValue) -> list[JsonValue] | None:
     if isinstance(value, dict):
         value = value.get("conversations") or value.get("conversation")
-    first = list(islice(value, _LOOKED_AT)) if isinstance(value, list) else []
-    found = bool(first) and all(isinstance(one, dict) and "from" in one and "value" in one for one in first)
-    return value if found and isinstance(value, list) else None
+    found = bool(head(value)) and all({"from", "value"} <= as_object(one).keys() for one in head(value))
+    return as_list(value) if found else None
 
 
 def _read(turn: Found) -> list[Message]:
@@ -122,17 +112,11 @@ def _calls(text: str) -> list[ToolCall]:
     """The calls in a text: an object or a list of them. A broken one is kept as text if it names its tool."""
     found = items(_parsed(text))
     if all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in found):
-        return [_call(Found.of(one)) for one in found]
+        return [read_call(Found.of(one), args=("arguments", "args", "parameters")) for one in found]
     named = _NAME.search(text)
     if named is None or found != [None]:
         return []
-    return [ToolCall.model_validate({"name": named[1], "args_raw": text.strip(), "args_error": "the call is not JSON"})]
-
-
-def _call(found: Found) -> ToolCall:
-    fields = {"name": found.text("name"), "id": found.identity("id")}
-    arguments = parse_arguments(found.take("arguments", "args", "parameters"))
-    return ToolCall.model_validate({**fields, **arguments, "extra": found.leftover()})
+    return [ToolCall(named[1], args_raw=text.strip(), args_error="the call is not JSON")]
 
 
 def _results(text: str) -> list[Message]:
@@ -149,8 +133,4 @@ def _result(text: str) -> ToolMessage:
 
 
 def _parsed(text: str) -> JsonValue:
-    try:
-        value: JsonValue = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value
+    return None if (value := loaded(text)) is text else value

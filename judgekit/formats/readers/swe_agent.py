@@ -5,48 +5,37 @@
 {"trajectory_format": "mini-swe-agent-1.1", "messages": [{"role": "user", "content": "..."}], "info": {...}}
 """
 
-from itertools import islice
-
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.formats.readers.foreign import RowReader, first_of, sample_from
+from judgekit.formats.values import as_object, head, only_str
 from judgekit.traces.message import Message, Usage
 from judgekit.traces.sample import Sample
 
-_LOOKED_AT = 50
 _OWN = frozenset(("message_type", "agent", "is_demo", "thought", "action", "tool_call_ids"))
 
 
-class SWEAgentReader:
+class SWEAgentReader(RowReader):
     """The messages that the model saw, but for demonstrations. Actions written as text are not made into calls."""
 
     name = "swe-agent"
-    gathers = False
     shape = (
         'swe-agent: {"history": [{"role", "content", "agent", ...}], "trajectory": [...], "info": {"exit_status", ...}}'
     )
 
     def recognises(self, value: JsonValue) -> bool:
         """A history of messages that say more than others, or the format's name."""
-        row = first_of(value)
-        if not isinstance(row, dict):
-            return False
-        kind = row.get("trajectory_format")
-        if isinstance(kind, str) and kind.startswith("mini-swe-agent"):
+        row = as_object(first_of(value))
+        if (only_str(row.get("trajectory_format")) or "").startswith("mini-swe-agent"):
             return True
-        history = row.get("history")
-        first = list(islice(history, _LOOKED_AT)) if isinstance(history, list) else []
-        if not first or not all(isinstance(one, dict) and "role" in one for one in first):
+        messages = list(map(as_object, head(row.get("history"))))
+        if not messages or not all("role" in message for message in messages):
             return False
-        own = any(isinstance(one, dict) and not _OWN.isdisjoint(one) for one in first)
+        own = any(not _OWN.isdisjoint(message) for message in messages)
         return own or isinstance(row.get("trajectory"), list)
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """A file holds one trajectory; many may have been put into a list, or into lines."""
-        return items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One trajectory. How it ended says nothing of whether the task was solved."""

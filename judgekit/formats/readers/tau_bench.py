@@ -11,14 +11,14 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_messages
 from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from
+from judgekit.formats.readers.foreign import RowReader, first_of, group_of, sample_from
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
 
-class TauBenchReader:
+class TauBenchReader(RowReader):
     """Result files of tau-bench.
 
     A task's actions are the expected calls, the rest of it stands in the sample's metadata. The reward is a label: it
@@ -27,17 +27,12 @@ class TauBenchReader:
     """
 
     name = "tau-bench"
-    gathers = False
     shape = 'tau-bench: [{"task_id": ..., "trial": ..., "reward": ..., "traj": [...], "info": {"task": ...}}]'
 
     def recognises(self, value: JsonValue) -> bool:
         """Trials have a trajectory."""
         row = first_of(value)
         return isinstance(row, dict) and "task_id" in row and isinstance(row.get("traj"), list)
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """One trial, or a list of them."""
-        return items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One trial, named by its task and number."""

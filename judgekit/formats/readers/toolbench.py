@@ -12,30 +12,25 @@ from judgekit.formats.blocks.openai_chat import read_messages, read_tools
 from judgekit.formats.blocks.reply import content_of
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.formats.readers.foreign import RowReader, first_of, sample_from
+from judgekit.formats.values import as_list, lookup
 from judgekit.traces.message import AIMessage, Message, Part, ReasoningPart, TextPart
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
 
-class ToolBenchReader:
+class ToolBenchReader(RowReader):
     """The last of the message lists is the path taken. Others, and the tree, stay in ``extra``.
 
     The call of ``Finish`` at its end is no call but the agent's answer, or nothing said if the agent gave up.
     """
 
     name = "toolbench"
-    gathers = False
     shape = 'toolbench: {"answer_generation": {"train_messages": [[...], ...], "function": [...]}, "tree": {...}, "win": true}'
 
     def recognises(self, value: JsonValue) -> bool:
         """An answer was generated."""
-        row = first_of(value)
-        return isinstance(row, dict) and isinstance(row.get("answer_generation"), dict)
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """A file holds one answer; many may have been put into a list, or into lines."""
-        return items(document)
+        return isinstance(lookup(first_of(value), "answer_generation"), dict)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One answer. Whether the search ended with an answer is a label; the results of its calls say what failed."""
@@ -51,11 +46,11 @@ class ToolBenchReader:
         if not messages:
             raise TraceError(f"{answer.where}.train_messages[{number}]: holds no messages")
         messages[-1] = _finished(messages[-1], path)
-        if all(_begins(one, found[-1]) for one in found):
+        whole = as_list(found[-1])
+        if all(isinstance(one, list) and whole[: len(one)] == one for one in found):
             answer.take("train_messages")
-        labels: list[Label] = []
-        if (win := row.flag("win")) is not None:
-            labels.append(Label("win", win, source="benchmark"))
+        win = row.flag("win")
+        labels = [] if win is None else [Label("win", win, source="benchmark")]
         if any(name in row for name in ("tree", "trys")):
             row.warn("what else the search tried is kept in extra")
         trace = {
@@ -87,7 +82,3 @@ def _finished(message: Message, path: Found) -> Message:
         said.append(TextPart(as_text(answer)))
     extra = {**message.extra, "Finish": {**rest, **call.extra}}
     return AIMessage.model_validate({**dict(message), "content": content_of(said), "tool_calls": (), "extra": extra})
-
-
-def _begins(one: JsonValue, whole: JsonValue) -> bool:
-    return isinstance(one, list) and isinstance(whole, list) and whole[: len(one)] == one

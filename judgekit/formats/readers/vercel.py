@@ -8,15 +8,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import content_items, media_kind, provider_metadata, read_parts
 from judgekit.formats.blocks.openai_chat import read_tools
-from judgekit.formats.blocks.reply import unread_part
+from judgekit.formats.blocks.reply import content_of, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.values import head, lookup, messages_of, objects_in
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -64,7 +65,7 @@ class VercelReader:
     def recognises(self, value: JsonValue) -> bool:
         """Parts have kinds and states of their own. Model messages of text alone are as good as OpenAI's."""
         rows = self.records(value)
-        return bool(rows) and _are_messages(_messages_of(rows[0]))
+        return bool(rows) and _are_messages(messages_of(rows[0]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """A list of messages is one conversation; a list of rows, or of such lists, is many."""
@@ -80,24 +81,16 @@ class VercelReader:
         return sample_from(row, index, {"messages": messages, "tools": tools})
 
 
-def _messages_of(value: JsonValue) -> JsonValue:
-    return value.get("messages") if isinstance(value, dict) else value
-
-
 def _are_messages(value: JsonValue) -> bool:
-    messages = value[:50] if isinstance(value, list) else []
-    return any(isinstance(message, dict) and "role" in message and _is_message(message) for message in messages)
+    return any("role" in message and _is_message(message) for message in objects_in(head(value)))
 
 
 def _is_message(message: JsonObject) -> bool:
     if isinstance(message.get("toolInvocations"), list):
         return True
-    parts, content = message.get("parts"), message.get("content")
-    if isinstance(parts, list):
-        return any(isinstance(part, dict) and _is_ui_part(part) for part in parts[:50])
-    return isinstance(content, list) and any(
-        isinstance(part, dict) and part.get("type") in _DECISIVE_CONTENT for part in content[:50]
-    )
+    if isinstance(parts := message.get("parts"), list):
+        return any(map(_is_ui_part, objects_in(head(parts))))
+    return any(lookup(part, "type") in _DECISIVE_CONTENT for part in head(message.get("content")))
 
 
 def _is_ui_part(part: JsonObject) -> bool:
@@ -130,8 +123,9 @@ def _read(found: Found) -> list[Message]:
     if role == "tool":
         return _tool(found)
     identity, moment = found.identity("id"), found.moment("createdAt")
-    content = _plain([part for one in _parts(found) for part in [_part(one)]] + _attachments(found))
-    metadata = _metadata(found)
+    parts = read_parts(_parts(found), _part)
+    content = content_of([*parts, *map(_media, found.details("experimental_attachments"))])  # of version 4
+    metadata = (found.maybe_object("metadata") or Found({})).leftover()
     extra = found.leftover()
     kind = HumanMessage if role == "user" else SystemMessage
     if role == "data":  # of version 3, for the developer's use
@@ -139,26 +133,15 @@ def _read(found: Found) -> list[Message]:
     return [kind(content, id=identity, timestamp=moment, metadata=metadata, extra=extra)]
 
 
-def _metadata(found: Found) -> JsonObject:
-    metadata = found.object("metadata") if isinstance(found.peek("metadata"), dict) else None
-    return {} if metadata is None else metadata.leftover()
-
-
 def _parts(found: Found) -> Sequence[Found | JsonValue]:
     """The parts of a message, wherever they stand."""
-    content = found.peek("content")
-    if "parts" in found:
-        parts = found.items("parts")
-        texts = [text for part in parts if isinstance(part, Found) and isinstance(text := part.peek("text"), str)]
-        if isinstance(content, str) and content in "".join(texts):
-            found.take("content")  # which version 4 repeats
-        return parts
-    if isinstance(content, list):
-        return found.items("content")
-    if content is not None and not isinstance(content, str):
-        raise found.unfit("content", "a text or a list of parts")
-    found.take("content")
-    return [content] if content else []
+    if "parts" not in found:
+        return content_items(found, "a list of parts")
+    content, parts = found.peek("content"), found.items("parts")
+    texts = [text for part in parts if isinstance(part, Found) and isinstance(text := part.peek("text"), str)]
+    if isinstance(content, str) and content in "".join(texts):
+        found.take("content")  # which version 4 repeats
+    return parts
 
 
 def _assistant(found: Found) -> list[Message]:
@@ -176,23 +159,13 @@ def _assistant(found: Found) -> list[Message]:
     for part in parts:
         _add(part, steps, known)
     _invocations(invoked, steps, known)
-    made = [step for step in steps if step.parts or step.calls] or steps[:1]
-    metadata, extra = _metadata(found), found.leftover()
     messages: list[Message] = []
-    for step in made:
-        first = step is made[0]
-        messages.append(
-            AIMessage(
-                _plain(step.parts),
-                tool_calls=step.calls,
-                id=identity,
-                timestamp=moment,
-                metadata=metadata if first else {},
-                extra=extra if first else {},
-            )
-        )
-        messages += step.results
-    return messages
+    for step in [step for step in steps if step.parts or step.calls] or steps[:1]:
+        said = AIMessage(content_of(step.parts), tool_calls=step.calls, id=identity, timestamp=moment)
+        messages += [said, *step.results]
+    metadata = (found.maybe_object("metadata") or Found({})).leftover()
+    about = {"metadata": metadata, "extra": found.leftover()}
+    return [messages[0].model_copy(update=about), *messages[1:]]
 
 
 def _invocations(found: Sequence[Found], steps: list[_Step], known: set[str]) -> None:
@@ -213,7 +186,7 @@ def _add(part: Found | JsonValue, steps: list[_Step], known: set[str]) -> None:
     """Adds a part of the assistant's to the last of its steps, or begins one."""
     kind = part.peek("type") if isinstance(part, Found) else None
     if not isinstance(part, Found) or not isinstance(kind, str):
-        steps[-1].parts.append(_part(part))
+        steps[-1].parts += read_parts([part], _part)
     elif kind == "step-start":
         part.take("type")
         steps.append(_Step())
@@ -255,15 +228,8 @@ def _call(found: Found, steps: list[_Step], known: set[str]) -> None:
     arguments = parse_arguments(found.take("input", "args", "rawInput"))
     provided = found.peek("providerExecuted") is True
     result = _outcome(found, str(state), identity, name)
-    call = ToolCall.model_validate(
-        {
-            "name": name,
-            "id": identity,
-            "metadata": {"executor": "provider"} if provided else {},
-            "extra": found.leftover(),
-            **arguments,
-        }
-    )
+    metadata = provider_metadata(provided=provided)
+    call = ToolCall(name, id=identity, metadata=metadata, **arguments, extra=found.leftover())
     steps[-1].calls.append(call)
     if result is not None:
         steps[-1].results.append(result)
@@ -283,8 +249,7 @@ def _outcome(found: Found, state: str, identity: str | None, name: str) -> ToolM
     elif state == "output-error":
         failed, output = True, found.take("errorText")
     elif state == "output-denied":
-        approval = found.peek("approval")
-        failed, output = True, approval.get("reason") if isinstance(approval, dict) else None
+        failed, output = True, lookup(found.peek("approval"), "reason")
         metadata = {"denied": True}
     else:
         return None
@@ -322,8 +287,8 @@ def _tool_result(found: Found) -> ToolMessage:
     found.take("type")
     identity, name = found.identity("toolCallId"), found.text("toolName")
     failed = found.flag("isError")
-    content: str | list[Part]
-    output = found.object("output") if isinstance(found.peek("output"), dict) else None
+    content: str | Sequence[Part]
+    output = found.maybe_object("output")
     if output is None:
         content = "" if (result := found.take("output", "result")) is None else as_text(result)
     else:
@@ -333,22 +298,14 @@ def _tool_result(found: Found) -> ToolMessage:
         failed = kind.startswith("error-") or kind == "execution-denied"
         value = output.peek("value")
         if kind == "content" and isinstance(value, list):
-            content = _plain([_part(part) for part in output.items("value")])
+            content = content_of(read_parts(output.items("value"), _part))
         else:
             value = output.take("value", "reason")
             content = "" if value is None else as_text(value)
     return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=found.leftover())
 
 
-def _plain(parts: list[Part]) -> str | list[Part]:
-    if len(parts) == 1 and isinstance(part := parts[0], TextPart) and not part.extra:
-        return part.text
-    return parts or ""
-
-
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _part(found: Found) -> Part:
     kind = found.peek("type")
     if kind in ("text", "reasoning"):
         name = "reasoning" if kind == "reasoning" and "reasoning" in found else "text"
@@ -372,20 +329,10 @@ def _media(found: Found) -> Part:
     mime = found.text("mediaType", "mimeType", "contentType")
     is_url = name == "url" or told.startswith(("data:", "http:", "https:"))
     return MediaPart(
-        kind="image" if kind.startswith("image") else _kind(mime),
+        kind="image" if kind.startswith("image") else media_kind(mime),
         url=told if is_url else None,
         data=None if is_url else told,
         mime_type=mime,
         name=found.text("filename", "name"),
         extra=found.leftover(),
     )
-
-
-def _kind(mime: str | None) -> Literal["image", "audio", "video", "file"]:
-    kinds: dict[str, Literal["image", "audio", "video"]] = {"image": "image", "audio": "audio", "video": "video"}
-    return kinds.get((mime or "").partition("/")[0], "file")
-
-
-def _attachments(found: Found) -> list[Part]:
-    """Files as version 4 has them."""
-    return [_media(one) for one in found.details("experimental_attachments")]

@@ -8,7 +8,6 @@
 """
 
 import re
-from itertools import islice
 
 from pydantic import JsonValue
 
@@ -16,12 +15,12 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.formats.readers.foreign import RowReader, first_of, sample_from
+from judgekit.formats.values import as_object, head
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
-_LOOKED_AT = 50
 _OWN = frozenset(("mistake_agent", "mistake_step", "question_ID"))
 _OF_THE_CHAT = ("system", "developer", "user", "assistant", "tool", "function")
 _HUMAN = ("human", "user")
@@ -29,14 +28,13 @@ _REMARK = re.compile(r" \(.*\)$", re.DOTALL)
 """What stands behind the name of an orchestrator: ``(thought)``, ``(-> WebSurfer)``."""
 
 
-class WhoWhenReader:
+class WhoWhenReader(RowReader):
     """Conversations in which every speaker but the human is an agent, also one that runs code or browses.
 
     Source: the data set of "Which Agent Causes Task Failures and When?", https://arxiv.org/abs/2505.00212.
     """
 
     name = "who-when"
-    gathers = False
     shape = 'who-when: {"history": [{"role", "content", ...}], "question_ID": ..., "mistake_agent": ..., "mistake_step": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
@@ -44,13 +42,8 @@ class WhoWhenReader:
         row = first_of(value)
         if not isinstance(row, dict) or _OWN.isdisjoint(row):
             return False
-        history = row.get("history")
-        first = list(islice(history, _LOOKED_AT)) if isinstance(history, list) else []
-        return bool(first) and all(isinstance(one, dict) and "content" in one for one in first)
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """One conversation, or a list of them."""
-        return items(document)
+        messages = head(row.get("history"))
+        return bool(messages) and all("content" in as_object(message) for message in messages)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """One conversation. What its annotators say of the mistake are labels."""
@@ -59,7 +52,8 @@ class WhoWhenReader:
         if not messages:
             raise TraceError("holds no messages")
         question = row.peek("question")
-        if isinstance(question, str) and not any(_asks(message, question) for message in messages):
+        asked = [message.text for message in messages if message.role == "user"]
+        if isinstance(question, str) and not any(question.strip() in text for text in asked):
             row.take("question")
             row.warn("in no message of the user: it stands before the history, whose step 0 is message 2", "question")
             messages.insert(0, HumanMessage(question))
@@ -89,10 +83,6 @@ def _message(found: Found) -> Message:
     agent = _REMARK.sub("", speaker)
     metadata: JsonObject = {} if agent == speaker else {"role": speaker}
     return AIMessage(content, agent=agent, metadata=metadata, extra=found.leftover())
-
-
-def _asks(message: Message, question: str) -> bool:
-    return message.role == "user" and question.strip() in message.text
 
 
 def _labels(row: Found) -> list[Label]:

@@ -7,7 +7,7 @@ r"""Rows with the messages of OpenAI Chat Completions, and beside them what is k
 
 import json
 from collections import Counter
-from itertools import count, takewhile
+from itertools import count
 
 from pydantic import JsonValue
 
@@ -126,7 +126,8 @@ def _content(message: Message, *, beside: bool) -> JsonObject:
     parts = list(message.content)
     fields: JsonObject = {}
     if isinstance(message, AIMessage):
-        thoughts = [part for part in takewhile(_is_thought, parts) if isinstance(part, ReasoningPart)]
+        first = next((at for at, part in enumerate(parts) if not isinstance(part, ReasoningPart)), len(parts))
+        thoughts = [part for part in parts[:first] if isinstance(part, ReasoningPart)]
         parts = parts[len(thoughts) :]
         blocks: list[JsonValue] = [{**(one.extra if beside else {}), "thinking": one.text} for one in thoughts]
         if len(thoughts) == 1 and not (beside and thoughts[0].extra):
@@ -139,10 +140,6 @@ def _content(message: Message, *, beside: bool) -> JsonObject:
         return {**fields, "content": parts[0].text}
     written: list[JsonValue] = [one for part in parts if (one := _part(part, beside=beside)) is not None]
     return {**fields, "content": written or (None if isinstance(message, AIMessage) else "")}
-
-
-def _is_thought(part: Part) -> bool:
-    return isinstance(part, ReasoningPart)
 
 
 def _part(part: Part, *, beside: bool) -> JsonValue:

@@ -12,7 +12,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.files import parse_json
 from judgekit.formats.readers.foreign import Reader
-from judgekit.traces.message import CALLERS, AIMessage, HumanMessage, JsonObject, Message, Part, RefusalPart, TextPart
+from judgekit.traces.message import CALLERS, JsonObject, Message, Part, RefusalPart, TextPart
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 
@@ -99,14 +99,11 @@ def _pairs(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
     callers = pair_results(messages).calls
     numbers: dict[tuple[int, int], str] = {}
     for side, kind in CALLERS.items():
-        made = ((at, place) for at, one in enumerate(messages) if isinstance(one, kind) for place in _places(one))
+        callers_of_side = ((at, one) for at, one in enumerate(messages) if isinstance(one, kind))
+        made = ((at, place) for at, one in callers_of_side for place in range(len(one.tool_calls)))
         numbers |= {place: f"{side} {number}" for number, place in enumerate(made)}
     for index, caller in callers.items():
         yield "tool: pairing", f"{numbers[caller.message, caller.position]} {messages[index].text}"
-
-
-def _places(message: AIMessage | HumanMessage) -> range:
-    return range(len(message.tool_calls))
 
 
 def _beside_text(part: Part) -> JsonObject:
