@@ -282,7 +282,8 @@ def _message(item: Found, otherwise: str | None) -> Message:
         fields |= {"name" if kind is HumanMessage else "agent": found.text("name"), "tool_calls": calls}
     elif role == "developer":
         fields["role"] = role
-    found.take_if("role", "system", "developer", "user", "assistant", "tool")
+    if role in ("system", "developer", "user", "assistant", "tool"):
+        found.take("role")
     return kind.model_validate({**fields, "extra": item.leftover()})
 
 
