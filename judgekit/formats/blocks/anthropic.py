@@ -1,4 +1,4 @@
-"""Messages of Anthropic's API, with the tools that it runs itself.
+"""Messages of Anthropic's API, including the tools that the API runs itself.
 
 [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [
     {"type": "text", "text": "Let me see."}, {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"a": 1}}]},
@@ -39,13 +39,13 @@ _OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "sear
 
 
 def is_anthropic(messages: JsonValue) -> bool:
-    """Whether messages have blocks that only this API has; those of text alone are like everybody's."""
+    """Return whether messages have blocks that only this API has; messages with only text look the same everywhere."""
     seen = head(messages)
     return all(map(may_be_anthropic, seen)) and any(map(_has_own_block, seen))
 
 
 def may_be_anthropic(message: JsonValue) -> bool:
-    """Whether a message has a role of this API, and nothing of what others write beside or inside the content."""
+    """Return whether a message has a role of this API, and no fields or blocks of other APIs."""
     if not isinstance(message, dict) or message.get("role") not in _ROLES:
         return False
     if message.get("tool_calls") or message.get("function_call"):
@@ -54,13 +54,13 @@ def may_be_anthropic(message: JsonValue) -> bool:
 
 
 def _is_of_others(block: JsonObject) -> bool:
-    """Whether a block is none of this API's; Mistral's thinking is a list of texts."""
+    """Return whether a block belongs to another API. Mistral's thinking is a list of texts."""
     kind = block.get("type")
     return kind is None or kind in _OTHERS_BLOCKS or (kind == "thinking" and not isinstance(block.get("thinking"), str))
 
 
 def is_response(value: JsonValue) -> bool:
-    """Whether this is a message as the API returns it."""
+    """Return whether this is a message as the API returns it."""
     return (
         isinstance(value, dict)
         and (value.get("type"), value.get("role")) == ("message", "assistant")
@@ -71,23 +71,23 @@ def is_response(value: JsonValue) -> bool:
 
 
 def read_messages(found: Iterable[Found]) -> list[Message]:
-    """The messages; one of the source gives several where it holds results of tools.
+    """Read messages. One that holds tool results becomes several.
 
     Raises:
-        TraceError: One has no known role, a content of no known kind, or a tool call without a name.
+        TraceError: A message has an unknown role or content, or a tool call has no name.
     """
     return [message for one in found for message in read_message(one)]
 
 
 def read_message(found: Found, blocks: Iterable[Found | JsonValue] | None = None) -> list[Message]:
-    """One message, which gives several where it holds results of tools.
+    """Read one message. If it holds tool results, it becomes several.
 
     Args:
         found: The message.
-        blocks: Its content, where that does not stand in the message alone.
+        blocks: Its content, if other rows hold parts of it.
 
     Raises:
-        TraceError: It has no known role, a content of no known kind, or a tool call without a name.
+        TraceError: It has an unknown role or content, or a tool call has no name.
     """
     role = found.peek("role")
     if role not in _ROLES:
@@ -111,10 +111,10 @@ def read_message(found: Found, blocks: Iterable[Found | JsonValue] | None = None
 
 
 def read_system(found: Found) -> list[Message]:
-    """The instructions that stand beside the messages: a text, or blocks of it.
+    """Read the instructions beside the messages: a text, or blocks of text.
 
     Raises:
-        TraceError: They are something else.
+        TraceError: They are neither.
     """
     system = found.peek("system")
     if isinstance(system, str):
@@ -125,7 +125,7 @@ def read_system(found: Found) -> list[Message]:
 
 
 def read_usage(found: Found | None) -> Usage | None:
-    """Token counts. This API counts what was written to and read from its cache apart, so the input is their sum."""
+    """Read token counts. This API counts cache writes and reads separately, so the input is their sum."""
     if found is None:
         return None
     raw: JsonObject = {name: found.peek(name) for name in _INPUTS if name in found}
@@ -141,7 +141,7 @@ def read_usage(found: Found | None) -> Usage | None:
 
 
 def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
-    """Definitions of tools; one without a name is kept under the name of its type."""
+    """Read tool definitions. A tool without a name is named after its type."""
     return [
         ToolDefinition(
             tool.text("name") or str(tool.peek("type")),
@@ -175,7 +175,7 @@ def _type(block: Found) -> str:
 
 
 def _item(block: Found) -> Item:
-    """What a block is."""
+    """Read a block as a part, a tool call or a result."""
     kind = _type(block)
     if kind.endswith("tool_result"):
         return _result(block)
@@ -185,7 +185,7 @@ def _item(block: Found) -> Item:
 
 
 def _said(block: Found) -> Item | SystemMessage:
-    """What a block of the user's is; instructions may stand there too."""
+    """Read a block of a user message, which may also be instructions."""
     if _type(block) == "mid_conv_system":
         return SystemMessage(content_of(_parts(block)), extra=block.leftover())
     return _item(block)
@@ -196,7 +196,7 @@ def _result(found: Found) -> ToolMessage:
     content = found.peek("content")
     failed = found.flag("is_error")
     if "is_error" not in found and failed is None:
-        # Absent, it means success; the provider's tools say it in the content.
+        # Without the field, the call succeeded; results of the provider's tools say so in the content.
         failed = isinstance(content, dict) and ("error_code" in content or str(content.get("type")).endswith("_error"))
     identity = found.identity("tool_use_id")
     text = as_text(found.take("content")) if _is_foreign(content) else content_of(_parts(found))
@@ -204,7 +204,7 @@ def _result(found: Found) -> ToolMessage:
 
 
 def _is_foreign(content: JsonValue) -> bool:
-    """Whether the content of a result is neither text nor made of blocks that people read, as that of a web search."""
+    """Return whether a result is neither text nor readable blocks, such as that of a web search."""
     if content is None or isinstance(content, str):
         return False
     kinds = [str(block.get("type")) for block in objects_in(content)]

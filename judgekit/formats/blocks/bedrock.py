@@ -1,4 +1,4 @@
-"""Messages of Amazon Bedrock's Converse API, whose blocks have no ``type`` but one key that says what they are.
+"""Messages of Amazon Bedrock's Converse API, whose blocks have no ``type`` but a single key that names their kind.
 
 [{"role": "user", "content": [{"text": "Hi"}]},
  {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {"a": 1}}}]},
@@ -37,7 +37,7 @@ _INPUTS = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 
 
 def is_bedrock(messages: JsonValue) -> bool:
-    """Whether messages have this API's blocks, and all of them a role that it knows."""
+    """Return whether messages have this API's blocks, and only roles of this API."""
     seen = head(messages)
     blocks = [block for message in seen for block in head(lookup(message, "content"))]
     typed = any(isinstance(block, dict) and "type" in block for block in blocks)
@@ -45,15 +45,15 @@ def is_bedrock(messages: JsonValue) -> bool:
 
 
 def read_message(found: Found, model: str | None = None, whole: Mapping[str, object] | None = None) -> list[Message]:
-    """One message, which gives several where it holds results of tools.
+    """Read one message. If it holds tool results, it becomes several.
 
     Args:
         found: The message.
-        model: Who gave it, if it is a reply.
-        whole: What is known of a reply beside it, as fields of the `AIMessage`.
+        model: The model that wrote it, if it is a reply.
+        whole: What else is known about a reply, as fields of the `AIMessage`.
 
     Raises:
-        TraceError: It has no known role, a content that is no list, or a tool call without a name.
+        TraceError: It has an unknown role, a content that is no list, or a tool call without a name.
     """
     role = found.peek("role")
     if role not in _ROLES:
@@ -69,17 +69,17 @@ def read_message(found: Found, model: str | None = None, whole: Mapping[str, obj
 
 
 def read_system(found: Found) -> list[Message]:
-    """The instructions that stand beside the messages.
+    """Read the instructions beside the messages.
 
     Raises:
-        TraceError: They are no list.
+        TraceError: They are not a list.
     """
     parts = read_parts(found.items("system"), _part)
     return [SystemMessage(content_of(parts))] if parts else []
 
 
 def read_usage(found: Found | None) -> Usage | None:
-    """Token counts. What was written to and read from a cache is counted apart, so the input is their sum."""
+    """Read token counts. Cache writes and reads are counted separately, so the input is their sum."""
     if found is None:
         return None
     raw: JsonObject = {name: found.peek(name) for name in _INPUTS if name in found}
@@ -93,7 +93,7 @@ def read_usage(found: Found | None) -> Usage | None:
 
 
 def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
-    """Definitions of tools; what is none, as a point up to which to cache, is kept under its kind."""
+    """Read tool definitions. Other entries, such as cache points, are kept under the name of their kind."""
     return list(map(_definition, found))
 
 
@@ -117,7 +117,7 @@ def _is_block(block: JsonValue) -> bool:
 
 
 def _item(block: Found) -> Item:
-    """What a block is."""
+    """Read a block as a part, a tool call or a result."""
     if not is_blank(block.peek("toolUse")) and (call := block.object("toolUse")) is not None:
         provided = call.peek("type") == "server_tool_use"
         return read_call(call, ids=("toolUseId",), args=("input",), provided=provided, outer=block)
@@ -165,7 +165,7 @@ def _part(found: Found) -> Part:
 def _nested_text(
     found: Found, part: type[TextPart | ReasoningPart], outer: str, inner: str
 ) -> TextPart | ReasoningPart:
-    """A part whose text stands two levels down; without one (reasoning that was encrypted) it is empty."""
+    """Read a part whose text is two levels down. Without a text, as in encrypted reasoning, it is empty."""
     around = found.object(outer)
     holder = around.object(inner) if around is not None else None
     text = holder.text("text") if holder is not None else None
@@ -173,7 +173,7 @@ def _nested_text(
 
 
 def _media(found: Found, key: str) -> Part:
-    """Data that is no base64 text but a list of bytes, as some loggers write it, stays in ``extra``."""
+    """Read media. Data that some loggers write as a list of bytes instead of base64 text stays in ``extra``."""
     media = found.object(key) or found
     source = media.object("source") or Found({})
     kind = MEDIA[key]

@@ -1,4 +1,4 @@
-"""Pieces that the messages of most APIs have in common: content, tool calls, media and token counts."""
+"""Pieces that messages of most APIs share: content, tool calls, media and token counts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, TypeVar
@@ -12,19 +12,19 @@ MediaKind: TypeAlias = Literal["image", "audio", "video", "file"]
 Read = TypeVar("Read")
 
 MEDIA: Mapping[str, MediaKind] = {"image": "image", "audio": "audio", "video": "video", "document": "file"}
-"""The kinds of media by the names that most APIs have for them."""
+"""The kinds of media by the names that most APIs give them."""
 
 
 def media_kind(mime_type: str | None) -> MediaKind:
-    """Return the kind of media that a MIME type such as ``image/png`` stands for."""
+    """Return the kind of media of a MIME type such as ``image/png``."""
     return MEDIA.get((mime_type or "").partition("/")[0], "file")
 
 
 def content_items(found: Found, wanted: str = "a list of blocks") -> list[Found | JsonValue]:
-    """Return the content of a message or block, which is a text or a list, as a list. An empty text is nothing.
+    """Return the content of a message or block as a list. A text becomes a list of one, an empty text an empty list.
 
     Raises:
-        TraceError: It is something else.
+        TraceError: The content is neither a text nor a list.
     """
     content = found.peek("content")
     if isinstance(content, list):
@@ -36,20 +36,20 @@ def content_items(found: Found, wanted: str = "a list of blocks") -> list[Found 
 
 
 def read_parts(items: Iterable[Found | JsonValue], read: Callable[[Found], Read]) -> list[Read | TextPart | OtherPart]:
-    """Return the parts of a content: objects as ``read`` reads them, texts as text, other values as they are."""
+    """Return the parts of a content: objects are read by ``read``, texts become text parts, other values are kept."""
     return [read(one) if isinstance(one, Found) else bare_part(one) for one in items]
 
 
 def bare_part(value: JsonValue) -> TextPart | OtherPart:
-    """Return a part that is no object: a text, or another value as it is."""
+    """Return a value that is not an object as a part: a text, or the value as it is."""
     return TextPart(value) if isinstance(value, str) else OtherPart(value)
 
 
 def tool_name(found: Found, *names: str) -> str:
-    """Return the name of a tool, which is in the first of these fields that is there.
+    """Return the name of a tool from the first of these fields that exists.
 
     Raises:
-        TraceError: There is none.
+        TraceError: There is no name.
     """
     name = found.text(*names)
     if name is None:
@@ -58,7 +58,7 @@ def tool_name(found: Found, *names: str) -> str:
 
 
 def provider_metadata(*, provided: bool) -> JsonObject:
-    """Return the metadata of a tool call that the provider runs itself, or does not."""
+    """Return the metadata of a tool call, which says if the provider runs the tool."""
     return {"executor": "provider"} if provided else {}
 
 
@@ -71,7 +71,7 @@ def read_call(
     provided: bool = False,
     outer: Found | None = None,
 ) -> ToolCall:
-    """Return a tool call.
+    """Read a tool call.
 
     Args:
         found: The call.
@@ -79,10 +79,10 @@ def read_call(
         ids: The fields that may hold the call's id.
         args: The fields that may hold the arguments.
         provided: Whether the provider runs the tool.
-        outer: The object around the call, if what is left of it belongs to the call too.
+        outer: The object around the call, if its remaining fields belong to the call too.
 
     Raises:
-        TraceError: The call names no tool.
+        TraceError: The call has no tool name.
     """
     tool, identity = tool_name(found, name), found.identity(*ids)
     arguments = parse_arguments(found.take(*args))
@@ -98,9 +98,9 @@ def read_counts(
     cached: str | None = None,
     reasoning: str | None = None,
 ) -> Usage | None:
-    """Return the token counts in an object, if there is one, with its other fields in ``extra``.
+    """Read the token counts of an object, if there is one. Its other fields go into ``extra``.
 
-    The options name the fields that hold each count; ``details.cached`` is a field of an object in it.
+    The parameters name the field of each count; ``details.cached`` is a field of a nested object.
     """
     if found is None:
         return None

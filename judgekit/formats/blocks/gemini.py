@@ -1,4 +1,4 @@
-"""Contents of Google's Gemini API, in the camelCase of its REST API and in the snake_case of its SDK and of ADK.
+"""Contents of Google's Gemini API, in the camelCase of its REST API or the snake_case of its SDK and of ADK.
 
 [{"role": "user", "parts": [{"text": "Weather?"}]},
  {"role": "model", "parts": [{"functionCall": {"name": "get_weather", "args": {"city": "Rome"}}}]},
@@ -58,29 +58,29 @@ _FEEDBACK = ("promptFeedback", "prompt_feedback")
 _USAGE = ("usageMetadata", "usage_metadata")
 _VERSION = frozenset(("modelVersion", "model_version"))
 _OF_EVENTS = frozenset(("author", "content"))
-"""Fields of ADK's events, which have much of a response."""
+"""Fields of ADK's events, which otherwise look much like a response."""
 ANSWERS = ("candidates", *_FEEDBACK, *_USAGE)
-"""The fields of a response that say what became of the request."""
+"""The fields of a response that show the outcome of the request."""
 
 
 def read_contents(found: Iterable[Found]) -> list[Message]:
-    """The messages of contents.
+    """Read contents as messages.
 
     Raises:
-        TraceError: A content has an unknown role, or a text, a call or a result is not what it must be.
+        TraceError: A content has an unknown role, or a malformed text, call or result.
     """
     return [message for content in found for message in read_content(content)]
 
 
 def read_content(found: Found, speaker: Speaker | None = None) -> list[Message]:
-    """One content: a message, and more of them where results of tools stand among what is said.
+    """Read one content as a message, or as several if it holds tool results.
 
     Args:
         found: The content.
-        speaker: Whose message it is, where its role does not say. A content without a role is the user's.
+        speaker: The type of the message, if the role does not decide it. Without a role, it is the user's.
 
     Raises:
-        TraceError: As of `read_contents`.
+        TraceError: See `read_contents`.
     """
     role = found.peek("role") or "user"
     if not isinstance(role, str) or role not in _SPEAKERS:
@@ -91,12 +91,12 @@ def read_content(found: Found, speaker: Speaker | None = None) -> list[Message]:
 
 
 def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
-    """The messages of a request, its system instruction first, and its tools: functions, and the provider's own.
+    """Read the messages of a request, system instruction first, and its tools, including the provider's own.
 
-    The SDK has instruction and tools in ``config``, and takes contents in many shapes.
+    The SDK puts instruction and tools into ``config``, and accepts contents in many shapes.
 
     Raises:
-        TraceError: As of `read_contents`.
+        TraceError: See `read_contents`.
     """
     messages: list[Message] = []
     tools: list[ToolDefinition] = []
@@ -114,16 +114,15 @@ def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
 
 
 def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
-    """What a candidate said. A response without candidates, as to a prompt that was blocked, is an empty message.
+    """Read the answer of one candidate. Without candidates, as for a blocked prompt, it is an empty message.
 
     Args:
-        found: The response, or the chunks of a streamed one. What earlier chunks said of the response, such as their
-            token counts, is left in them where the last one says something else. One that says nothing of an answer
-            gives no message.
+        found: The response, or the chunks of a streamed one. Values of earlier chunks, such as token counts, are left
+            in them if the last chunk has other values. A response that holds no answer gives no message.
         candidate: The number of the candidate, which is the only one in the response.
 
     Raises:
-        TraceError: As of `read_contents`.
+        TraceError: See `read_contents`.
     """
     streamed = len(found) > 1
     chosen = [one for chunk in found for one in chunk.objects("candidates")]
@@ -157,7 +156,7 @@ def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
 
 
 def _blocked(found: Sequence[Found]) -> str | None:
-    """Why a response has no candidates."""
+    """Return why a response has no candidates."""
     feedback = _last(found, *_FEEDBACK).object(*_FEEDBACK)
     reason = feedback.text("blockReason", "block_reason") if feedback else None
     found[-1].warn(f"the prompt was blocked: {reason}" if reason else "the response has no candidates")
@@ -165,10 +164,10 @@ def _blocked(found: Sequence[Found]) -> str | None:
 
 
 def read_function_call(found: Found) -> ToolCall:
-    """A call of a function.
+    """Read a function call.
 
     Raises:
-        TraceError: It names none.
+        TraceError: It has no function name.
     """
     arguments = parse_arguments(found.take("args"))
     name, identity = tool_name(found, "name"), found.identity("id") or None
@@ -176,7 +175,7 @@ def read_function_call(found: Found) -> ToolCall:
 
 
 def read_function_response(found: Found) -> ToolMessage:
-    """What a function returned. The API documents the key ``error``, and ``output`` or ``result`` for the rest."""
+    """Read a function's result. The API documents the keys ``error``, and ``output`` or ``result`` otherwise."""
     text, is_error = _outcome(found.take("response"))
     content: list[Part] = [
         (_media(part) or OtherPart(part.leftover())) if isinstance(part, Found) else OtherPart(part)
@@ -192,7 +191,7 @@ def read_function_response(found: Found) -> ToolMessage:
 
 
 def read_usage(found: Found | None) -> Usage | None:
-    """Token counts. Input is the prompt and what tools of the provider added to it; output includes the thoughts."""
+    """Read token counts. Input is the prompt plus the provider's tool results; output includes the thoughts."""
     if found is None:
         return None
     prompt = found.count("promptTokenCount", "prompt_token_count")
@@ -220,13 +219,13 @@ def completed(
     once: Mapping[str, object] | None = None,
     extra: JsonObject | None = None,
 ) -> list[Message]:
-    """Messages of one content with what is known of it.
+    """Return the messages of one content with the given fields.
 
     Args:
         messages: At least one.
-        every: Fields of all messages that have them.
-        once: Fields of the agent's last message, or of the last one if none is the agent's.
-        extra: What is left over, which goes there too.
+        every: Fields for all messages that have such fields.
+        once: Fields for the agent's last message, or for the last message if none is the agent's.
+        extra: Leftover fields, added to the same message.
     """
     last = max((n for n, one in enumerate(messages) if isinstance(one, AIMessage)), default=len(messages) - 1)
     done: list[Message] = []
@@ -240,13 +239,16 @@ def completed(
 
 
 def is_contents(value: JsonValue) -> bool:
-    """Whether a list holds contents: roles beside parts, and parts that do not say of what type they are."""
+    """Return whether a list holds contents: roles with parts that have no type."""
     first = head(value)
     return all(map(_may_be_content, first)) and any(map(_is_content, first))
 
 
 def is_request(value: JsonValue) -> bool:
-    """Whether an object is a request, with its contents; of bare texts and parts, other fields must say so."""
+    """Return whether an object is a request with contents.
+
+    If these are bare texts or parts, other fields must show it.
+    """
     if not isinstance(value, dict):
         return False
     contents, model = value.get("contents"), value.get("model")
@@ -260,7 +262,7 @@ def is_request(value: JsonValue) -> bool:
 
 
 def is_response(value: JsonValue) -> bool:
-    """Whether an object is a response, or a chunk of a streamed one."""
+    """Return whether an object is a response, or a chunk of a streamed one."""
     if not isinstance(value, dict):
         return False
     found = value.get("candidates")
@@ -298,7 +300,10 @@ def _is_content(value: JsonValue) -> bool:
 
 
 def _contents(found: Found) -> list[Message]:
-    """Contents, between which the SDK takes parts: those in a row are one content, the model's if they are calls."""
+    """Read contents that the SDK mixes with bare parts.
+
+    Adjacent parts are one content: the model's if they are calls.
+    """
     messages: list[Message] = []
     for speaker, group in groupby(_listed(found, "contents"), _speaker):
         if speaker is None:
@@ -309,7 +314,7 @@ def _contents(found: Found) -> list[Message]:
 
 
 def _speaker(item: Found | JsonValue) -> Speaker | None:
-    """Whose a bare part is; ``None`` of a content, which says it itself."""
+    """Return the type of message that a bare part belongs to; ``None`` for a content, which has a role."""
     if not isinstance(item, Found):
         return HumanMessage
     if not {"role", "parts"}.isdisjoint(item):
@@ -318,7 +323,7 @@ def _speaker(item: Found | JsonValue) -> Speaker | None:
 
 
 def _listed(found: Found, name: str) -> list[Found | JsonValue]:
-    """A list, or what may stand there instead of a list of one."""
+    """Take a list, or a single value as a list of one."""
     value = found.peek(name)
     if isinstance(value, dict):
         return [found.object(name) or value]
@@ -326,7 +331,7 @@ def _listed(found: Found, name: str) -> list[Found | JsonValue]:
 
 
 def _messages(parts: Iterable[Found | JsonValue], speaker: Speaker, *, joined: bool = False) -> list[Message]:
-    """What is said in a row, and the results of tools between it. Texts that were streamed are joined again."""
+    """Return messages made from parts, with tool results as messages of their own. Streamed texts are joined."""
     messages: list[Message] = []
     said: list[Part] = []
     calls: list[ToolCall] = []
@@ -369,13 +374,13 @@ def _message(speaker: Speaker, said: list[Part], calls: list[ToolCall], pieces: 
 
 
 def _streamed(call: ToolCall, pieces: list[JsonValue]) -> ToolCall:
-    """A call whose arguments were streamed by their paths: they are kept, but not put together."""
+    """Return a call whose arguments were streamed path by path: they are kept, but not assembled."""
     error = "streamed in pieces, which are not put together"
     return call.model_copy(update={"args": {}, "args_raw": as_text([call.args, *pieces]), "args_error": error})
 
 
 def _joined(one: Part, other: Part) -> Part | None:
-    """Two pieces of one text."""
+    """Join two pieces of one text."""
     for kind in (TextPart, ReasoningPart):
         if isinstance(one, kind) and isinstance(other, kind) and one.extra.keys().isdisjoint(other.extra):
             return kind(one.text + other.text, extra={**one.extra, **other.extra})
@@ -439,7 +444,7 @@ def _result(part: Found, name: str) -> ToolMessage:
 
 
 def _outcome(response: JsonValue) -> tuple[str, bool | None]:
-    """A result as text, and whether it is an error, as far as the format can say."""
+    """Return a result as text, and whether it is an error, if the format can tell."""
     if not isinstance(response, dict):
         return "" if response is None else as_text(response), None
     said = {name: value for name, value in response.items() if value is not None}
@@ -468,7 +473,7 @@ def _words(found: Found, name: str) -> str:
 
 
 def _last(found: Sequence[Found], *names: str) -> Found:
-    """The last of the chunks that has a field; where others say the same, it is taken from them."""
+    """Return the last chunk that has a field. Equal values are taken from the other chunks."""
     having = [(one, name) for one in found for name in names if name in one]
     if not having:
         return Found({})

@@ -1,4 +1,4 @@
-r"""Items of OpenAI's Responses API, which the Agents SDK and the Codex CLI record too.
+r"""Items of OpenAI's Responses API, which the Agents SDK and the Codex CLI also record.
 
 [{"role": "user", "content": "Hi"}, {"type": "reasoning", "summary": []},
  {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{\"a\": 1}"},
@@ -43,7 +43,7 @@ _CALLS = {
     "function_call": ("arguments",),
     "custom_tool_call": ("input",),
     "mcp_call": ("arguments",),
-    "hosted_tool_call": ("arguments",),  # the name that the JavaScript SDK has for all that the provider runs
+    "hosted_tool_call": ("arguments",),  # the JavaScript SDK's name for all tools of the provider
     "tool_search_call": ("arguments",),
     "web_search_call": ("action",),
     "file_search_call": ("queries",),
@@ -55,7 +55,7 @@ _CALLS = {
     "apply_patch_call": ("operation",),
     "program": ("code",),
 }
-"""Kinds of items that are calls, and where their arguments stand."""
+"""Kinds of items that are calls, and the fields with their arguments."""
 _NAMED = ("function_call", "custom_tool_call", "mcp_call", "hosted_tool_call")
 _PROVIDED = {
     "web_search_call": "sources",
@@ -65,20 +65,20 @@ _PROVIDED = {
     "mcp_call": "output",
     "hosted_tool_call": "output",
 }
-"""Calls that the provider runs, and where their result stands, which is in the same item."""
+"""Kinds of calls that the provider runs, and the field of the same item with their result."""
 _RESULTS = {
     "function_call_output": None,
-    "function_call_result": None,  # JavaScript
+    "function_call_result": None,  # in JavaScript
     "custom_tool_call_output": None,
     "computer_call_output": "computer",
-    "computer_call_result": "computer",  # JavaScript
+    "computer_call_result": "computer",  # in JavaScript
     "local_shell_call_output": "local_shell",
     "shell_call_output": "shell",
     "apply_patch_call_output": "apply_patch",
     "tool_search_output": "tool_search",
     "program_output": "program",
 }
-"""Kinds of items that are results, and the name of the tool where the kind says it."""
+"""Kinds of items that are results, and the tool's name if the kind implies it."""
 _ELSEWHERE = ("item_reference", "compaction", "compaction_summary")
 _KEPT = (*_ELSEWHERE, "compaction_trigger", "mcp_list_tools", "mcp_approval_request", "configuration_update")
 _DECISIVE = {*_CALLS, *_RESULTS, "reasoning", "item_reference", "mcp_list_tools", "additional_tools"} - {"program"}
@@ -97,7 +97,7 @@ _MEDIA: dict[str, MediaKind] = {
 
 @dataclass
 class _Turn:
-    """Items of the assistant that follow each other."""
+    """Consecutive items of the assistant."""
 
     agent: str | None
     model: str | None
@@ -109,10 +109,10 @@ class _Turn:
 
 
 class Items:
-    """Messages that are made of one item after another.
+    """Messages that are built item by item.
 
-    Items of the assistant that follow each other are one message. An item may have a ``timestamp``, which is not the
-    API's: it is that of the message which the item begins.
+    Consecutive items of the assistant form one message. Recorders may give items a ``timestamp``, which is not part of
+    the API; the message has that of its first item.
     """
 
     def __init__(self) -> None:
@@ -123,16 +123,16 @@ class Items:
     def add(
         self, found: Found, *, agent: str | None = None, model: str | None = None, is_error: bool | None = None
     ) -> None:
-        """Adds an item.
+        """Add an item.
 
         Args:
             found: The item.
-            agent: Which agent it is of, if it is the assistant's.
-            model: Which model it is of, likewise.
-            is_error: Whether a result is an error, where something else than the item says so.
+            agent: The agent that made it, if it is the assistant's.
+            model: The model that made it, if it is the assistant's.
+            is_error: Whether a result is an error, if this is recorded outside the item.
 
         Raises:
-            TraceError: It has no known role, a content of no known kind, or is a call that names no tool.
+            TraceError: It has an unknown role or content, or is a call without a tool name.
         """
         kind = "message" if found.peek("type") is None else found.peek("type")
         if not isinstance(kind, str):
@@ -149,7 +149,10 @@ class Items:
             self._assistant(found, kind, self._turn_of(found, agent, model))
 
     def report(self, usage: Usage) -> None:
-        """Ends the assistant's message, and says what it cost; if that is known, what the next one cost."""
+        """End the assistant's message and set its usage.
+
+        If it already has one, the usage is that of the next message.
+        """
         messages = self.messages()
         place = len(messages) - 1
         while place >= 0 and isinstance(messages[place], ToolMessage):
@@ -160,7 +163,7 @@ class Items:
             self._reported = usage
 
     def messages(self) -> list[Message]:
-        """The messages so far, the last of which is ended by this."""
+        """Return the messages so far. This ends the last one."""
         if (turn := self._turn) is not None:
             said = AIMessage(
                 content_of(turn.parts),
@@ -230,7 +233,7 @@ class Items:
 
 
 def read_items(found: Iterable[Found]) -> list[Message]:
-    """The messages that items make up.
+    """Read items as messages.
 
     Raises:
         TraceError: An item cannot be read; see `Items.add`.
@@ -242,7 +245,7 @@ def read_items(found: Iterable[Found]) -> list[Message]:
 
 
 def read_request(found: Found) -> list[Message]:
-    """What a request says: its instructions, then its input. A warning says so if more stands with the provider."""
+    """Read a request: its instructions, then its input. Warns if the provider holds more of the history."""
     for name in ("previous_response_id", "conversation", "prompt"):
         if name in found:
             found.warn(f"part of the history is not in the file, but behind this {name}", name)
@@ -258,7 +261,7 @@ def read_request(found: Found) -> list[Message]:
 
 
 def read_response(found: Found) -> list[Message]:
-    """What a response says. Its last message of the assistant carries model, usage and why it ended."""
+    """Read a response. Its last assistant message has the usage and the reason why it ended."""
     messages = read_items(found.objects("output"))
     places = [index for index, message in enumerate(messages) if isinstance(message, AIMessage)]
     if not places:
@@ -277,7 +280,7 @@ def read_response(found: Found) -> list[Message]:
 
 
 def read_usage(found: Found) -> Usage:
-    """Token counts as this API reports them; unknown counts are kept."""
+    """Read token counts as this API reports them. Unknown counts are kept."""
     asked = _object(found, "input_tokens_details")
     answered = _object(found, "output_tokens_details")
     return Usage(
@@ -290,7 +293,7 @@ def read_usage(found: Found) -> Usage:
 
 
 def found_tools(items: JsonValue) -> list[ToolDefinition]:
-    """Definitions of tools that stand between the other items, where they also stay."""
+    """Return the tool definitions among the items. The items keep them too."""
     return [
         tool
         for item in objects_in(items)
@@ -300,13 +303,13 @@ def found_tools(items: JsonValue) -> list[ToolDefinition]:
 
 
 def is_items(value: JsonValue) -> bool:
-    """Whether a list holds items, and not messages of another API."""
+    """Return whether a list holds items, and not messages of another API."""
     seen = head(value)
     return all(map(may_be_item, seen)) and any(map(is_item, seen))
 
 
 def may_be_item(value: JsonValue) -> bool:
-    """Whether something may be an item: most APIs have messages of text that look the same."""
+    """Return whether a value may be an item. Text messages of most APIs look the same."""
     if not isinstance(value, dict):
         return False
     kind = value.get("type")
@@ -316,7 +319,7 @@ def may_be_item(value: JsonValue) -> bool:
 
 
 def is_item(value: JsonValue) -> bool:
-    """Whether something is an item, and nothing else."""
+    """Return whether a value can only be an item."""
     kind, content = lookup(value, "type"), lookup(value, "content")
     if isinstance(kind, str) and kind != "message":
         return kind in _DECISIVE
@@ -326,7 +329,7 @@ def is_item(value: JsonValue) -> bool:
 
 
 def _tools(value: JsonValue) -> list[ToolDefinition]:
-    # An MCP server's definitions have another name for the parameters.
+    # MCP servers have another name for the parameters.
     spelled: list[JsonValue] = [
         {"parameters" if name == "input_schema" else name: item for name, item in tool.items()}
         for tool in objects_in(value)
@@ -351,7 +354,7 @@ def _message_parts(found: Found) -> list[Part]:
 
 
 def _rest(found: Found) -> JsonObject:
-    """What is left over; empty lists and objects, of which these parts have many, are nothing."""
+    """Return what is left over, without empty lists and objects, of which these parts have many."""
     return {name: value for name, value in found.leftover().items() if value not in ([], {})}
 
 
@@ -379,7 +382,7 @@ def _media(found: Found, kind: str) -> MediaPart:
 
 
 def _text_of(found: Found, *names: str) -> str | None:
-    """The first of the fields that is a text; the others may be objects, which are left."""
+    """Take the first of these fields that is a text. Other values are left."""
     return next((found.text(name) for name in names if isinstance(found.peek(name), str)), None)
 
 
@@ -390,7 +393,7 @@ def _reasoning(found: Found) -> ReasoningPart:
 
 
 def _texts(found: Found, name: str) -> list[str]:
-    """The texts of parts, if they are all texts."""
+    """Take the texts of parts if all parts are texts."""
     value = found.peek(name)
     if isinstance(value, str):
         found.take(name)
@@ -407,7 +410,7 @@ def _texts(found: Found, name: str) -> list[str]:
 
 
 def _call(found: Found, kind: str) -> tuple[ToolCall, ToolMessage | None]:
-    """A call, and its result if that stands in the same item."""
+    """Read a call, and its result if the same item holds it."""
     provided = kind in _PROVIDED or kind == "program" or found.peek("execution") == "server"
     identity = found.identity("call_id", "callId") or (found.identity("id") if kind in _PROVIDED else None)
     name = found.text("name") if kind in _NAMED else kind.removesuffix("_call")
@@ -431,7 +434,7 @@ def _arguments(found: Found, kind: str) -> JsonValue:
 
 
 def _provided(found: Found, kind: str, arguments: JsonValue, identity: str | None, name: str) -> ToolMessage | None:
-    """The result of a call that the provider ran."""
+    """Read the result of a call that the provider ran."""
     content: str | Sequence[Part] = ""
     if kind == "web_search_call":
         sources = arguments.pop("sources", None) if isinstance(arguments, dict) else None
@@ -448,12 +451,12 @@ def _provided(found: Found, kind: str, arguments: JsonValue, identity: str | Non
         failed = True
         content, extra = _error(found, content)
     if not content and not failed:
-        return None  # most of these calls do not say what they found
+        return None  # most of these calls do not record their results
     return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=extra)
 
 
 def _error(found: Found, content: str | Sequence[Part]) -> tuple[str | Sequence[Part], JsonObject]:
-    """The content of a result that is an error, and what else the error says."""
+    """Return the content of a failed result, and what else the error says."""
     error = found.peek("error")
     if content:
         return content, {"error": found.take("error")}
@@ -474,7 +477,7 @@ def _result(found: Found, kind: str, *, is_error: bool | None) -> ToolMessage:
     else:
         content = _content(found, {"tool_search_output": "tools", "program_output": "result"}.get(kind, "output"))
         if kind == "program_output" and not content:
-            content = _content(found, "output")  # JavaScript
+            content = _content(found, "output")  # in JavaScript
     if kind in ("apply_patch_call_output", "computer_call_output"):
         is_error = {"completed": False, "failed": True}.get(str(found.peek("status")), is_error)
     elif kind == "shell_call_output":
@@ -494,7 +497,7 @@ def _result(found: Found, kind: str, *, is_error: bool | None) -> ToolMessage:
 
 
 def _outcome(outputs: JsonValue) -> bool | None:
-    """Whether one of the commands of a shell call failed; ``None`` if it does not say."""
+    """Return whether a command of a shell call failed; ``None`` if that is not recorded."""
     outcomes = objects_in([lookup(output, "outcome") for output in as_list(outputs)])
     if not outcomes:
         return None
@@ -502,7 +505,7 @@ def _outcome(outputs: JsonValue) -> bool | None:
 
 
 def _content(found: Found, name: str) -> str | Sequence[Part]:
-    """The content of a result: text, parts, or any other value as JSON."""
+    """Return the content of a result: text, parts, or any other value as JSON."""
     value = found.peek(name)
     if isinstance(value, list) and value and all(map(_is_part, value)):
         return content_of(read_parts(found.items(name), _part))

@@ -1,4 +1,4 @@
-"""Messages of OpenTelemetry's conventions for generative AI, as they stand in attributes of spans and events.
+"""Messages of OpenTelemetry's conventions for generative AI, as attributes of spans and events hold them.
 
 [{"role": "user", "parts": [{"type": "text", "content": "Weather in Paris?"}]},
  {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": {"city": "Paris"}}]},
@@ -31,21 +31,21 @@ from judgekit.traces.message import (
 _CALLS = ("tool_call", "server_tool_call")
 _RESPONSES = ("tool_call_response", "server_tool_call_response")
 _SOURCES = {"blob": "content", "binary": "content", "uri": "uri", "file": "file_id"}
-"""Kinds of parts for media, with the names of the fields that hold them."""
+"""Kinds of media parts, and the fields that hold the media."""
 
 _USAGES = ("gen_ai.usage.", "gen_ai.aggregated_usage.", "ai.usage.")
-"""Prefixes of token counts: also of Pydantic AI, for a whole run, and of the AI SDK."""
+"""Prefixes of token counts, including those of the AI SDK, and of Pydantic AI for a whole run."""
 _COUNTS = {
     "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens", "promptTokens"),
     "output_tokens": ("output_tokens", "completion_tokens", "outputTokens", "completionTokens"),
     "cached_tokens": ("cache_read.input_tokens", "cache_read_input_tokens", "cachedInputTokens"),
     "reasoning_tokens": ("reasoning.output_tokens", "reasoning_tokens", "reasoningTokens"),
 }
-"""What token counts are called below the prefix of their attributes."""
+"""The names of token counts below their prefix."""
 
 
 def is_otel(messages: JsonValue) -> bool:
-    """Whether a list holds messages in the words of these conventions: ``parts`` with text in ``content``, or calls."""
+    """Return whether a list holds messages of these conventions: ``parts`` with text in ``content``, or calls."""
     return any(
         isinstance(lookup(message, "role"), str) and any(map(_is_part, as_list(lookup(message, "parts"))))
         for message in head(messages)
@@ -53,12 +53,12 @@ def is_otel(messages: JsonValue) -> bool:
 
 
 def read_message(found: Found) -> list[Message]:
-    """One message, and the results of tools in it as messages of their own, whatever its role.
+    """Read one message. Tool results in it become messages of their own, whatever its role.
 
-    A message without ``parts`` is read as one of OpenAI's, which some tracers write in its place.
+    A message without ``parts`` is read as one of OpenAI's, which some tracers write instead.
 
     Raises:
-        TraceError: It has no known role, or a text, a call or a result that is none.
+        TraceError: It has an unknown role, or a malformed text, call or result.
     """
     if found.peek("parts") is None:
         if found.peek("role") == "model":
@@ -82,13 +82,13 @@ def read_message(found: Found) -> list[Message]:
 
 
 def read_instructions(found: Iterable[Found | JsonValue]) -> list[Message]:
-    """The parts of instructions that stand apart from the messages."""
+    """Read the parts of instructions that are separate from the messages."""
     parts = read_parts(found, _item)
     return [_system(parts, "system", {})] if parts else []
 
 
 def read_usage(attributes: Found) -> Usage | None:
-    """The token counts of one span: all attributes below ``gen_ai.usage``, or what tracers have in its place."""
+    """Read the token counts of one span: all attributes below ``gen_ai.usage``, or the tracer's own equivalent."""
     prefix = next((one for one in _USAGES if any(name.startswith(one) for name in attributes)), None)
     if prefix is None:
         return None

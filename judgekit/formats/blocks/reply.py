@@ -1,4 +1,4 @@
-"""An assistant's reply as messages, where the provider ran tools while it was given."""
+"""Assistant replies and user turns as messages, including tool results within them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -22,15 +22,18 @@ from judgekit.traces.message import (
 )
 
 OTHER_CHOICES = "choices"
-"""The field of a message's ``extra`` with the other answers to one request, of which a conversation has only one."""
+"""The field of a message's ``extra`` with the other answers to the same request.
+
+The conversation has only the first.
+"""
 Item: TypeAlias = Part | ToolCall | ToolMessage
-"""What a reply is made of, in order."""
+"""An element of a reply."""
 _KINDS = ("type", "index")
-"""Fields that are filled even in an empty placeholder."""
+"""Fields that are set even in an empty placeholder."""
 
 
 def is_blank(value: Found | JsonValue) -> bool:
-    """Whether a value is the empty placeholder that some servers write in place of a call: no name, id or arguments."""
+    """Return whether a value is an empty placeholder that some servers write for a call: no name, id or arguments."""
     if isinstance(value, Found):
         return all(name in _KINDS or is_blank(value.peek(name)) for name in value)
     if isinstance(value, dict):
@@ -39,10 +42,10 @@ def is_blank(value: Found | JsonValue) -> bool:
 
 
 def listed_calls(found: Found, name: str) -> list[Found]:
-    """Return the calls in a list, without empty placeholders, which stay in the object.
+    """Return the calls in a list. Empty placeholders stay in the object.
 
     Raises:
-        TraceError: It is no list, or something in it is no object.
+        TraceError: It is not a list, or an item is not an object.
     """
     calls: list[Found] = []
     for index, item in enumerate(found.items(name)):
@@ -55,7 +58,7 @@ def listed_calls(found: Found, name: str) -> list[Found]:
 
 
 def unread_part(found: Found) -> OtherPart:
-    """A part of a kind that the format does not have, or that is broken: it is kept as it stands, with a warning."""
+    """Keep a part of an unknown kind, or a malformed one, as it is, with a warning."""
     if not is_blank(found):
         kind = found.peek("type")
         named = "without a type" if kind is None else f"of the kind {kind!r:.80}"
@@ -64,7 +67,7 @@ def unread_part(found: Found) -> OtherPart:
 
 
 def content_of(parts: Sequence[Part]) -> str | Sequence[Part]:
-    """The content of a message: a plain text if it is nothing else."""
+    """Return the content of a message: plain text if that is all there is."""
     if not parts:
         return ""
     first = parts[0]
@@ -72,12 +75,12 @@ def content_of(parts: Sequence[Part]) -> str | Sequence[Part]:
 
 
 def reply(items: Iterable[Item], each: Mapping[str, object], whole: Mapping[str, object]) -> list[Message]:
-    """The messages of one reply: a tool's result ends a message, and what follows is the next.
+    """Return the messages of one reply. A tool result ends a message, and what follows starts the next.
 
     Args:
-        items: What the reply is made of.
-        each: Fields of each `AIMessage`: the agent, the model.
-        whole: What is known of the reply as a whole, as fields of its last `AIMessage`.
+        items: The elements of the reply.
+        each: Fields of each `AIMessage`, such as agent and model.
+        whole: Fields of the whole reply, which its last `AIMessage` gets.
     """
     groups: list[tuple[list[Part], list[ToolCall], list[ToolMessage]]] = [([], [], [])]
     for item in items:
@@ -98,13 +101,13 @@ def reply(items: Iterable[Item], each: Mapping[str, object], whole: Mapping[str,
 
 
 def first_choice(answers: Sequence[Message], found: Found, name: str, *, several: bool) -> list[Message]:
-    """The first of several choices; the others stand in its ``extra``, and a warning says so.
+    """Return the first of several choices. The others go into its ``extra``, with a warning.
 
     Args:
-        answers: All messages that came back; mostly one.
+        answers: All messages of the response, usually one.
         found: The object that holds them, for the warning.
         name: The field that holds them.
-        several: Whether it is known that these are choices; else texts alone are, since one answer has one.
+        several: Whether these are known to be choices. If not, only messages of plain text count as choices.
     """
     replies = [one for one in answers if isinstance(one, AIMessage)]
     several = several or all(one.text and not one.tool_calls for one in replies)
@@ -117,11 +120,11 @@ def first_choice(answers: Sequence[Message], found: Found, name: str, *, several
 
 
 def asked(items: Iterable[Item | SystemMessage], extra: JsonObject) -> list[Message]:
-    """The messages of one turn of the user, where results of tools stand among what the user says.
+    """Return the messages of one user turn, in which tool results may appear among the user's words.
 
     Args:
-        items: What the turn is made of.
-        extra: What is known of the turn as a whole; it goes to its last message.
+        items: The elements of the turn.
+        extra: Fields of the whole turn, which its last message gets.
     """
     made: list[Message] = []
     for is_apart, group in groupby(items, key=lambda item: isinstance(item, ToolMessage | SystemMessage)):

@@ -1,4 +1,4 @@
-"""One conversation out of many spans: model calls repeat their history, tools and agents have spans of their own."""
+"""Merging of spans into one conversation: model calls repeat their history, tools and agents have their own spans."""
 
 from judgekit.formats.merging.conversation import merged
 from judgekit.formats.merging.folding import folded

@@ -1,4 +1,4 @@
-"""Calls of models that were recorded as if each were a conversation of its own."""
+"""Joining of model calls that were recorded as separate conversations."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
@@ -17,10 +17,10 @@ _Call: TypeAlias = tuple[Step, JsonObject]
 
 
 def folded(records: Iterable[JsonValue], steps_of: Callable[[Sequence[Span]], Sequence[Step]]) -> list[JsonValue]:
-    """Records of `conversations`, with those in one that are: all that one says is how a later one's history begins.
+    """Return records of `conversations`, joining those whose history begins with all of an earlier one.
 
-    A client that is traced without a span around its calls, and without the id of a session, gives every call a trace
-    of its own, in which the calls before are repeated. Only traces of one span are looked at.
+    A client that is traced without a span around its calls and without a session id gives every call a trace
+    of its own, which repeats the earlier calls. Only traces of a single span are joined.
     """
     found = list(records)
     if len(found) < 2:

@@ -25,24 +25,27 @@ _REWOUND = ("rewind_before_invocation_id", "rewindBeforeInvocationId")
 
 
 class ADKReader:
-    """An event with content is a message of its author. Events without, such as updates of the state, stay in ``extra``."""
+    """Reads events with content as messages of their authors.
+
+    Other events, such as state updates, stay in ``extra``.
+    """
 
     name = "adk"
     gathers = True
     shape = 'adk: {"app_name", "user_id", "events": [{"author", "invocation_id", "content": {"parts": [...]}}, ...]}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Events have an author and an invocation; a session without any has an application and a user."""
+        """Recognize events by author and invocation, and empty sessions by application and user."""
         return _is_event(first_of(value)) or _is_session(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Events are all of one session; other rows are a session each."""
+        """Return all events as one session; any other row is a session of its own."""
         events = [row for row in items(document) if _is_event(row)]
         sessions = [row for row in items(document) if not _is_event(row)]
         return [events, *sessions] if events else sessions
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One session. Instructions and tools are known of old ones only, which log the requests."""
+        """Read one session. Only old sessions, which log requests, have instructions and tools."""
         row = Found.of({"events": record} if isinstance(record, list) else record)
         system, tools, replies = _logged(row)
         messages = read_events(row.objects("events"), replies)
@@ -57,21 +60,21 @@ class ADKReader:
 
 
 def read_events(events: Sequence[Found], replies: Mapping[str, Found] | None = None) -> list[Message]:
-    """The messages of events. A streamed part is left out where the whole message follows.
+    """Read events as messages. A streamed part is left out if the whole message follows.
 
     Args:
         events: The events of a session or of an invocation.
-        replies: The model's responses by the ids of their events, where they stand elsewhere.
+        replies: The model's responses by event id, if they are recorded elsewhere.
 
     Raises:
-        TraceError: A content is not what it must be.
+        TraceError: A content is malformed.
     """
     _drop_parts(events)
     return [message for event in events for message in _read_event(event, replies or {})]
 
 
 def moment(found: Found, *names: str) -> datetime | None:
-    """A time in seconds, of which 0 means that there is none."""
+    """Take a time in seconds. 0 means that there is none."""
     return found.moment(*names) if any(found.peek(name) for name in names) else None
 
 
@@ -104,7 +107,7 @@ def _said(event: Found, speaker: type[HumanMessage] | type[AIMessage]) -> list[M
         raise event.unfit("content", "an object")
     if _is_partial(event):
         return []
-    heard = event.object("input_transcription", "inputTranscription")  # of what was spoken; the sound is elsewhere
+    heard = event.object("input_transcription", "inputTranscription")  # its audio is elsewhere
     if heard and (text := heard.text("text")):
         return [HumanMessage(text)]
     spoken = event.object("output_transcription", "outputTranscription")
@@ -132,9 +135,9 @@ def _is_partial(event: Found) -> bool:
 
 
 def _logged(row: Found) -> tuple[list[Message], list[ToolDefinition], dict[str, Found]]:
-    """Instructions, tools and responses in the log of requests that old sessions have.
+    """Return instructions, tools and responses from the request log of old sessions.
 
-    The instructions are those of the first request. Others, as of sub-agents, stay in the row.
+    The instructions are those of the first request. Others, such as those of sub-agents, stay in the row.
     """
     system: list[Message] = []
     tools: dict[str, ToolDefinition] = {}

@@ -1,4 +1,4 @@
-"""Evaluations of Google's Agent Development Kit: sets of cases, tests of its first versions, and results.
+"""Evaluations of Google's Agent Development Kit: eval sets, tests of its first versions, and results.
 
 {"eval_set_id": "s", "eval_cases": [{"eval_id": "c", "conversation": [{"user_content": {"parts": [...]}, "final_response": {...},
   "intermediate_data": {"tool_uses": [{"name", "args"}], ...}}]}]}
@@ -29,26 +29,26 @@ _RESULTS = ("eval_case_results", "evalCaseResults")
 _CONVERSATION = ("conversation", "conversation_scenario", "conversationScenario")
 _INVOCATIONS = ("eval_metric_result_per_invocation", "evalMetricResultPerInvocation")
 _STATUS = {1: "passed", 2: "failed", 3: "not evaluated", 4: "informational"}
-"""The numbers by which verdicts are written."""
+"""The numeric codes of verdicts."""
 _COMPUTED = ("tool_trajectory_avg_score", "response_match_score")
 _JUDGED = (
     *("final_response_match_v", "hallucinations_v", "multi_turn_", "per_turn_user_simulator_quality_v"),
     *("response_evaluation_score", "rubric_based_", "safety_v"),
 )
-"""What the names of metrics begin with that a model grades."""
+"""Prefixes of the names of metrics that a model grades."""
 
 
 class _Expected(NamedTuple):
-    """What is expected of one invocation; ``None`` where nothing is said."""
+    """The expectations for one invocation; ``None`` if there are none."""
 
     calls: list[JsonObject] | None = None
     answer: str | None = None
 
 
 class ADKEvalReader:
-    """Cases hold what is expected: their samples have the user's messages, expected calls by turns, and the last answer.
+    """Reads cases as user messages with expected calls by turn and the last expected answer.
 
-    Results hold what an agent did, and what was expected of it. Scores are labels.
+    Results hold what an agent did and what was expected. Scores become labels.
     """
 
     name = "adk-eval"
@@ -56,7 +56,7 @@ class ADKEvalReader:
     shape = 'adk-eval: {"eval_set_id", "eval_cases": [{"eval_id", "conversation": [...]}]}, or [{"query", "expected_tool_use", "reference"}]'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Cases have an ``eval_id``, and turns of the old kind expected tool uses."""
+        """Recognize cases by ``eval_id``, and turns of old tests by expected tool uses."""
         first = first_of(_decoded(value))
         if not isinstance(first, dict):
             return False
@@ -71,14 +71,14 @@ class ADKEvalReader:
         )
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Cases and results with what is said of all of them. Turns in a list are one conversation."""
+        """Return cases and results, each with the fields of the whole set. A list of turns is one conversation."""
         document = _decoded(document)
         if _is_turn(first_of(document)):
             return [{"data": items(document)}]
         return [record for one in items(document) for record in _cases(one)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One case, or the result of one."""
+        """Read one case, or the result of one."""
         row = Found.of(record)
         if any(name in row for name in _INVOCATIONS):
             return _result(row, index)
@@ -117,7 +117,7 @@ def _result(row: Found, index: int) -> Sample:
 
 
 def _eval_set(row: Found) -> str | None:
-    """Return the id of the set that a case is from, which the case or the whole result names."""
+    """Return the id of a case's eval set, from the case or from the whole result."""
     names = ("eval_set_id", "evalSetId")
     found = [*map(row.peek, names), *(lookup(row.peek("eval_set_result"), name) for name in names)]
     return next((name for name in found if isinstance(name, str) and name), None)
@@ -135,7 +135,7 @@ def _references(expected: Sequence[_Expected]) -> dict[str, object]:
 
 
 def _asked(invocation: Found) -> list[Message]:
-    """The user's message, with all that is left over of an invocation."""
+    """Read the user's message, with the leftover of its invocation."""
     content = invocation.object("user_content", "userContent")
     query = invocation.text("query")
     messages: list[Message] = [] if query is None else [HumanMessage(query)]
@@ -147,7 +147,7 @@ def _asked(invocation: Found) -> list[Message]:
 
 
 def _done(invocation: Found) -> list[Message]:
-    """What was said and done in an invocation."""
+    """Read what was said and done in an invocation."""
     messages: list[Message] = []
     if data := invocation.object("intermediate_data", "intermediateData"):
         calls = [read_function_call(one) for one in data.objects("tool_uses", "toolUses")]
@@ -208,7 +208,7 @@ def _metric(found: Found) -> Label | None:
 
 
 def _of_all(sources: Iterable[LabelSource]) -> LabelSource:
-    """Return who decided a status that is made of several metrics: a judge, if one of them is a judge's."""
+    """Return the source of a status that combines several metrics: a judge if any metric is from a judge."""
     found = set(sources)
     if "judge" in found:
         return "judge"
@@ -232,5 +232,5 @@ def _is_turn(value: JsonValue) -> bool:
 
 
 def _decoded(document: JsonValue) -> JsonValue:
-    """Results are JSON in a JSON text, as some versions write them."""
+    """Decode results that some versions write as JSON in a JSON text."""
     return loaded(document) if isinstance(document, str) and any(name in document for name in _RESULTS) else document

@@ -36,27 +36,27 @@ from judgekit.traces.trace import TraceWarning
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _SILENT = ("ping", "message_stop", "content_block_stop")
 _REPEATS = ("text", "thinking", "signature", "citation", "input_json")
-"""Events that the SDK adds, each of which repeats the one before it."""
+"""Events that the SDK adds; each repeats the one before it."""
 
 
 class AnthropicReader:
-    """Requests, responses, pairs of both, and rows or bare lists of messages with this API's blocks."""
+    """Reads requests, responses, pairs of both, and rows or bare lists of messages with this API's blocks."""
 
     name = "anthropic"
     gathers = False
     shape = 'anthropic: {"messages": [{"role": "user", "content": [{"type": "tool_result", ...}]}, ...], "system": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Blocks that only this API has, or what only its requests and responses have."""
+        """Recognize blocks and fields that only this API has."""
         rows = head(self.records(value))
         return any(map(_is_record, rows)) and not any(map(_is_of_others, rows))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; any other list holds one each."""
+        """Return a list of messages as one conversation, and the items of any other list."""
         return [document] if _is_list(document) else [unbatched(row) for row in items(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation. Without an id, the index names it."""
+        """Read one conversation. Without an id, the index is its name."""
         if is_response(record):
             record = {"response": record}
         row = Found.of({"messages": record} if isinstance(record, list) else record)
@@ -73,22 +73,22 @@ class AnthropicReader:
 
 
 class AnthropicStreamReader:
-    """Responses recorded as the events in which they were streamed, one after another."""
+    """Reads responses that were recorded as streamed events."""
 
     name = "anthropic-stream"
     gathers = True
     shape = 'anthropic-stream: {"type": "message_start", "message": {...}}, {"type": "content_block_delta", ...}, ...'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Events say what they start or add."""
+        """Recognize events by their type and what they start or add."""
         return is_event(value) or _are_events(value) or _are_events(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Each response is a conversation of one message."""
+        """Return the events of each response, which is a conversation of one message."""
         return [*responses(event for row in items(document) for event in items(row))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One response; the index names it."""
+        """Read one response. Its index is its name."""
         row = Found({})
         return sample_from(row, index, {"messages": read_events(items(record), "", row.warnings)})
 
@@ -98,7 +98,7 @@ def _are_events(value: JsonValue) -> bool:
 
 
 def _is_list(value: JsonValue) -> bool:
-    """Whether this is a list of messages. A list of responses is one of records."""
+    """Return whether this is a list of messages. A list of responses holds one record each."""
     return isinstance(value, list) and bool(value) and not is_response(value[0]) and is_anthropic(value)
 
 
@@ -115,7 +115,7 @@ def _is_record(value: JsonValue) -> bool:
 
 
 def _is_of_others(row: JsonValue) -> bool:
-    """Whether a row has a message that this API cannot have."""
+    """Return whether a row has a message that this API cannot have."""
     return not all(map(may_be_anthropic, head(messages_of(row))))
 
 
@@ -124,7 +124,7 @@ def _is_request(request: JsonObject) -> bool:
     if not isinstance(messages, list) or not all(map(may_be_anthropic, head(messages))):
         return False
     if any("function" in tool for tool in objects_in(head(request.get("tools")))):
-        return False  # as OpenAI's API has them, for a model of Anthropic's
+        return False  # OpenAI's form, for a model of Anthropic
     model, system = request.get("model"), request.get("system")
     of_text = any(lookup(block, "type") == "text" for block in head(system)[:1])
     likely = ("max_tokens" in request, isinstance(model, str) and model.startswith("claude"), isinstance(system, str))
@@ -132,14 +132,14 @@ def _is_request(request: JsonObject) -> bool:
 
 
 def is_event(value: JsonValue) -> bool:
-    """Whether this is an event of a streamed response."""
+    """Return whether this is an event of a streamed response."""
     event = as_object(value)
     known = event.get("type") in ("message_start", "message_delta", "content_block_start", "content_block_delta")
     return known and not event.keys().isdisjoint(("message", "delta", "content_block"))
 
 
 def responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
-    """The events of each response that was streamed; what comes before the first is of it, too."""
+    """Return the events of each streamed response. Events before the first response belong to it."""
     found: list[list[JsonValue]] = [[]]
     begun = False
     for event in events:
@@ -152,15 +152,15 @@ def responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
 
 
 def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWarning]) -> list[Message]:
-    """The messages of one response, from the events in which it was streamed. Those of no known kind are kept.
+    """Read the messages of one response from its streamed events. Unknown events are kept.
 
     Args:
         events: The events.
         where: Their path in the source.
-        warnings: Where to note that the stream breaks off, reports an error, or repeats itself.
+        warnings: The list that warnings are added to: the stream breaks off, reports an error, or repeats itself.
 
     Raises:
-        TraceError: As of `read_message`.
+        TraceError: See `read_message`.
     """
     streamed = _Streamed()
     for event in events:
@@ -176,13 +176,13 @@ def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWar
 
 
 def _begins(event: JsonValue) -> JsonObject | None:
-    """The message that an event begins."""
+    """Return the message that an event begins."""
     message = lookup(event, "message") if lookup(event, "type") == "message_start" else None
     return message if isinstance(message, dict) else None
 
 
 class _Streamed:
-    """A response that arrives piece by piece."""
+    """A response that is assembled piece by piece."""
 
     def __init__(self) -> None:
         self.repeated = 0
@@ -219,7 +219,7 @@ class _Streamed:
                 self.errors.append(fields.get("error"))
 
     def whole(self) -> JsonObject:
-        """The response, as it would have come in one piece."""
+        """Return the response as if it had come in one piece."""
         for (index, name), pieces in self._pieces.items():
             block = self._blocks.setdefault(index, {"type": name})
             first = block.get(name)
@@ -231,7 +231,7 @@ class _Streamed:
         return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)], **left}
 
     def _add_delta(self, index: int, delta: JsonObject) -> bool:
-        """Whether the kind of delta is known."""
+        """Add a delta. Return whether its kind is known."""
         kind = str(delta.get("type"))
         name = "input" if kind == "input_json_delta" else _DELTAS.get(kind)
         piece = delta.get("partial_json" if name == "input" else name) if name else None
@@ -248,7 +248,7 @@ class _Streamed:
         return False
 
     def _add_usage(self, usage: JsonValue) -> None:
-        """Counts are cumulative; the last ones hold."""
+        """Update the counts, which are cumulative."""
         if isinstance(usage, dict):
             latest = {name: value for name, value in usage.items() if value is not None}
             self._message["usage"] = {**as_object(self._message.get("usage")), **latest}

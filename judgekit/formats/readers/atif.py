@@ -45,10 +45,10 @@ _BY_TOKEN = ("prompt_token_ids", "completion_token_ids", "logprobs")
 
 
 class AtifReader:
-    """Trajectories, one in a file, in a list, or as the values of an object.
+    """Reads trajectories: one in a file, a list of them, or the values of an object.
 
-    A step is a message of its source, with the results of its calls after it. Steps that repeat what an earlier
-    trajectory holds are left out. Trajectories of sub-agents are children of the one that refers to them, if they stand
+    A step becomes a message of its source, followed by the results of its calls. Steps that repeat an earlier
+    trajectory are left out. Trajectories of sub-agents are children of the one that refers to them, if they are
     in the same file.
     """
 
@@ -57,20 +57,20 @@ class AtifReader:
     shape = 'atif: {"schema_version": "ATIF-v...", "agent": {...}, "steps": [...]}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A trajectory says its version."""
+        """Recognize trajectories by their schema version."""
         first = first_of(value)
         return _is_trajectory(first) or (
             isinstance(first, dict) and 0 < len(first) <= 50 and all(map(_is_trajectory, first.values()))
         )
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Each trajectory, with those of its sub-agents in it."""
+        """Return the trajectories, each with those of its sub-agents."""
         if isinstance(document, dict) and not _is_trajectory(document):
             return _gathered(list(document.values()))
         return _gathered(items(document))
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One trajectory, named by its session."""
+        """Read one trajectory, named by its session."""
         found = Found.of(record)
         trace = _trace(found)
         if not trace["messages"]:
@@ -84,7 +84,7 @@ def _is_trajectory(value: JsonValue) -> bool:
 
 
 def _gathered(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
-    """The trajectories; one that refers to no other stands in the one that refers to it."""
+    """Return the trajectories. One that refers to no other is put into the one that refers to it."""
     referred = [_referred(one) for one in trajectories]
     names = [_name(one) for one in trajectories]
     uses = Counter(names)
@@ -109,7 +109,7 @@ def _with_children(trajectory: JsonValue, children: list[JsonValue]) -> JsonValu
 
 
 def _name(value: JsonValue) -> str | None:
-    """What other trajectories call this one; those of one session have ids of their own."""
+    """Return the name by which other trajectories refer to this one. Those of one session have their own ids."""
     identity = lookup(value, "trajectory_id")
     return identity if isinstance(identity, str) else only_str(lookup(value, "session_id"))
 
@@ -125,7 +125,7 @@ def _refs(value: JsonValue) -> list[str]:
 
 
 def _trace(found: Found) -> dict[str, object]:
-    """Fields of a `Trace`; what is left over in the trajectory is not among them."""
+    """Return the fields of a `Trace`, without the leftover of the trajectory."""
     agent = found.object("agent") or Found({})
     children = found.objects("subagent_trajectories")
     calls: dict[str, str | None] = dict.fromkeys(name for child in children if (name := _own_name(child)) is not None)
@@ -157,7 +157,7 @@ def _child(found: Found, calls: Mapping[str, str | None]) -> Trace:
 
 
 def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) -> list[Message]:
-    """A step and the results in it. ``children`` gets the calls that sub-agents answer."""
+    """Read a step and its results. Calls that sub-agents answer are added to ``children``."""
     source = step.peek("source")
     kind = _KINDS.get(source) if isinstance(source, str) else None
     if kind is None:
@@ -200,7 +200,7 @@ def _results(step: Found, calls: Sequence[ToolCall], children: dict[str, str | N
             result.warn("the trajectory of a sub-agent stands in another file", "subagent_trajectory_ref")
         if identity is None and not calls:
             if "content" not in result:
-                continue  # it only refers to sub-agents, and stays with the step
+                continue  # it only refers to sub-agents, and stays in the step
             fields["name"] = "observation"  # so that it answers no call of an earlier step
         if batch and identity is None:
             fields["metadata"] = {"answers": [call.id or call.name for call in open_calls]}
@@ -242,7 +242,7 @@ def _usage(found: Found | None) -> Usage | None:
 
 
 def _total(found: Found | None) -> tuple[float | None, Usage | None]:
-    """What the whole trajectory cost and used."""
+    """Return cost and usage of the whole trajectory."""
     if found is None:
         return None, None
     cost = found.number("total_cost_usd")

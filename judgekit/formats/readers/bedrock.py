@@ -18,7 +18,7 @@ from judgekit.traces.sample import Sample
 
 
 class BedrockReader:
-    """Requests, responses, pairs of both, and rows or bare lists of messages."""
+    """Reads requests, responses, pairs of both, and rows or bare lists of messages."""
 
     name = "bedrock"
     gathers = False
@@ -27,15 +27,15 @@ class BedrockReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Blocks have no type, but a key that says what they are."""
+        """Recognize blocks that have no type, but a key that names their kind."""
         return any(map(_is_record, head(self.records(value))))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; any other list holds one each."""
+        """Return a list of messages as one conversation, and the items of any other list."""
         return [document] if _is_record(document) else items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation. Without an id, the index names it."""
+        """Read one conversation. Without an id, the index is its name."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         request = row if "messages" in row else row.object("request") or Found({})
         messages = [*read_system(request)]
@@ -49,7 +49,7 @@ class BedrockReader:
 
 
 class StrandsReader:
-    """The messages of a Strands agent's session, gathered in one file."""
+    """Reads the messages of a Strands agent's session from one file."""
 
     name = "strands"
     gathers = True
@@ -58,14 +58,14 @@ class StrandsReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Each message of Converse stands in an envelope with its number."""
+        """Recognize messages of Converse that are wrapped with a number."""
         return any(map(_is_stored, head(items(value))))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """All messages are one conversation, in the order of their numbers.
+        """Return all messages as one conversation, ordered by number.
 
         Raises:
-            TraceError: It is one message alone, as an agent's session keeps each in a file.
+            TraceError: It is a single message: agents store each message of a session in its own file.
         """
         if isinstance(document, dict):
             hint = "gather all in one file: jq -s 'sort_by(.message_id)' messages/*.json > session.json"
@@ -74,7 +74,7 @@ class StrandsReader:
         return [rows if None in map(_number, rows) else sorted(rows, key=lambda row: _number(row) or 0)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """The conversation. What was redacted later stands in place of what was said first, which is kept beside it."""
+        """Read the conversation. Redacted messages replace the original ones, which are kept beside them."""
         row = Found.of({"messages": record})
         messages = [message for stored in row.objects("messages") for message in _stored(stored)]
         return sample_from(row, index, {"messages": messages})

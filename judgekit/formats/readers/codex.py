@@ -28,14 +28,14 @@ _REPEATING = (
     *("mcp_tool_call_end", "patch_apply_end", "web_search_end", "image_generation_end", "view_image_tool_call"),
     *("dynamic_tool_call_request", "dynamic_tool_call_response", "item_completed"),
 )
-"""Events that repeat what items say."""
+"""Events that repeat what items record."""
 _CONTEXT = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
 
 
 class CodexReader:
-    """Session logs; the first ``session_meta`` names the conversation.
+    """Reads session logs. The first ``session_meta`` names the conversation.
 
-    Messages that Codex writes in the user's name (surroundings, AGENTS.md) are those of a developer here. Source: the
+    Messages that Codex writes as the user (environment, AGENTS.md) become messages of a developer. Source: the
     protocol of the Codex CLI (``RolloutItem``).
     """
 
@@ -44,18 +44,21 @@ class CodexReader:
     shape = 'codex: {"timestamp": ..., "type": "session_meta" | "response_item" | ..., "payload": {...}} in each line'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Rows have kinds of their own; older logs begin with a header and then hold bare items."""
+        """Recognize rows by their kinds. Older logs begin with a header, followed by bare items."""
         row = next(iter(objects_in(head(items(value)))), {})
         if row.get("type") in _ROWS:
             return isinstance(row.get("payload"), dict)
         return _HEADER <= row.keys() <= {*_HEADER, "git"}
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """All rows are one session; the log of a fork repeats the one that it left, so that two heads are no sign."""
+        """Return all rows as one session.
+
+        Logs of forks repeat the original session, so a second header starts no new one.
+        """
         return [items(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One session."""
+        """Read one session."""
         session = _Session()
         for place, row in enumerate(items(record)):
             where = f"[{place}]"
@@ -69,7 +72,7 @@ class CodexReader:
 
 
 class _Session:
-    """A session, row by row."""
+    """A session that is read row by row."""
 
     def __init__(self) -> None:
         self.warnings: list[TraceWarning] = []
@@ -90,7 +93,7 @@ class _Session:
         self._left: list[JsonValue] = []
 
     def row(self, row: Found) -> None:
-        """A row that is no item; what nobody takes of it is kept."""
+        """Read a row that is not an item. Its leftover is kept."""
         kind = row.peek("type")
         if kind == "response_item":
             self._enveloped(row)
@@ -113,8 +116,8 @@ class _Session:
             self._left.append(rest)
 
     def item(self, found: Found) -> None:
-        """An item."""
-        if found.peek("type") == "ghost_snapshot":  # of the files, for undoing
+        """Read an item."""
+        if found.peek("type") == "ghost_snapshot":  # a snapshot of files, for undoing
             self._left.append(found.leftover())
             return
         by_user = found.peek("role") == "user"
@@ -129,7 +132,7 @@ class _Session:
                 self._turns.append(len(messages) - 1)
 
     def sample(self, index: int) -> Sample:
-        """The session, once all rows are read."""
+        """Return the session after all rows are read."""
         messages = self._items.messages()
         if not any(isinstance(message, HumanMessage) for message in messages):
             for place, message in reversed(self._typed):
@@ -168,7 +171,7 @@ class _Session:
         self.item(Found({**payload, "timestamp": row.take("timestamp")}, f"{row.where}.payload", self.warnings))
 
     def _meta(self, found: Found) -> None:
-        if self._identity is not None:  # of the session that this one was forked from
+        if self._identity is not None:  # the header of the session that this one was forked from
             return
         self._identity = found.identity("id")
         base = found.maybe_object("base_instructions")
@@ -178,7 +181,7 @@ class _Session:
         self._tools += read_tools(found.details("dynamic_tools"))
 
     def _event(self, found: Found) -> bool:
-        """Whether an event repeats what is said elsewhere."""
+        """Read an event. Return whether it repeats what is recorded elsewhere."""
         kind = found.peek("type")
         if kind == "token_count":
             self._count(found)
@@ -196,7 +199,7 @@ class _Session:
     def _count(self, found: Found) -> None:
         info = found.maybe_object("info")
         if info is None or (total := info.peek("total_token_usage")) == self._total:
-            return  # it is also sent when only the limits have changed
+            return  # also sent when only the limits have changed
         self._total = total
         self._usage = read_usage(info, "total_token_usage")
         if (usage := read_usage(info, "last_token_usage")) is not None:
@@ -212,7 +215,7 @@ class _Session:
 
 
 def _told(message: Message) -> Message:
-    """The message, which is the developer's if Codex itself wrote it in the user's name."""
+    """Return the message as a developer's if Codex wrote it as the user."""
     if not isinstance(message, HumanMessage) or not message.content:
         return message
     parts = [message.content] if isinstance(message.content, str) else message.content
@@ -230,13 +233,13 @@ def _told(message: Message) -> Message:
 
 
 def read_usage(found: Found, name: str) -> Usage | None:
-    """Return the token counts that stand in a field, as Codex names them."""
+    """Read the token counts in a field, under Codex's names."""
     tokens = found.maybe_object(name)
     return read_counts(tokens, cached="cached_input_tokens", reasoning="reasoning_output_tokens")
 
 
 def _failure(event: Found) -> bool | None:
-    """Whether a call failed, where its end tells."""
+    """Return whether a call failed, if the event at its end shows it."""
     code, success, result = event.peek("exit_code"), event.peek("success"), event.peek("result")
     if isinstance(code, int):
         return code != 0

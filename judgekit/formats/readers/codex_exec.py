@@ -1,4 +1,4 @@
-"""What ``codex exec --json`` prints: the events of a thread, and in them the items that the agent makes.
+"""Output of ``codex exec --json``: the events of a thread, with the items that the agent makes.
 
 {"type": "thread.started", "thread_id": "..."}
 {"type": "turn.started"}
@@ -33,18 +33,18 @@ _TEXTS: dict[str, JsonObject] = {
 _CALLS = {
     "command_execution": ("command",),
     "file_change": ("changes",),
-    "mcp_tool_call": (),  # whose arguments are a field
+    "mcp_tool_call": (),  # its arguments are a field
     "collab_tool_call": ("prompt", "receiver_thread_ids"),
     "web_search": ("query", "action"),
     "todo_list": ("items",),
 }
-"""Kinds of items that are calls, and where their arguments stand."""
+"""Kinds of items that are calls, and the fields with their arguments."""
 _FAILED = {"completed": False, "failed": True, "declined": True}
 _WITHOUT_RESULT = ("web_search", "todo_list")
 
 
 class CodexExecReader:
-    """Event streams, one conversation for each thread. They do not hold the user's prompts.
+    """Reads event streams, one conversation for each thread. They lack the user's prompts.
 
     Source: ``codex-rs/exec/src/exec_events.rs`` of the Codex CLI.
     """
@@ -54,13 +54,13 @@ class CodexExecReader:
     shape = 'codex-exec: {"type": "thread.started" | "turn.started" | "item.completed" | ...} in each line'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Events are of a thread, of a turn, or of an item that they hold."""
+        """Recognize events of a thread, of a turn, or of an item that they hold."""
         row = next(iter(objects_in(head(items(value)))), {})
         kind = row.get("type")
         return kind in _EVENTS and (kind not in _ITEM_EVENTS or isinstance(row.get("item"), dict))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """The threads; a thread that is resumed begins with its own id again."""
+        """Return the threads. A resumed thread begins with its own id again."""
         threads: list[list[JsonValue]] = [[]]
         identity: JsonValue = None
         for row in items(document):
@@ -72,7 +72,7 @@ class CodexExecReader:
         return list(threads)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One thread."""
+        """Read one thread."""
         thread = _Thread()
         for place, row in enumerate(items(record)):
             if isinstance(row, dict):
@@ -83,7 +83,7 @@ class CodexExecReader:
 
 
 class _Thread:
-    """A thread, event by event. An item stands where it starts, in its last state."""
+    """A thread that is read event by event. An item is placed where it starts, in its last state."""
 
     def __init__(self) -> None:
         self.warnings: list[TraceWarning] = []
@@ -122,7 +122,7 @@ class _Thread:
             row.warn(f"an event of the unknown kind {as_text(kind):.80}, kept as it stands")
 
     def sample(self, index: int) -> Sample:
-        """Return the thread, once all events are read."""
+        """Return the thread after all events are read."""
         made = Items()
         for key in self._parts:
             if key is None:
@@ -162,7 +162,7 @@ class _Thread:
 
 
 def _add(made: Items, item: Found) -> None:
-    """Adds an item as those of the Responses API."""
+    """Add an item as items of the Responses API."""
     kind = str(item.peek("type"))
     if kind in _TEXTS:
         item.take("type")
@@ -193,7 +193,7 @@ def _add_call(made: Items, item: Found, kind: str) -> None:
 
 
 def _output(item: Found) -> JsonValue:
-    """Return what a call gave: a text, parts, or what it left of the agents that it was about."""
+    """Return the output of a call: a text, parts, or the final states of agents."""
     error = item.object("error")
     result = item.object("result")
     if error is not None and (said := error.text("message")) is not None:
@@ -204,5 +204,5 @@ def _output(item: Found) -> JsonValue:
 
 
 def _as(item: Found, fields: JsonObject) -> Found:
-    """Return the rest of an item with other fields."""
+    """Return what is left of an item, with other fields."""
     return Found({**item.leftover(), **fields}, item.where, item.warnings)

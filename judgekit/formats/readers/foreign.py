@@ -1,4 +1,4 @@
-"""What all readers share: what they must be able to do, and how a record that was read becomes a sample."""
+"""The contract of readers, and the steps from a record to a sample that all readers share."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, cast
@@ -29,9 +29,9 @@ _ANSWERS: Sequence[tuple[str, str, type]] = (
     ("bedrock", "contentBlockDelta", dict),
     ("bedrock", "messageStop", dict),
 )
-"""The fields in which APIs answer, streamed or not, and what they hold."""
+"""The fields and types in which APIs answer, streamed or not."""
 _EVENTS = (("openai-responses", "response."), ("anthropic", "message_"), ("anthropic", "content_block_"))
-"""What the types of streamed events begin with."""
+"""Prefixes of the types of streamed events."""
 
 _NO_CALL = "a tool result that answers no call before it"
 _NO_QUESTION = 'no message of the user; responses that were logged alone belong to their requests: {"request": ..., "response": ...}'
@@ -41,9 +41,9 @@ _ABOUT = frozenset(
         *("uuid", "metadata", "stop_reason", "usage", OTHER_CHOICES),
     )
 )
-"""Fields of a message that are about it, and not what it says."""
+"""Fields that describe a message and are not part of its text."""
 OF_THE_WHOLE = (_NO_CALL, _NO_QUESTION)
-"""Warnings that are about a whole conversation, and mean nothing of a part."""
+"""Warnings about a whole conversation, which make no sense for a part of it."""
 
 
 class Reader(Protocol):
@@ -51,64 +51,64 @@ class Reader(Protocol):
 
     @property
     def name(self) -> str:
-        """The format's name, as ``format=`` takes it."""
+        """The format's name, as given to ``format=``."""
         ...
 
     @property
     def shape(self) -> str:
-        """What a record of this format looks like, for people whose file was not recognised."""
+        """The shape of a record of this format, shown when a file is not recognized."""
         ...
 
     @property
     def gathers(self) -> bool:
-        """Whether all lines of a JSONL file belong together, as the rows of a log, and are read as one list."""
+        """Whether all lines of a JSONL file belong together, like the rows of a log, and are read as one list."""
         ...
 
     def recognises(self, value: JsonValue) -> bool:
-        """Whether a parsed file, or one line of a JSONL file, has this format."""
+        """Return whether a parsed file, or one line of a JSONL file, has this format."""
         ...
 
     def records(self, document: JsonValue) -> Iterable[JsonValue]:
-        """The conversations in a parsed file, or in one line of a JSONL file.
+        """Return the conversations in a parsed file, or in one line of a JSONL file.
 
         Raises:
-            TraceError: There are none.
+            TraceError: It holds none.
         """
         ...
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation; ``index`` is its position in the file.
+        """Return one conversation as a sample; ``index`` is its position in the file.
 
         Raises:
-            TraceError: It does not have the format.
+            TraceError: It does not have this format.
         """
         ...
 
 
 class RowReader:
-    """A reader of files that hold one record, or a list of them."""
+    """A base for readers of files that hold one record or a list of records."""
 
     gathers = False
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return the records: the document itself, or the items of a list."""
+        """Return the items of a list, or the document as the only record."""
         return items(document)
 
 
 def first_of(document: JsonValue) -> JsonValue:
-    """A document that is one record, or the first of a list of them; ``None`` if that is empty."""
+    """Return the first item of a list, ``None`` if it is empty; return any other document as it is."""
     return next(iter(document), None) if isinstance(document, list) else document
 
 
 def items(document: JsonValue) -> list[JsonValue]:
-    """A document that is one record, or a list of them, as a list."""
+    """Return a list as it is, and any other document as a list of one."""
     return document if isinstance(document, list) else [document]
 
 
 def answer_of(row: Found, record: JsonValue, *fields: str) -> Found | None:
-    """Return the response of a pair, if it has one of the fields in which its API answers.
+    """Return the response of a pair if it has one of the fields in which its API answers.
 
-    What else may stand in its place (the body of an error, a text, nothing) stays in the row, with a warning.
+    Anything else in its place (an error, a text, nothing) stays in the row, with a warning.
     """
     found = as_object(row.peek("response"))
     error = found.get("error") or found.get("Error")
@@ -120,7 +120,7 @@ def answer_of(row: Found, record: JsonValue, *fields: str) -> Found | None:
 
 
 def warn_unanswered(row: Found, record: JsonObject) -> None:
-    """Notes what stands in place of a response, if anything does."""
+    """Warn about anything in place of a response."""
     name = "response" if "response" in record else "error"
     found = record.get(name)
     if answering(found):
@@ -131,7 +131,7 @@ def warn_unanswered(row: Found, record: JsonObject) -> None:
 
 
 def answering(response: JsonValue) -> set[str]:
-    """Return the APIs that answer in this way; none if it is no answer but an error, say."""
+    """Return the APIs whose response this may be; none if it is not an answer, such as an error."""
     named: set[str] = set()
     for one in objects_in(head(items(response))):
         event = one.get("type")
@@ -141,13 +141,13 @@ def answering(response: JsonValue) -> set[str]:
 
 
 def may_answer(name: str, response: JsonValue) -> bool:
-    """Whether a response may be that of an API: it is no other's, though it may be an error."""
+    """Return whether a response may belong to an API: it is not another API's, though it may be an error."""
     named = answering(response)
     return not named or name in named
 
 
 def unbatched(record: JsonValue) -> JsonValue:
-    """A line of a batch's input or output as the request or response in it, named by its ``custom_id``."""
+    """Return a line of a batch file as the request or response in it, named by its ``custom_id``."""
     if not isinstance(record, dict) or "custom_id" not in record or "messages" in record:
         return record
     left = dict(record)
@@ -164,14 +164,14 @@ def unbatched(record: JsonValue) -> JsonValue:
 
 
 def group_of(identity: str | None, within: str | None) -> str | None:
-    """Return the name of a group: the id of a task, and before it the domain or data set whose tasks it is one of."""
+    """Return the name of a group: a task's id, prefixed by its domain or dataset if there is one."""
     return f"{within} {identity}" if identity and within else identity
 
 
 def with_reply(messages: Sequence[Message], replies: Sequence[Message], row: Found) -> list[Message]:
-    """Returns the messages of a request and of its response, which some logs have added to the request already.
+    """Return the messages of a request and its response, which some logs have already added to the request.
 
-    The response stands there if the messages end with it, or if the calls of the last turn have the ids of its calls.
+    That is so if the messages end with the response, or the last turn's calls have the ids of its calls.
     """
     turn = next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].role == "user"), 0)
     tail = messages[max(turn, len(messages) - len(replies)) :]
@@ -188,29 +188,29 @@ def with_reply(messages: Sequence[Message], replies: Sequence[Message], row: Fou
 
 
 def unpaired(messages: Sequence[Message]) -> list[TraceWarning]:
-    """A warning for each tool result that answers no call."""
+    """Return a warning for each tool result that answers no call."""
     return [TraceWarning(_NO_CALL, where=f"messages[{index}]") for index in pair_results(messages).orphans]
 
 
 def sample_from(
     row: Found, index: int, trace: Mapping[str, object], *, identity: str | None = None, **known: object
 ) -> Sample:
-    """The sample of one record, once its conversation has been read.
+    """Return the sample of a record whose conversation has been read.
 
-    Fields of a `Sample` that stand beside the conversation are taken over, so that references can be written into files
-    of any format. What is left over in the row stands in the trace's ``extra``.
+    Fields of a `Sample` beside the conversation are taken over, so references can be added to files
+    of any format. The leftover of the row goes into the trace's ``extra``.
 
     Args:
-        row: The record, from which all has been taken that is known.
+        row: The record, from which all known fields have been taken.
         index: The record's position in the file.
-        trace: Fields of the `Trace`, its messages among them.
-        identity: The name of sample and trace; else it is the row's ``id`` if it has one, or the index.
-        known: What the format itself knows, as fields of the `Sample`; it goes before what stands beside.
+        trace: The fields of the `Trace`, including its messages.
+        identity: The name of sample and trace. The default is the row's ``id``, or the index.
+        known: Facts that the format itself has, as fields of the `Sample`. They override those beside the conversation.
 
     Raises:
-        TraceError: A field does not fit.
+        TraceError: A field is invalid.
     """
-    parameter = "prediction" if isinstance(row.peek("prediction"), dict) else None  # of OpenAI's requests
+    parameter = "prediction" if isinstance(row.peek("prediction"), dict) else None  # a parameter of OpenAI's requests
     beside = {name: row.take(name) for name in row if name in KNOWN and name != parameter}
     beside = known_of(beside, row.warnings) if beside else beside
     identity = identity or row.identity("id") or str(index)
@@ -231,19 +231,19 @@ def row_sample(
     known: Mapping[str, object],
     tools: Sequence[ToolDefinition] = (),
 ) -> Sample:
-    """Returns the sample of one row of a dataset, whose other columns are the sample's fields.
+    """Return the sample of a dataset row. Its other columns become the sample's fields.
 
-    Columns with a meaning in other evaluation systems, or with messages, are named in warnings.
+    Warnings name columns that have a meaning in other evaluation systems, or that hold messages.
 
     Args:
         row: The row, from which the conversation has been taken.
         identity: The name of sample and trace.
         messages: The conversation.
-        known: What the format itself knows, as fields of the `Sample`.
+        known: Facts that the format itself has, as fields of the `Sample`.
         tools: The tools that the agent had.
 
     Raises:
-        TraceError: A column does not fit.
+        TraceError: A column is invalid.
     """
     rest = row.leftover()
     beside = known_of(rest, row.warnings)
@@ -256,7 +256,7 @@ def row_sample(
         "fields": {name: own[name] for name in own if name not in KEPT},
         "metadata": beside.get("metadata"),
     }
-    extras = {} if "extra" in warned else _extras(messages, warned)  # messages that a reader made have been looked at
+    extras = {} if "extra" in warned else _extras(messages, warned)  # messages that a reader made are checked
     unread = unread_messages({**hidden, **extras}, messages)
     texts = [message.text for message in messages]
     again = {name for name, value in others.items() if meaning(name) in ("input", "response") and value in texts}
@@ -273,7 +273,7 @@ def row_sample(
 def _unread(
     messages: Sequence[Message], extra: JsonObject, trace: Mapping[str, object], known: Mapping[str, object], row: Found
 ) -> list[TraceWarning]:
-    """Warnings of messages and tool calls that stand beside the conversation, where the reader does not warn itself."""
+    """Return warnings about unread messages and calls beside the conversation, unless the reader warned itself."""
     places = [warning.where for warning in row.warnings if warning.where]
     rest = {name: value for name, value in extra.items() if name not in places} if places else dict(extra)
     named = [*unread_references(rest), *unread_texts(rest, messages)]
@@ -286,9 +286,9 @@ def _unread(
 
 
 def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
-    """What is left of each message, its parts and its calls, as messages of their own.
+    """Return the leftovers of each message, its parts and its calls, as messages of their own.
 
-    Of a message that says nothing otherwise, every text that is left counts as what it says.
+    In a message without text or calls, every leftover text counts as said.
     """
     left: JsonObject = {}
     for at, message in enumerate(messages):
@@ -315,7 +315,7 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
 
 
 def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
-    """What is left of a message, without what has a warning, as other choices always have."""
+    """Return the leftover of a message without fields that have a warning. Other choices always have one."""
     return {
         name: _without_warned(value, ()) if isinstance(value, dict) else value
         for name, value in extra.items()
@@ -330,10 +330,10 @@ def _of_children(children: Iterable[Trace]) -> Iterator[Message]:
 
 
 def must_be_object(record: JsonValue) -> JsonObject:
-    """The record, if it is an object.
+    """Return the record if it is an object.
 
     Raises:
-        TraceError: It is something else.
+        TraceError: It is not an object.
     """
     if not isinstance(record, dict):
         found = f"expected an object, found {shortened(record)}"

@@ -28,23 +28,23 @@ _HISTORY = ("automaticFunctionCallingHistory", "automatic_function_calling_histo
 
 
 class GeminiReader:
-    """Each candidate of a response is a conversation of its own, and those of one response are a group."""
+    """Reads each candidate of a response as a conversation of its own. Those of one response are a group."""
 
     name = "gemini"
     gathers = False
     shape = 'gemini: {"contents": [{"role": "user", "parts": [{"text": ...}]}]}, {"candidates": [...]}, or {"request", "response"}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Contents have parts without a type; responses have candidates."""
+        """Recognize contents by parts without a type, and responses by candidates."""
         return _is_one(value) or (isinstance(value, list) and bool(value) and _is_one(value[0]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list is the contents of one conversation, the chunks of one response, or many records."""
+        """Return a list as the contents of one conversation, the chunks of one response, or many records."""
         rows = [document] if is_contents(document) or _is_stream(document) else items(document)
         return [record for row in rows for record in _by_candidate(row)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation, named after its response's id if it has one."""
+        """Read one conversation, named by its response's id if there is one."""
         if isinstance(record, list):
             record = {"response" if is_response(first_of(record)) else "contents": record}
         row = Found.of(record)
@@ -78,7 +78,7 @@ def _is_one(value: JsonValue) -> bool:
 
 
 def _is_stream(value: JsonValue) -> bool:
-    """Whether a list holds the chunks of one response, and not responses: one id for all, or only the last is finished."""
+    """Return whether a list holds chunks of one response: all have one id, or only the last is finished."""
     if not isinstance(value, list) or len(value) < 2 or not is_response(value[0]):
         return False
     chunks = [one for one in value if isinstance(one, dict)]
@@ -94,7 +94,7 @@ def _is_finished(chunk: JsonObject) -> bool:
 
 
 def _by_candidate(row: JsonValue) -> list[JsonValue]:
-    """One record for each candidate, without the others."""
+    """Return one record for each candidate, without the others."""
     record: JsonObject = row if isinstance(row, dict) else {"response": row}
     response = record.get("response", record)
     chunks = items(response)
@@ -113,7 +113,7 @@ def _by_candidate(row: JsonValue) -> list[JsonValue]:
 
 
 def _candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonValue]]:
-    """The candidates of a response by their numbers: positions, or in chunks what each says of itself."""
+    """Return the candidates of a response by number: by position, or in chunks by their own index."""
     numbered: dict[int, list[JsonValue]] = {}
     for position, one in enumerate(as_list(lookup(chunk, "candidates"))):
         index = lookup(one, "index") if streamed else None
@@ -146,13 +146,15 @@ def _history(response: Found) -> list[JsonValue]:
 
 
 def _with_past(messages: list[Message], responses: Sequence[Found], request: Found) -> list[Message]:
-    """Messages of a request with those that the SDK added when it called functions by itself: it repeats the former.
+    """Return a request's messages with those that the SDK added by calling functions.
 
-    Both are recorded in different ways (bytes in two kinds of base64), so roles and texts must do.
+    The SDK's history repeats the request.
+
+    Both are recorded differently (two kinds of base64), so only roles and texts are compared.
     """
     history = _history(responses[-1]) if responses else []
     past = read_contents(responses[-1].objects(*_HISTORY)) if history else []
-    for one in responses[:-1]:  # chunks, each of which has it
+    for one in responses[:-1]:  # chunks, each of which has the history
         if _history(one) == history:
             one.take(*_HISTORY)
     system = [message for message in messages if isinstance(message, SystemMessage)]

@@ -23,18 +23,18 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource, ToolDefinition, Trace
 
 _POINTERS = ("attachments", "events_data", "message_pool")
-"""What long texts and repeated messages are moved to."""
+"""Fields that hold long texts and repeated messages, which are referenced elsewhere."""
 _TARGETS = ("reference", "references", "expected_output")
 _IN_METADATA = KNOWN - {"metadata", "group"}
 _COMPUTED = frozenset(("answer", "choice", "exact", "f1", "includes", "match", "math", "pattern"))
-"""Inspect's own scorers that compare texts and ask no model."""
+"""Inspect's scorers that compare texts and ask no model."""
 
 
 class InspectReader:
-    """Logs as JSON, their samples, and lists of their messages.
+    """Reads logs as JSON, their samples, and lists of their messages.
 
-    Of the events only this is kept: when messages came, what they used and why they ended, the tools, and as children
-    the agents whose messages stand in events alone. The log's header stands in the trace's ``extra``.
+    Only this is kept of the events: times, usage and finish reasons of messages, the tools, and as children
+    the agents whose messages are only in events. The log's header goes into the trace's ``extra``.
     """
 
     name = "inspect"
@@ -42,7 +42,7 @@ class InspectReader:
     shape = 'inspect: {"version": ..., "status": ..., "eval": {...}, "samples": [...]}, or the messages of Inspect'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A log has a version, a status and an ``eval``; messages name functions in a way of their own."""
+        """Recognize logs by version, status and ``eval``, and messages by the way they name functions."""
         if are_messages(value):
             return True
         first = first_of(value)
@@ -57,13 +57,13 @@ class InspectReader:
         )
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Each sample of a log, with the header that all share."""
+        """Return the samples of a log, each with the log's header."""
         if are_messages(document):
             return [document]
         return [record for item in items(document) for record in (_samples(item) if _is_log(item) else [item])]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One sample, named by its id and, where there are several, its epoch."""
+        """Read one sample, named by its id and, if there are several epochs, its epoch."""
         row = Found.of(_resolved({"messages": record} if isinstance(record, list) else record))
         sample = row.object("sample") or row
         raw = objects_in(sample.peek("messages"))
@@ -93,7 +93,7 @@ class InspectReader:
             "children": _children(events, {str(message.get("id")): message for message in raw}, sample),
         }
         _leave_out(sample, events)
-        # Its epochs are a group; its task is part of the name, since the samples of many tasks are counted from 1.
+        # The epochs of a sample form a group. Its name includes the task, since tasks count their samples from 1.
         return sample_from(row, index, trace, identity=name, **_known(sample, group_of(identity, task)))
 
 
@@ -115,7 +115,7 @@ def _in_header(row: Found, *names: str) -> JsonValue:
 
 
 def _resolved(record: JsonValue) -> JsonValue:
-    """The record with its attachments in the places that point to them."""
+    """Return the record with its attachments put into the places that reference them."""
     if not isinstance(record, dict):
         return record
     if isinstance(inner := record.get("sample"), dict):
@@ -138,7 +138,7 @@ def _filled(value: JsonValue, attachments: JsonObject) -> JsonValue:
 
 
 def _events(sample: Found) -> list[JsonObject]:
-    transcript = sample.peek("transcript")  # of older logs
+    transcript = sample.peek("transcript")  # in older logs
     return objects_in(lookup(transcript, "events") if isinstance(transcript, dict) else sample.peek("events"))
 
 
@@ -154,7 +154,7 @@ def _leave_out(sample: Found, events: Iterable[JsonObject]) -> None:
 
 
 def _output(event: JsonObject) -> tuple[JsonObject, str] | None:
-    """The message that a model gave, and its id."""
+    """Return the message that a model gave, and its id."""
     choices = objects_in(lookup(event, "output", "choices")) if event.get("event") == "model" else []
     message = choices[0].get("message") if choices else None
     identity = lookup(message, "id")
@@ -162,7 +162,7 @@ def _output(event: JsonObject) -> tuple[JsonObject, str] | None:
 
 
 def _with_events(messages: Sequence[Message], events: Iterable[JsonObject]) -> list[Message]:
-    """Messages with what events say of them, which name them by their ids."""
+    """Return the messages with what events record about them, matched by id."""
     about: dict[str, JsonObject] = {}
     for event in events:
         if (output := _output(event)) is not None:
@@ -187,7 +187,7 @@ def _told(message: Message, event: Found) -> Message:
 
 
 def _with_output(sample: Found, messages: list[Message], raw: Sequence[JsonObject]) -> list[Message]:
-    """Messages with what the sample says of the last reply, if its output is that one."""
+    """Return the messages with what the sample's output records about the last reply, if it is that reply."""
     said = next((message for message in reversed(raw) if message.get("role") == "assistant"), None)
     place = next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], AIMessage)), None)
     choices = objects_in(lookup(sample.peek("output"), "choices"))
@@ -207,14 +207,14 @@ def _with_output(sample: Found, messages: list[Message], raw: Sequence[JsonObjec
 
 
 def _stands_in(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
-    """Whether the sample's input is repeated in its messages."""
+    """Return whether the sample's messages repeat its input."""
     if isinstance(given, list):
         return all(message in raw for message in given[:50]) and len(given) <= 50
     return any(message.get("role") == "user" and message.get("content") == given for message in raw)
 
 
 def _known(sample: Found, identity: str | None) -> dict[str, object]:
-    """Return what is known of a sample: its target, and fields of a `Sample` in its metadata."""
+    """Return the known facts of a sample: its target, and fields of a `Sample` in its metadata."""
     known: JsonObject = {} if identity is None else {"group": identity}
     targets: list[JsonValue] = [as_text(one) for one in items(sample.take("target")) if one not in (None, "")]
     if targets:
@@ -231,7 +231,7 @@ def _known(sample: Found, identity: str | None) -> dict[str, object]:
 
 
 def _fits(name: str, metadata: Found, known: JsonObject) -> bool:
-    """Return whether a field of the metadata can be taken over beside what is known already."""
+    """Return whether a metadata field is valid beside the facts that are known already."""
     try:
         sample_of("", known_of({**known, name: metadata.peek(name)}, []))
     except TraceError as error:
@@ -241,7 +241,7 @@ def _fits(name: str, metadata: Found, known: JsonObject) -> bool:
 
 
 def _termination(sample: Found) -> str | None:
-    """Why a sample ended early, if it did."""
+    """Return why a sample ended early, if it did."""
     if (error := sample.object("error")) is not None and (message := error.text("message")) is not None:
         return f"error: {message}"
     limit = sample.object("limit")
@@ -250,7 +250,7 @@ def _termination(sample: Found) -> str | None:
 
 
 def _total(sample: Found) -> tuple[float | None, object]:
-    """Cost and usage of the whole sample, which Inspect reports by model; the sum of several is not reported."""
+    """Return cost and usage of the whole sample if it used one model. Inspect reports no sum for several."""
     by_model = sample.object("model_usage")
     names = [] if by_model is None else list(by_model)
     found = by_model.object(names[0]) if by_model is not None and len(names) == 1 else None
@@ -267,13 +267,13 @@ def _labels(row: Found, sample: Found, events: Sequence[JsonObject]) -> list[Lab
     for name in scores:
         if (score := scores.object(name)) is not None:
             labels += _label(name, score, source_of_score(name, score))
-    if (score := sample.object("score")) is not None:  # of older logs, which had one; their header names its scorer
+    if (score := sample.object("score")) is not None:  # in older logs; the header names its scorer
         labels += _label("score", score, source_of_score(as_text(_in_header(row, "results", "scorer", "name")), score))
     return labels
 
 
 def _sources(sample: Found, events: Sequence[JsonObject]) -> Callable[[str, Found], LabelSource]:
-    """Return a function that tells who gave a score, by its scorer's name and itself."""
+    """Return a function that returns the source of a score from its scorer's name and the score."""
     spans = _spans(events)
     within = (_within(event.get("span_id"), "scorer", spans) for event in events if event.get("event") == "model")
     called_model = {as_text(spans[span].get("name")) for span in within if span is not None}
@@ -325,9 +325,9 @@ def _tools(events: Iterable[JsonObject]) -> list[ToolDefinition]:
 
 
 def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sample: Found) -> list[Trace]:
-    """Agents none of whose replies is among the sample's messages: the last request of each, and its reply.
+    """Return agents none of whose replies is among the sample's messages: each one's last request and its reply.
 
-    So are those that a tool started and whose replies stand there without their calls: a handoff turns them into text.
+    Includes agents that a tool started and whose replies appear there without calls: a handoff turns them into text.
     """
     data = sample.peek("events_data")
     pool = objects_in(data.get("messages") if isinstance(data, dict) else sample.peek("message_pool"))
@@ -365,7 +365,7 @@ def _calls(message: JsonObject) -> set[str]:
 
 
 def _refs(value: JsonValue) -> list[slice]:
-    """Ranges of the pool, each a pair of its beginning and its end."""
+    """Return ranges of the message pool from pairs of start and end."""
     pairs = [pair for pair in as_list(value) if isinstance(pair, list) and len(pair) == 2]
     return [slice(a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int) and 0 <= a <= b]
 
@@ -375,8 +375,8 @@ def _spans(events: Iterable[JsonObject]) -> dict[str, JsonObject]:
 
 
 def _within(name: JsonValue, kind: str, spans: Mapping[str, JsonObject]) -> str | None:
-    """The innermost span of a kind in which one stands."""
-    for _ in range(100):  # spans that stand in a circle end too
+    """Return the innermost span of a kind that contains a span."""
+    for _ in range(100):  # spans in a cycle end too
         span = spans.get(str(name))
         if span is None or span.get("type") == kind:
             return None if span is None else str(name)

@@ -32,21 +32,21 @@ from judgekit.traces.message import (
 
 
 def are_messages(value: JsonValue) -> bool:
-    """Whether messages can be Inspect's alone: they name a tool by a text called ``function``."""
+    """Return whether messages can only be Inspect's: they name a tool by a text called ``function``."""
     return any(map(_is_telling, head(value)))
 
 
 def read_messages(found: Iterable[Found]) -> list[Message]:
-    """The messages; tools that the provider ran within a reply have results of their own after it.
+    """Read messages. Tools that the provider ran within a reply have their results after it.
 
     Raises:
-        TraceError: One has no known role, a content of no known kind, or a tool call without a name.
+        TraceError: A message has an unknown role or content, or a tool call has no name.
     """
     return [message for one in found for message in _messages(one)]
 
 
 def read_usage(found: Found | None) -> Usage | None:
-    """Token counts. Of some providers the input counts without the cached tokens; the total tells."""
+    """Read token counts. Some providers exclude cached tokens from the input; the total shows it."""
     if found is None:
         return None
     asked, read = found.count("input_tokens"), found.count("input_tokens_cache_read")
@@ -108,7 +108,7 @@ def _part(found: Found, kind: JsonValue) -> Part:
         return (RefusalPart if refused else TextPart)(text, extra=found.leftover())
     if kind == "reasoning" and isinstance(found.peek("reasoning"), str):
         found.take("type")
-        hidden = found.peek("redacted") is True  # what stands there is encrypted then
+        hidden = found.peek("redacted") is True  # the text is encrypted
         text = found.text("summary" if hidden else "reasoning") or ""
         return ReasoningPart(text, extra=found.leftover())
     if isinstance(kind, str) and kind in MEDIA and isinstance(found.peek(kind), str):
@@ -120,7 +120,7 @@ def _part(found: Found, kind: JsonValue) -> Part:
 
 
 def _provider_call(found: Found) -> list[Item]:
-    """A tool that the provider ran: call and result in one."""
+    """Read a tool that the provider ran: call and result in one."""
     found.take("type")
     name, identity = found.text("name") or "", found.identity("id")
     arguments = parse_arguments(found.take("arguments"))

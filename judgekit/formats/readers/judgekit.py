@@ -1,4 +1,4 @@
-"""judgekit's own format: one `Sample` a line, or one `Trace`."""
+"""judgekit's own format: one `Sample` or one `Trace` per line."""
 
 from pydantic import JsonValue, ValidationError
 
@@ -9,13 +9,13 @@ from judgekit.traces.trace import Trace
 
 
 class JudgekitReader(RowReader):
-    """Samples and traces as judgekit writes them (``judgekit schema`` prints the JSON Schema)."""
+    """Reads samples and traces as judgekit writes them (``judgekit schema`` prints the JSON Schema)."""
 
     name = "judgekit"
     shape = 'judgekit: {"id": ..., "trace": {"messages": [...]}, "reference": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A sample has a trace, with fields of one; a trace has a schema version beside its messages."""
+        """Recognize samples by a trace with its fields, and traces by a schema version beside messages."""
         record = next(iter(items(value)), None)
         if not isinstance(record, dict):
             return False
@@ -25,7 +25,7 @@ class JudgekitReader(RowReader):
         return "schema_version" in record and "messages" in record
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """A sample, or a trace as a sample. Without an id, the index names it."""
+        """Read a sample, or a trace as a sample. Without an id, the index is its name."""
         found = must_be_object(record)
         if "trace" not in found:
             found = {"id": found.get("id"), "trace": found}

@@ -47,9 +47,9 @@ _KINDS = {
     "ChatMessage": "chat",
     "RemoveMessage": "remove",
 }
-"""What the classes of messages call themselves; those of streamed messages end in ``Chunk``."""
+"""The types of message classes; classes of streamed messages end in ``Chunk``."""
 _ROLES = {"user": "human", "human": "human", "assistant": "ai", "ai": "ai", "system": "system", "developer": "system"}
-"""What the free role of a ``ChatMessage`` may say."""
+"""The roles that a ``ChatMessage`` may have."""
 _PARTS: dict[str, type[TextPart | ReasoningPart | RefusalPart]] = {
     "text": TextPart,
     "input_text": TextPart,
@@ -73,22 +73,22 @@ _PROVIDER_CALLS = ("server_tool_call", "server_tool_use", "mcp_tool_use")
 
 
 class LangChainReader:
-    """Lists of messages, rows or states that hold one in ``messages``, and runs with ``inputs`` and ``outputs``."""
+    """Reads lists of messages, rows or states with ``messages``, and runs with ``inputs`` and ``outputs``."""
 
     name = "langchain"
     gathers = False
     shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Messages have a type of LangChain's, and no role."""
+        """Recognize messages by LangChain's types, without a role."""
         return any(are_messages(_row(record).get("messages")) for record in self.records(value)[:1])
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
+        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
         return [document] if are_messages(document) else items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation, named by the id of its run or row, if it has one."""
+        """Read one conversation, named by the id of its run or row if there is one."""
         row = Found.of(_row(record))
         messages = read_messages(row.objects("messages"))
         if not messages:
@@ -98,7 +98,7 @@ class LangChainReader:
 
 
 def _row(record: JsonValue) -> JsonObject:
-    """The record as an object with its ``messages``, which runs and states hold in other places."""
+    """Return the record as an object with ``messages``, which runs and states hold elsewhere."""
     row: JsonObject = record if isinstance(record, dict) else {"messages": record}
     if "messages" in row:
         return {**row, "messages": _only(row["messages"])}
@@ -110,7 +110,7 @@ def _row(record: JsonValue) -> JsonObject:
         answer = items(_only(lookup(outputs, name)))
         if isinstance(outputs, dict) and are_messages(answer):
             row = {**row, "outputs": without(outputs, name)}
-            # Graphs also take messages with a role and without a type.
+            # Graphs also accept messages with a role and no type.
             asked = [
                 {"type": "chat", **one} if isinstance(one, dict) and "role" in one else one for one in as_list(given)
             ]
@@ -146,17 +146,17 @@ def _fields(message: JsonValue) -> JsonObject:
 
 
 def _only(value: JsonValue) -> JsonValue:
-    """The one batch of a run, whose lists are nested."""
+    """Return the single batch of a run, whose lists are nested."""
     return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) else value
 
 
 def are_messages(value: JsonValue) -> bool:
-    """Whether this is a list of messages: they have a type of LangChain's, and no role."""
+    """Return whether this is a list of messages: they have one of LangChain's types, and no role."""
     return bool(head(value)) and all(map(_kind, head(value)))
 
 
 def _kind(message: JsonValue) -> str | None:
-    """What a message is, if it is one of LangChain's."""
+    """Return the type of a message if it is one of LangChain's."""
     if not isinstance(message, dict):
         return None
     if isinstance(message.get("kwargs"), dict) and message.get("lc") == 1:
@@ -175,10 +175,10 @@ def _named(name: JsonValue) -> str | None:
 
 
 def read_messages(found: Iterable[Found]) -> list[Message]:
-    """The messages; results that stand within a message follow it.
+    """Read messages. Results within a message follow it.
 
     Raises:
-        TraceError: One is of no known type, has a content of no known kind, or calls a tool without a name.
+        TraceError: A message has an unknown type or content, or a tool call has no name.
     """
     messages: list[Message] = []
     before: JsonValue = None
@@ -194,7 +194,7 @@ def read_messages(found: Iterable[Found]) -> list[Message]:
 
 
 def _piece(outer: Found) -> JsonValue:
-    """The id of the message of which this is a streamed piece."""
+    """Return the id of the message that this streamed chunk belongs to."""
     inner = outer.peek("kwargs") or outer.peek("data")
     fields: JsonObject = inner if isinstance(inner, dict) else {name: outer.peek(name) for name in ("type", "id")}
     return fields.get("id") if str(fields.get("type")).endswith("Chunk") else None
@@ -253,7 +253,7 @@ def _failed(found: Found) -> bool | None:
 
 
 def _rest(found: Found, outer: Found) -> JsonObject:
-    """What is left over in a message; empty lists and objects, of which these messages have many, are nothing."""
+    """Return the leftover of a message, without empty lists and objects, of which these messages have many."""
     left = found.leftover()
     if outer is not found:
         left |= outer.leftover()
@@ -261,7 +261,7 @@ def _rest(found: Found, outer: Found) -> JsonObject:
 
 
 def _said(found: Found, outer: Found) -> list[Message]:
-    """A message of the user, in which results of tools may stand."""
+    """Read a user message, in which tool results may appear."""
     turn = read_parts(content_items(found), _item)
     fields: dict[str, object] = {"id": found.identity("id")}
     if not turn or not isinstance(turn[-1], ToolMessage):
@@ -287,7 +287,7 @@ def _reply(found: Found, outer: Found) -> list[Message]:
             said.append(item)
     if refusal:
         said.append(RefusalPart(refusal))
-    spent = found.object("usage_metadata")  # in which the cached tokens are part of the input
+    spent = found.object("usage_metadata")  # the input includes the cached tokens
     usage = read_counts(spent, cached="input_token_details.cache_read", reasoning="output_token_details.reasoning")
     each = {"agent": found.text("name"), "model": about.text("model_name", "model", "model_id")}
     whole: dict[str, object] = {
@@ -299,7 +299,7 @@ def _reply(found: Found, outer: Found) -> list[Message]:
 
 
 def _count(block: ToolCall, calls: list[ToolCall]) -> None:
-    """Counts a call among the blocks of the content, if it does not stand in ``tool_calls`` too."""
+    """Add a call from the content's blocks, unless ``tool_calls`` has it too."""
     for at, call in enumerate(calls):
         if (call.id, call.name) == (block.id, block.name):
             rest: JsonObject = dict(block.extra)
@@ -312,14 +312,14 @@ def _count(block: ToolCall, calls: list[ToolCall]) -> None:
 
 
 def _call(found: Found) -> ToolCall:
-    """A call, as ``tool_calls`` and all kinds of blocks hold it."""
+    """Read a call from ``tool_calls`` or any kind of block."""
     found.take_if("type", *_CALLS)
     provided = found.peek("type") in _PROVIDER_CALLS
     return read_call(found, ids=("call_id", "id"), args=("args", "input", "arguments"), provided=provided)
 
 
 def _broken(found: Found) -> ToolCall:
-    """A call that LangChain could not read."""
+    """Read a call that LangChain could not parse."""
     found.take_if("type", "invalid_tool_call")
     name, identity, raw = found.text("name") or "", found.identity("id"), found.take("args")
     problem = found.text("error") or parse_arguments(raw).get("args_error") or "invalid, as LangChain found"
@@ -328,14 +328,14 @@ def _broken(found: Found) -> ToolCall:
 
 
 def _older(beside: Found) -> list[ToolCall]:
-    """Calls in the form of OpenAI's API, which older messages have instead of ``tool_calls``, and newer ones as well."""
+    """Read calls in OpenAI's form. Older messages have only these, newer ones repeat them."""
     fields: JsonObject = {name: beside.take(name) for name in ("tool_calls", "function_call") if name in beside}
     message = read_message(Found({"role": "assistant", **fields}, beside.where, beside.warnings))
     return list(message.tool_calls) if isinstance(message, AIMessage) else []
 
 
 def _item(found: Found) -> Item:
-    """What a block is."""
+    """Read a block as a part, a tool call or a result."""
     kind = found.peek("type")
     if not isinstance(kind, str):
         return _part(found)
@@ -347,7 +347,7 @@ def _item(found: Found) -> Item:
 
 
 def _result(found: Found) -> ToolMessage:
-    """A result among the blocks, of the provider's tools or, as Anthropic has it, in a message of the user."""
+    """Read a result among the blocks: of a provider's tool or, in Anthropic's form, in a user message."""
     found.take_if("type", "tool_result", "server_tool_result")
     failed, identity = _failed(found), found.identity("tool_use_id", "tool_call_id")
     said = found.take("content", "output")
@@ -378,7 +378,7 @@ def _part(found: Found) -> Part:
 
 
 def _media(found: Found, kind: str) -> MediaPart:
-    """Media by address or as data: beside the type, or in an object of the type's name or in ``source``."""
+    """Read media by URL or as data: beside the type, in an object named after the type, or in ``source``."""
     if isinstance(address := found.peek(kind), str):
         found.take(kind)
     inner = found.object(kind, "source") if address is None or isinstance(address, dict) else None

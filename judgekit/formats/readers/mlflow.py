@@ -1,4 +1,4 @@
-r"""Traces of MLflow, as ``Trace.to_json`` writes them: spans in an envelope, their attributes written as JSON once more.
+r"""Traces of MLflow, as written by ``Trace.to_json``: wrapped spans whose attributes are JSON within JSON.
 
 {"info": {"trace_id": "tr-1f", "state": "OK", "assessments": [...], "trace_metadata": {...}, "tags": {...}},
  "data": {"spans": [{"span_id": "I4P=", "name": "chat", "attributes": {"mlflow.spanType": "\"CHAT_MODEL\"", ...}}]}}
@@ -34,28 +34,28 @@ _INFO = (
     *("execution_duration", "execution_time_ms", "trace_metadata", "request_metadata", "tags", "assessments"),
 )
 _DATA = ("spans", "request", "response")
-"""Columns of ``mlflow.search_traces()`` that hold what stands in the info, and in the data, of a trace."""
+"""Columns of ``mlflow.search_traces()`` with the info, and with the data, of a trace."""
 _WRITE = 'open("traces.jsonl", "w").write("\\n".join(t.to_json() for t in mlflow.search_traces(return_type="list")))'
 
 
 class MLflowReader:
-    """Traces, one conversation each; those of a session are a group."""
+    """Reads traces, one conversation each. Traces of a session are a group."""
 
     name = "mlflow"
     gathers = False
     shape = 'mlflow: {"info": {"trace_id": ..., ...}, "data": {"spans": [...]}}, or spans with "mlflow." attributes'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A trace has ``info`` and ``data``; the attributes of spans are MLflow's."""
+        """Recognize traces by ``info`` and ``data``, and spans by MLflow's attributes."""
         return _is_trace(_trace(next(iter(items(value)), None))) or convention(value) == "mlflow"
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Each trace, or the spans of each."""
+        """Return the traces, or the spans of each."""
         traces = list(map(_trace, items(document)))
         return traces if any(map(_is_trace, traces)) else conversations(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One trace. What is left of its spans stands in the trace's ``extra``."""
+        """Read one trace. The leftover of its spans goes into the trace's ``extra``."""
         row = Found.of(_decoded(record))
         info, data = row.object("info") or Found({}), row.object("data") or row
         for holder, name in ((data, "spans"), *((info, name) for name in ("assessments", "trace_metadata", "tags"))):
@@ -64,7 +64,7 @@ class MLflowReader:
         spans = spans_of(data)
         steps, tools = steps_of(spans, _kind, _model_step, _VALUES)
         fields = merged(steps)
-        if not spans:  # of version 2
+        if not spans:  # in version 2
             asked, answered = take_payload(data, "request", HumanMessage), take_payload(data, "response", AIMessage)
             fields |= {"messages": list(chain(*exchanged(asked, answered, tools)))}
         if not fields["messages"]:
@@ -91,7 +91,7 @@ class MLflowReader:
 
 
 def _trace(record: JsonValue) -> JsonValue:
-    """A trace that stands in a row of ``mlflow.search_traces()``, as JSON or in columns; any other record as it is."""
+    """Return the trace in a row of ``mlflow.search_traces()``, as JSON or in columns; any other record as it is."""
     record = parsed(record)
     if not isinstance(record, dict) or _is_trace(record):
         return record
@@ -102,7 +102,7 @@ def _trace(record: JsonValue) -> JsonValue:
     if not named or {"trace_metadata", "request_metadata", "assessments"}.isdisjoint(record):
         return record
     info: JsonObject = {name: parsed(record[name]) for name in _INFO if record.get(name) is not None}
-    info["timestamp_ms"] = info.pop("request_time", info.get("timestamp_ms"))  # a number here
+    info["timestamp_ms"] = info.pop("request_time", info.get("timestamp_ms"))  # here, a number
     return {**own, "info": info, "data": {name: parsed(record[name]) for name in _DATA if name in record}}
 
 
@@ -115,7 +115,7 @@ def _is_trace(value: JsonValue) -> bool:
 
 
 def _decoded(record: JsonValue) -> JsonValue:
-    """The record with its spans' attributes as values, not as JSON."""
+    """Return the record with its spans' attributes decoded from JSON."""
     if not isinstance(record, dict):
         return record
     if isinstance(data := record.get("data"), dict):
@@ -140,7 +140,7 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
     asked = take_payload(attributes, _VALUES[0], HumanMessage)
     answered = take_payload(attributes, _VALUES[1], AIMessage)
     if not asked.messages and not answered.messages:
-        asked = take_payload(attributes, "mlflow.chat.messages", HumanMessage)  # of older versions
+        asked = take_payload(attributes, "mlflow.chat.messages", HumanMessage)  # in older versions
     if not asked.messages and not answered.messages:
         return Step(span)
     tools += read_tools(attributes.details("mlflow.chat.tools"))
@@ -150,7 +150,7 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
 
 
 def _metadata(info: Found) -> JsonObject:
-    """What the trace was tagged with. Its version 2 has another name for it."""
+    """Return the trace's metadata and tags. Version 2 has another name for the metadata."""
     metadata: JsonObject = {}
     for name in ("trace_metadata", "request_metadata", "tags"):
         found = info.object(name) or Found({})
@@ -161,14 +161,14 @@ def _metadata(info: Found) -> JsonObject:
 
 
 def _assessed(info: Found) -> tuple[list[Label], dict[str, object]]:
-    """Labels, and what is known to be right. Assessments stand in ``extra`` too, since there is more to them."""
+    """Return labels and references. Assessments stay in ``extra`` too, since they hold more."""
     labels: list[Label] = []
     known: dict[str, object] = {}
     fields: JsonObject = {}
     for one in objects_in(info.peek("assessments")):
         name = one.get("assessment_name") or one.get("name")
         feedback, expectation = one.get("feedback"), one.get("expectation")
-        if not isinstance(name, str) or one.get("valid") is False:  # another one came in its place
+        if not isinstance(name, str) or one.get("valid") is False:  # another one replaces it
             continue
         if isinstance(feedback, dict):
             labels += _labels(name, feedback.get("value"), one)
@@ -206,7 +206,7 @@ def _expected(expectation: JsonObject) -> JsonValue:
 
 
 def _calls(value: JsonValue) -> list[ExpectedCall] | None:
-    """Calls that were expected; ``None`` if some are none."""
+    """Return the expected calls; ``None`` if a value is not a call."""
     try:
         calls = Found({"calls": value}).objects("calls")
         named = [(found.text("name"), parse_arguments(found.take("arguments", "args"))) for found in calls]

@@ -22,9 +22,9 @@ from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 
 _SPELLED = {"id": "span_id", "started_at": "start_time", "ended_at": "end_time", "span_data": "attributes"}
-"""How other tracers spell the fields of spans."""
+"""Fields of spans, and the names that other tracers give them."""
 _BESIDE = ("handoff", "guardrail", "custom", "mcp_tools", "transcription", "speech", "speech_group")
-"""Kinds of spans that hold nothing of what was said, or say it again."""
+"""Kinds of spans that hold no messages, or repeat them."""
 _SILENT = (
     "what was said is not in the file: RunConfig(trace_include_sensitive_data=True) records it for Chat Completions "
     "models; for the Responses API save result.to_input_list() instead"
@@ -32,9 +32,10 @@ _SILENT = (
 
 
 class OpenAIAgentsReader:
-    """Exported traces, in a list or in lines, and run states.
+    """Reads exported traces, in a list or in lines, and run states.
 
-    Agents that are called as tools are children of the trace. Source: ``agents.tracing`` and ``RunState.to_json`` of the SDK.
+    Agents that are called as tools become children of the trace. Source: the SDK's ``agents.tracing`` and
+    ``RunState.to_json``.
     """
 
     name = "openai-agents"
@@ -42,12 +43,12 @@ class OpenAIAgentsReader:
     shape = 'openai-agents: {"object": "trace" | "trace.span", ...} in each line, or {"$schemaVersion": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Rows say what they are, and run states their version."""
+        """Recognize rows by their ``object``, and run states by their schema version."""
         row = next(iter(_rows(value)), None)
         return isinstance(row, dict) and (row.get("object") in ("trace", "trace.span") or _is_state(row))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A trace with its spans is one conversation, and so is a run state."""
+        """Return each trace with its spans, and each run state."""
         records: list[JsonValue] = []
         traces: dict[str, tuple[JsonObject, list[JsonValue]]] = {}
         for row in _rows(document):
@@ -67,7 +68,7 @@ class OpenAIAgentsReader:
         return records
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One trace, or one run state."""
+        """Read one trace or one run state."""
         row = Found.of(record)
         return _state(row, index) if "$schemaVersion" in row else _trace(row, index)
 
@@ -82,7 +83,7 @@ def _is_state(row: JsonObject) -> bool:
 
 
 def _state(row: Found, index: int) -> Sample:
-    """A run state: what went in, and the items that the run has made so far. They also stand in the responses."""
+    """Read a run state: its input and the items of the run so far. The responses repeat these items."""
     told = Items()
     for name in ("original_input", "originalInput"):
         if isinstance(text := row.peek(name), str):
@@ -92,7 +93,7 @@ def _state(row: Found, index: int) -> Sample:
             for item in row.objects(name):
                 told.add(item)
     for item in row.objects("session_items", "generated_items", "generatedItems"):
-        # What waits for an approval is a call that stands before it.
+        # A call that waits for approval also appears before this item.
         if item.peek("type") != "tool_approval_item" and (raw := item.object("raw_item", "rawItem")) is not None:
             told.add(raw, agent=only_str(lookup(item.peek("agent"), "name")))
     messages = told.messages()
@@ -149,25 +150,25 @@ def _step(span: Span) -> Step:
 
 
 def _call(span: Span) -> Step:
-    """The call of a tool, if it was recorded. It has no id."""
+    """Read a tool call, if it was recorded. It has no id."""
     data = span.attributes
     if "input" not in data and "output" not in data and span.error is None:
         return Step(span, "tool")
     name = tool_name(data, "name")
-    call = ToolCall.model_validate({"name": name, "args": data.take("input")})  # which parses a text
+    call = ToolCall.model_validate({"name": name, "args": data.take("input")})  # the model parses text
     output = data.take("output")
     result = None if output is None else ToolMessage(as_text(output), name=name, is_error=span.error is not None)
     return Step(span, "tool", call=call, result=result)
 
 
 def _exchange(span: Span) -> Step:
-    """What a request sent, which is the whole history, and what it got. A response stands there only if it was logged."""
+    """Read a request, which holds the whole history, and its response, which is only there if it was logged."""
     data = span.attributes
     asked = _messages(data, "input")
     answered: list[Message] = []
     if (response := data.object("response")) is not None:
         answered += read_response(response)
-    if any(one.get("object") == "response" for one in objects_in(data.peek("output"))):  # as streamed ones are recorded
+    if any(one.get("object") == "response" for one in objects_in(data.peek("output"))):  # the form of recorded streams
         answered += [message for one in data.objects("output") for message in read_response(one)]
     else:
         answered += _messages(data, "output")

@@ -1,4 +1,4 @@
-r"""Spans of OpenTelemetry's conventions for generative AI, and of tracers that came before them or stayed beside.
+r"""Spans of OpenTelemetry's conventions for generative AI, and of tracers with older or other conventions.
 
 [{"trace_id": "1f", "span_id": "2e", "name": "chat gpt-4", "attributes": {"gen_ai.operation.name": "chat",
     "gen_ai.input.messages": "[{\"role\": \"user\", \"parts\": [...]}]", "gen_ai.output.messages": "[...]"}}, ...]
@@ -41,7 +41,7 @@ _SWITCHES = (
 
 
 class OTelReader:
-    """Spans and log records of one or many conversations: one of each conversation id, else one of each trace."""
+    """Reads spans and log records of conversations: one per conversation id, or else one per trace."""
 
     name = "otel"
     gathers = True
@@ -51,11 +51,11 @@ class OTelReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Attributes have these conventions' names, or messages their parts."""
+        """Recognize attributes by these conventions' names, and messages by their parts."""
         return convention(value) == "otel" or otel.is_otel(messages_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """The spans of each conversation."""
+        """Return the spans of each conversation."""
         if otel.is_otel(messages_of(document)):
             return [document]
         if isinstance(document, list) and document and all(otel.is_otel(messages_of(row)) for row in document):
@@ -64,10 +64,10 @@ class OTelReader:
         return [record for record in found if not _only_creates(record)] or found
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation.
+        """Read one conversation.
 
         Raises:
-            TraceError: It has no content, since tracers capture none unless told to; or its messages cannot be read.
+            TraceError: It has no content, which tracers only capture if configured to; or a message cannot be read.
         """
         if otel.is_otel(messages_of(record)):
             row = Found.of({"messages": record} if isinstance(record, list) else record)
@@ -87,13 +87,13 @@ class OTelReader:
 
 
 def _only_creates(record: JsonValue) -> bool:
-    """Whether agents are made here, and nothing is said."""
+    """Return whether spans only create agents, and nothing is said."""
     spans = objects_in(lookup(record, "spans"))
     return all(lookup(span, "attributes", "gen_ai.operation.name") == "create_agent" for span in spans)
 
 
 def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[Step]:
-    """What a span says, once for each way in which it says it."""
+    """Return the steps of a span, one for each form in which it records messages."""
     attributes = span.attributes
     operations = (attributes.peek(name) for name in ("gen_ai.operation.name", "traceloop.span.kind", "ai.operationId"))
     operation = next((one for one in operations if isinstance(one, str)), "")
@@ -120,13 +120,13 @@ def _tool(span: Span) -> Step:
         return Step(span)
     for field in (_ADK_ARGUMENTS, _ADK_RESULT):
         attributes.unpack(field)
-        if attributes.peek(field) == {}:  # what it must not capture
+        if attributes.peek(field) == {}:  # empty where capturing is off
             attributes.take(field)
     arguments = attributes.take(*_ARGUMENTS, _ADK_ARGUMENTS, "input")
     found = attributes.maybe_object(_ADK_RESULT)
     result = attributes.take(*_RESULTS)
     if result is None and isinstance(result := attributes.take("ai.toolCall.result", "output"), str):
-        with suppress(ValueError):  # the AI SDK writes texts as JSON, too
+        with suppress(ValueError):  # the AI SDK writes texts as JSON too
             result = json.loads(result) if result.startswith('"') else result
     if arguments is None and result is None and found is None and span.error is None:
         return Step(span, "tool")
@@ -140,7 +140,7 @@ def _tool(span: Span) -> Step:
 
 
 def _usage(steps: Sequence[Step]) -> Usage | None:
-    """What the one agent reports in which all others ran."""
+    """Return the usage that the outermost agent reports, if there is only one."""
     outermost = [step.span for step in steps if step.kind == "agent" and step.span.parent is None]
     if len({id(span) for span in outermost}) != 1:
         return None
@@ -148,7 +148,7 @@ def _usage(steps: Sequence[Step]) -> Usage | None:
 
 
 def _labels(span: Span) -> list[Label]:
-    """Return the evaluations of a span, which are events of it."""
+    """Return the evaluations of a span, which are its events."""
     labels: list[Label] = []
     for event in span.events:
         found = event.attributes

@@ -1,4 +1,4 @@
-"""What a call of a model was asked and answered, in the words of each tracer that writes ``gen_ai`` attributes or its own.
+"""Messages of model calls in the dialects of tracers, with ``gen_ai`` attributes or attributes of their own.
 
 {"gen_ai.input.messages": "[{...}]", "gen_ai.output.messages": "[{...}]"}        the current convention, also in an event
 {"gen_ai.prompt.0.role": "user", "gen_ai.completion.0.content": "Hi", ...}       traceloop
@@ -28,7 +28,7 @@ _EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assist
 
 
 class Said(NamedTuple):
-    """What was asked, what was answered, and the tools that could be called."""
+    """The input and output messages of a model call, and the available tools."""
 
     asked: Sequence[Message] = ()
     answered: Sequence[Message] = ()
@@ -36,10 +36,10 @@ class Said(NamedTuple):
 
 
 def read_said(span: Span) -> list[Said]:
-    """All that a span says was said, once for each dialect in which it says so; that may be the same again.
+    """Read all messages of a span, once for each dialect that records them. Dialects may repeat each other.
 
     Raises:
-        TraceError: Messages cannot be read; says where.
+        TraceError: A message cannot be read. The error names its place.
     """
     found = [Said(tools=_tools(span.attributes, "gen_ai.tool.definitions"))]
     for holder in (span.attributes, *(event.attributes for event in span.events if event.name == _DETAILS)):
@@ -53,7 +53,7 @@ def read_said(span: Span) -> list[Said]:
 
 
 def with_attributes(said: Said, span: Span) -> Said:
-    """With what the attributes of a model's call say of its answer as a whole: id, model, usage, and why it ended."""
+    """Add what attributes record about the whole answer: id, model, usage, and finish reason."""
     attributes = span.attributes
     last = said.answered[-1] if said.answered else None
     if not isinstance(last, AIMessage):
@@ -75,10 +75,10 @@ def with_attributes(said: Said, span: Span) -> Said:
 
 
 def _listed(found: Found, name: str) -> list[Found | JsonValue]:
-    """A list, which may be written as JSON; a text alone is a list of one.
+    """Take a list, which may be written as JSON. A bare text is a list of one.
 
     Raises:
-        TraceError: It is neither.
+        TraceError: It is neither a list nor a text.
     """
     found.unpack(name)
     value = found.peek(name)
@@ -113,7 +113,7 @@ def _current(attributes: Found) -> Said:
 
 
 def _messages(attributes: Found, name: str, role: str) -> list[Message]:
-    """Messages; what is no object is a text of that role."""
+    """Read messages. A value that is not an object is a text of the given role."""
     messages: list[Message] = []
     for one in _listed(attributes, name):
         found = one if isinstance(one, Found) else Found({"role": role, "content": one}, f"{attributes.where}.{name}")
@@ -122,7 +122,7 @@ def _messages(attributes: Found, name: str, role: str) -> list[Message]:
 
 
 def _prompt(attributes: Found) -> Said:
-    """Prompts and completions as JSON or text; a completion may be an object with its text."""
+    """Read prompts and completions, as JSON or text. A completion may be an object with a text."""
     answered: list[Message] = []
     for one in _listed(attributes, "gen_ai.completion"):
         found = one if isinstance(one, Found) else Found({"text": one}, f"{attributes.where}.gen_ai.completion")
@@ -156,7 +156,7 @@ def _below(attributes: Found, prefix: str) -> list[Found]:
 
 
 def _chat(found: Found, role: str) -> Message:
-    """A message of OpenAI's kind, as tracers spell it: lists as JSON, and why it ended beside it."""
+    """Read a message of OpenAI's kind as tracers write it: lists as JSON, with the finish reason beside it."""
     found.unpack("tool_calls")
     if isinstance(content := found.peek("content"), str) and content.startswith("[{"):
         found.unpack("content")
@@ -171,13 +171,13 @@ def _chat(found: Found, role: str) -> Message:
 
 
 def _with(found: Found, **fields: JsonValue) -> Found:
-    """The object with other fields, all taken from it."""
+    """Move all fields into an object that has other fields too."""
     rest: JsonObject = {name: found.take(name) for name in found}
     return Found({**rest, **fields}, found.where, found.warnings)
 
 
 def _events(events: Iterable[Event]) -> Said:
-    """An event for each message, and one for each choice; the message is in its body or in its attributes."""
+    """Read events for messages and choices. The message is in an event's body or attributes."""
     asked: list[Message] = []
     answered: list[Message] = []
     chosen: list[tuple[JsonValue, Event]] = []
@@ -197,7 +197,7 @@ def _events(events: Iterable[Event]) -> Said:
 
 
 def _recorded_events(attributes: Found) -> Said:
-    """Pydantic AI once wrote such events into one attribute."""
+    """Read the events that Pydantic AI used to write into one attribute."""
     asked: list[Message] = []
     answered: list[Message] = []
     for name in ("events", "all_messages_events"):
@@ -254,7 +254,7 @@ def _unpack(attributes: Found, *names: str) -> None:
 
 
 def _adk(attributes: Found) -> Said:
-    """Google's ADK writes Gemini's requests and responses, and an empty object where it must not capture them."""
+    """Read the Gemini requests and responses of Google's ADK. They are empty objects where capturing is off."""
     request, response = "gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"
     _unpack(attributes, request, response)
     asked: list[Message] = []
@@ -272,7 +272,7 @@ def _adk(attributes: Found) -> Said:
 
 
 def _ai_sdk(attributes: Found) -> Said:
-    """Vercel's AI SDK writes what it sends to models in its own words, and the parts of an answer one by one."""
+    """Read the messages that Vercel's AI SDK sends in its own form, and the answer's parts from single attributes."""
     _unpack(attributes, "ai.prompt.messages", "ai.prompt", "ai.response.toolCalls")
     asked: list[JsonValue] = []
     if (prompt := attributes.take("ai.prompt.messages", "ai.prompt")) is not None:

@@ -1,4 +1,4 @@
-"""Messages of pydantic-ai, as ``all_messages_json()`` gives them, of versions 1 and 2.
+"""Messages of pydantic-ai, versions 1 and 2, as ``all_messages_json()`` returns them.
 
 [{"kind": "request", "instructions": "be kind", "parts": [{"part_kind": "user-prompt", "content": "weather?"}]},
  {"kind": "response", "model_name": "m", "usage": {"input_tokens": 52, "output_tokens": 9}, "parts": [
@@ -38,14 +38,14 @@ from judgekit.traces.sample import Sample
 _URLS: dict[str, MediaKind] = {"image-url": "image", "audio-url": "audio", "video-url": "video", "document-url": "file"}
 _KEPT = ("cache-point", "uploaded-file")
 _PROCESSED = "Final result processed."
-"""What an output tool is answered: its arguments are the agent's answer, in the form that was asked for."""
+"""The result of an output tool. Its arguments are the agent's answer, in the requested form."""
 
 
 class PydanticAIReader:
-    """Lists of messages, or rows that hold one in ``messages``.
+    """Reads lists of messages, or rows with a list in ``messages``.
 
-    A call of an output tool is no call but the agent's answer, as JSON text, unless it was not used. Instructions, which every request repeats,
-    are one `SystemMessage` until they change.
+    The call of an output tool is not a call but the agent's answer, as JSON text, unless it was discarded.
+    Instructions, which every request repeats, become one `SystemMessage` until they change.
     """
 
     name = "pydantic-ai"
@@ -55,15 +55,15 @@ class PydanticAIReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Messages are requests and responses, and their parts have a ``part_kind``."""
+        """Recognize messages as requests and responses whose parts have a ``part_kind``."""
         return any(map(_is_conversation, self.records(value)[:1]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
+        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
         return [document] if _is_conversation(document) else items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation, named by its id if it has one."""
+        """Read one conversation, named by its id if there is one."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         outputs, identity = _about(row.peek("messages"))
         messages = _messages(row.objects("messages"), outputs)
@@ -82,7 +82,7 @@ def _is_telling(message: JsonObject) -> bool:
 
 
 def _about(messages: JsonValue) -> tuple[set[str], str | None]:
-    """The names of the output tools, and the conversation's id."""
+    """Return the names of the output tools, and the conversation's id."""
     names: set[str] = set()
     identity: str | None = None
     for message in objects_in(messages):
@@ -118,7 +118,7 @@ def _messages(found: Sequence[Found], outputs: Collection[str]) -> list[Message]
 
 
 def _unused(request: Found | None, outputs: Collection[str]) -> set[str]:
-    """The calls of output tools which are not the answer, as the request says that follows them."""
+    """Return the calls of output tools that the next request shows to be discarded."""
     return {
         as_text(part.get("tool_call_id"))
         for part in objects_in(None if request is None else request.peek("parts"))
@@ -127,14 +127,14 @@ def _unused(request: Found | None, outputs: Collection[str]) -> set[str]:
 
 
 def _closes(found: Found, outputs: Collection[str]) -> bool:
-    """Whether this is what an output tool returned, which nobody reads."""
+    """Return whether this is the result of an output tool, which nobody reads."""
     name, outcome = found.peek("tool_name"), found.peek("outcome")
     is_return = found.peek("part_kind") == "tool-return" and outcome in (None, "success")
     return is_return and isinstance(name, str) and name in outputs
 
 
 def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
-    """A part of a request as a message; none if it is none, and then it stays with the request."""
+    """Read a part of a request as a message. Other parts give none, and stay in the request."""
     kind, name = found.peek("part_kind"), found.peek("tool_name")
     if _closes(found, outputs):
         return []
@@ -147,7 +147,7 @@ def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
     if kind == "user-prompt":
         found.take("part_kind")
         said = content_of(read_parts(content_items(found, "a list"), _part))
-    elif kind in ("tool-return", "retry-prompt", "retry-feedback"):  # the library's words on an answer of no use
+    elif kind in ("tool-return", "retry-prompt", "retry-feedback"):  # the library's reply to an invalid answer
         said = _text(found)
     elif kind == "speech":
         said = found.text("transcript") or ""
@@ -257,7 +257,7 @@ def _call(found: Found, outputs: Collection[str], unused: Collection[str]) -> It
 
 
 def _usage(found: Found | None) -> Usage | None:
-    """Token counts; the input counts the cached tokens too."""
+    """Read token counts. The input includes the cached tokens."""
     if found is None:
         return None
     details = found.object("details") or Found({})

@@ -1,4 +1,4 @@
-"""ragas rows: multi-turn ones with typed messages, single-turn ones with a question and an answer.
+"""Rows of ragas: multi-turn rows with typed messages, and single-turn rows with a question and an answer.
 
 {"user_input": [{"type": "human", "content": "Hi"}, {"type": "ai", "content": "Hello", "tool_calls": [
     {"name": "f", "args": {"a": 1}}]}], "reference": "...", "reference_tool_calls": [...], "reference_topics": [...]}
@@ -22,18 +22,18 @@ _KINDS: dict[JsonValue, type[HumanMessage | AIMessage | ToolMessage]] = {
 
 
 class RagasReader(RowReader):
-    """Rows of a ragas dataset. What has no place here (rubrics, reference contexts) goes into the sample's fields."""
+    """Reads rows of a ragas dataset. Rubrics, reference contexts and the like go into the sample's fields."""
 
     name = "ragas"
     shape = 'ragas: {"user_input": [{"type": "human", "content": ...}, ...], "reference": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Rows have a ``user_input``."""
+        """Recognize rows by ``user_input``."""
         record = next(iter(items(value)), None)
         return isinstance(record, dict) and "user_input" in record
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One row. Without an id, the index names it."""
+        """Read one row. Without an id, the index is its name."""
         row = Found.of(record)
         identity = row.identity("id") or str(index)
         own: dict[str, object] = {}
@@ -62,7 +62,7 @@ def _messages(row: Found) -> list[Message]:
 
 
 def _response(row: Found) -> str:
-    """The answer to a single question, which some tables hold as a number."""
+    """Take the answer to a single question, which some tables hold as a number."""
     response = row.peek("response")
     if isinstance(response, list | dict):
         raise row.unfit("response", "a text")

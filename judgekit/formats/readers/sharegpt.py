@@ -1,4 +1,4 @@
-r"""ShareGPT conversations, with tool calls as LLaMA-Factory writes them, or in the XML of Hermes.
+r"""ShareGPT conversations, with tool calls in the form of LLaMA-Factory or in the XML of Hermes.
 
 {"conversations": [{"from": "human", "value": "Weather?"}, {"from": "function_call", "value": "{\"name\": \"f\", \"arguments\": {}}"},
   {"from": "observation", "value": "21C"}, {"from": "gpt", "value": "21C"}], "system": "...", "tools": "[{\"name\": \"f\", ...}]"}
@@ -31,26 +31,26 @@ _NAME = re.compile(r"""["']name["']\s*:\s*["']([^"']+)["']""")
 
 
 class ShareGPTReader:
-    """Each turn is a message; a turn with several results of tools, one for each."""
+    """Reads each turn as a message, and a turn with several tool results as one message for each."""
 
     name = "sharegpt"
     gathers = False
     shape = 'sharegpt: {"conversations": [{"from": "human", "value": ...}, {"from": "gpt", "value": ...}]}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Turns are from somebody and have a value."""
+        """Recognize turns by ``from`` and ``value``."""
         rows = self.records(value)
         return bool(rows) and _turns(rows[0]) is not None
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of turns is one conversation; a list of rows, or of such lists, is many."""
+        """Return a list of turns as one conversation, and a list of rows or of such lists as many."""
         return [document] if _turns(document) is not None else items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation."""
+        """Read one conversation."""
         row = Found.of({"conversations": record} if isinstance(record, list) else record)
         messages = [message for turn in row.objects("conversations", "conversation") for message in _read(turn)]
-        if (chosen := row.maybe_object("chosen")) is not None:  # of two answers
+        if (chosen := row.maybe_object("chosen")) is not None:  # the better of two answers
             messages += _read(chosen)
             row.warn("the answer that was not preferred is no message, and kept in extra", "rejected")
         if not messages:
@@ -96,7 +96,7 @@ def _read(turn: Found) -> list[Message]:
 
 
 def _answer(text: str) -> AIMessage:
-    """What was said, and calls in XML within it. What has no name of a tool is no call, and stays text."""
+    """Return an answer and its calls in XML. A call without a tool name stays text."""
     calls: list[ToolCall] = []
 
     def taken(match: re.Match[str]) -> str:
@@ -109,7 +109,7 @@ def _answer(text: str) -> AIMessage:
 
 
 def _calls(text: str) -> list[ToolCall]:
-    """The calls in a text: an object or a list of them. A broken one is kept as text if it names its tool."""
+    """Return the calls in a text: an object or a list. A malformed call is kept as text if it names its tool."""
     found = items(_parsed(text))
     if all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in found):
         return [read_call(Found.of(one), args=("arguments", "args", "parameters")) for one in found]

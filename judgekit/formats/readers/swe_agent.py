@@ -1,4 +1,4 @@
-"""Trajectories of SWE-agent, and of mini-SWE-agent.
+"""Trajectories of SWE-agent and mini-SWE-agent.
 
 {"trajectory": [{"action", "observation", ...}], "history": [{"role": "assistant", "content": "...", "agent": "main", "thought", "action",
   "tool_calls": [...]}, {"role": "tool", "content": "...", "tool_call_ids": ["call_1"]}], "info": {"exit_status": "submitted", ...}}
@@ -19,7 +19,7 @@ _OWN = frozenset(("message_type", "agent", "is_demo", "thought", "action", "tool
 
 
 class SWEAgentReader(RowReader):
-    """The messages that the model saw, but for demonstrations. Actions written as text are not made into calls."""
+    """Reads the messages that the model saw, without demonstrations. Actions written as text do not become calls."""
 
     name = "swe-agent"
     shape = (
@@ -27,7 +27,7 @@ class SWEAgentReader(RowReader):
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """A history of messages that say more than others, or the format's name."""
+        """Recognize a history of messages with this format's fields, or the format's name."""
         row = as_object(first_of(value))
         if (only_str(row.get("trajectory_format")) or "").startswith("mini-swe-agent"):
             return True
@@ -38,7 +38,7 @@ class SWEAgentReader(RowReader):
         return own or isinstance(row.get("trajectory"), list)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One trajectory. How it ended says nothing of whether the task was solved."""
+        """Read one trajectory. Its exit status does not show whether the task was solved."""
         row = Found.of(record)
         messages = [message for one in row.objects("history", "messages") for message in _read(one)]
         if not messages:
@@ -59,7 +59,7 @@ class SWEAgentReader(RowReader):
 
 
 def _read(found: Found) -> list[Message]:
-    if found.peek("role") == "exit":  # no message, but how the run ended: it stays in extra
+    if found.peek("role") == "exit":  # not a message but the run's exit: it stays in extra
         return []
     if found.flag("is_demo"):
         found.warn("a demonstration, which is no part of the conversation, is left out")
@@ -73,7 +73,7 @@ def _read(found: Found) -> list[Message]:
         known["tool_call_id"] = identity
     if found.peek("role") == "assistant":
         known["agent"] = found.text("agent")
-    if about := found.object("extra"):  # of mini-SWE-agent
+    if about := found.object("extra"):  # in mini-SWE-agent
         known["timestamp"] = about.moment("timestamp")
         if found.peek("role") == "assistant" and (response := about.object("response")):
             known["usage"] = read_usage(response.object("usage"))

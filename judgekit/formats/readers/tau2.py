@@ -1,4 +1,4 @@
-"""tau2-bench result files: simulations of an agent, a user who may call tools too, and the tasks they were given.
+"""Result files of tau2-bench: simulations of an agent and a user, who may also call tools, with their tasks.
 
 {"info": {...}, "tasks": [{"id", "evaluation_criteria": {"actions": [{"name", "arguments", "compare_args", "requestor"}]}}],
  "simulations": [{"id", "task_id", "trial", "reward_info": {...}, "messages": [...]}]}
@@ -21,20 +21,20 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
 _SOLO = frozenset(("llm_agent_solo", "dummy_user"))
-"""How files name an agent that works without a user, and the user's stand-in."""
+"""The names of agents that work without a user, and of the user's stand-in."""
 
 
 class Tau2Reader:
     """Result files of tau2-bench.
 
-    The expected calls are the agent's and the user's, or, in a run without a user, the agent's alone. The rest of the
-    task stands in the sample's metadata, the agent's policy and settings in the trace's. Rewards and the benchmark's
-    verdict on each action are labels.
+    The expected calls are the agent's and the user's or, in a run without a user, only the agent's. The rest of the
+    task goes into the sample's metadata, the agent's policy and settings into the trace's. Rewards and the benchmark's
+    verdict on each action become labels.
 
-    The benchmark checks a simulation for all actions of its task, or for none. Where the checks name other actions, the
+    The benchmark checks a simulation for all actions of its task, or for none. If the checks name other actions, the
     file holds another version of the task: the expected calls are those of the checks, and the task stays in ``extra``.
-    In such a file, a simulation that was not checked has references only if checked trials of its task agree with it and
-    none disagrees.
+    In such a file, a simulation that was not checked has references only if checked trials of its task agree with it
+    and none disagrees.
     """
 
     name = "tau2"
@@ -42,14 +42,14 @@ class Tau2Reader:
     shape = 'tau2: {"simulations": [...], "tasks": [...], "info": ...}, or {"task_id": ..., "messages": [...]}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Simulations stand beside tasks; messages of simulations are numbered, and their calls have a requestor."""
+        """Recognize simulations beside tasks, by numbered messages, or by calls with a requestor."""
         return _is_file(value) or _is_simulation(value) or _is_simulation(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return each simulation with its task and what all of the file share, or a single one as it is.
+        """Return each simulation with its task and the fields that the whole file shares, or a single one as it is.
 
-        A task is doubted if the simulation was checked for other actions; or if it was not checked, nothing confirms its
-        task, and another simulation of the file contradicts its own.
+        A task is doubtful if the simulation was checked for other actions. It is also doubtful if the simulation was
+        not checked, no other confirms the task, and another simulation of the file contradicts its own task.
         """
         if not _is_file(document):
             return [document] if _is_simulation(document) else items(document)
@@ -67,7 +67,7 @@ class Tau2Reader:
         ]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One simulation, named by its task and trial; messages alone have no name."""
+        """Read one simulation, named by its task and trial. Bare messages have no name."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         raw = row.peek("simulation") or record
         checked = [Found(action, "reward_info.action_checks", row.warnings) for action in _checked(raw)]
@@ -149,7 +149,7 @@ def _is_telling(message: JsonValue) -> bool:
 def _is_solo(info: Found, messages: Sequence[Found]) -> bool:
     """Return whether the agent works without a user, and so makes the user's calls too.
 
-    The file names the agent or the stand-in of the user; else no user speaks, although the agent calls tools.
+    The file names the agent or the user's stand-in; if not, no user speaks although the agent calls tools.
     """
     named = {str(side.get("implementation")) for side in objects_in([*map(info.peek, ("agent_info", "user_info"))])}
     if not named.isdisjoint(_SOLO):
@@ -159,7 +159,7 @@ def _is_solo(info: Found, messages: Sequence[Found]) -> bool:
 
 
 def _checked(simulation: JsonValue) -> list[JsonObject]:
-    """Return the actions that a simulation was checked for, if all of them are there in full."""
+    """Return the actions that a simulation was checked for, if all of them are complete."""
     found = [lookup(one, "action") for one in items(lookup(simulation, "reward_info", "action_checks"))]
     actions = objects_in(found)
     in_full = all(isinstance(one.get("name"), str) and isinstance(one.get("arguments"), dict) for one in actions)
@@ -167,9 +167,9 @@ def _checked(simulation: JsonValue) -> list[JsonObject]:
 
 
 def _agrees(simulation: JsonValue, task: JsonValue) -> bool | None:
-    """Return whether a simulation was checked for the actions of a task; ``None`` if there is nothing to compare.
+    """Return whether a simulation was checked for its task's actions; ``None`` if there is nothing to compare.
 
-    Ids, places and notes of actions may differ.
+    Ids, order and notes of actions may differ.
     """
     checked = _checked(simulation)
     if not checked or not isinstance(task, dict):
@@ -214,7 +214,7 @@ def _action(found: Found, *, solo: bool) -> JsonObject:
 
 
 def _labels(found: Found) -> list[Label]:
-    """Return the verdicts; those on actions stay with the rest of what is said about the reward."""
+    """Return the verdicts. Those on actions also stay in the reward's other fields."""
     reward = found.number("reward")
     is_judged = "NL_ASSERTION" in as_list(found.peek("reward_basis"))  # a model decides these
     labels = [] if reward is None else [Label("reward", reward, source="judge" if is_judged else "benchmark")]

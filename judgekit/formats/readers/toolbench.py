@@ -1,4 +1,4 @@
-"""Answer files of ToolBench: the path that a search took, and the tree of all that it tried.
+"""Answer files of ToolBench: the path that a search took, and the tree of everything it tried.
 
 {"win": true, "tree": {...}, "answer_generation": {"valid_data": true, "function": [...], "final_answer": "...", "train_messages": [
   [{"role": "system", ...}, {"role": "user", ...}, {"role": "assistant", "content": null, "function_call": {...}}],
@@ -20,20 +20,20 @@ from judgekit.traces.trace import Label
 
 
 class ToolBenchReader(RowReader):
-    """The last of the message lists is the path taken. Others, and the tree, stay in ``extra``.
+    """Reads the last message list, which is the path taken. Other lists and the tree stay in ``extra``.
 
-    The call of ``Finish`` at its end is no call but the agent's answer, or nothing said if the agent gave up.
+    The final call of ``Finish`` is not a call but the agent's answer, which is empty if the agent gave up.
     """
 
     name = "toolbench"
     shape = 'toolbench: {"answer_generation": {"train_messages": [[...], ...], "function": [...]}, "tree": {...}, "win": true}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """An answer was generated."""
+        """Recognize a generated answer."""
         return isinstance(lookup(first_of(value), "answer_generation"), dict)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One answer. Whether the search ended with an answer is a label; the results of its calls say what failed."""
+        """Read one answer. A label records if the search found an answer; the results of its calls show what failed."""
         row = Found.of(record)
         answer = row.object("answer_generation") or Found({})
         found = answer.peek("train_messages")
@@ -63,7 +63,7 @@ class ToolBenchReader(RowReader):
 
 
 def _finished(message: Message, path: Found) -> Message:
-    """The last message of a path. What is said beside ``Finish`` is a thought; its other arguments go to ``extra``."""
+    """Return the last message of a path. Text beside ``Finish`` is reasoning; other arguments go to ``extra``."""
     if not isinstance(message, AIMessage) or [call.name for call in message.tool_calls] != ["Finish"]:
         return message
     [call] = message.tool_calls

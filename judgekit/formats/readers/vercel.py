@@ -1,4 +1,4 @@
-"""Messages of the Vercel AI SDK: those of its user interfaces, and those that it sends to models.
+"""Messages of the Vercel AI SDK: UI messages, and the messages that it sends to models.
 
 {"id": "m1", "role": "assistant", "parts": [{"type": "step-start"}, {"type": "tool-f", "toolCallId": "c1",
     "state": "output-available", "input": {"a": 1}, "output": 2}, {"type": "step-start"}, {"type": "text", ...}]}
@@ -39,7 +39,7 @@ _ROLES = ("system", "user", "assistant", "tool", "data")
 _DECISIVE_PARTS = ("step-start", "dynamic-tool", "tool-invocation", "source-url", "source-document")
 _DECISIVE_CONTENT = ("tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file")
 _KEPT = ("data-", "source", "tool-approval-", "reasoning-file")
-"""How kinds of parts begin that hold nothing of what was said."""
+"""Prefixes of kinds of parts that hold nothing of the conversation."""
 _STREAMING = ("input-streaming", "partial-call")
 _STATES = (
     *_STREAMING,
@@ -49,10 +49,10 @@ _STATES = (
 
 
 class VercelReader:
-    """Rows with ``messages``, or bare lists of messages; UI messages also as version 4 had them (``toolInvocations``).
+    """Reads rows with ``messages``, or bare lists; also UI messages of version 4 (``toolInvocations``).
 
-    A UI message holds several answers of the model, which are messages here. Source: ``ui-messages.ts`` and the types of
-    model messages in the AI SDK.
+    A UI message holds several answers of the model, each of which becomes a message. Source: ``ui-messages.ts`` and
+    the types of model messages in the AI SDK.
     """
 
     name = "vercel"
@@ -63,16 +63,16 @@ class VercelReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Parts have kinds and states of their own. Model messages of text alone are as good as OpenAI's."""
+        """Recognize parts by their kinds and states. Model messages of text alone are left to OpenAI's reader."""
         rows = self.records(value)
         return bool(rows) and _are_messages(messages_of(rows[0]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
+        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
         return [document] if _are_messages(document) else items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation; the id of a chat names it."""
+        """Read one conversation, named by the id of its chat."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         messages = [message for found in row.objects("messages") for message in _read(found)]
         if not messages:
@@ -106,7 +106,7 @@ def _is_ui_part(part: JsonObject) -> bool:
 
 @dataclass
 class _Step:
-    """One answer of the model, within a message."""
+    """One answer of the model within a message."""
 
     parts: list[Part] = field(default_factory=list[Part])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
@@ -134,13 +134,13 @@ def _read(found: Found) -> list[Message]:
 
 
 def _parts(found: Found) -> Sequence[Found | JsonValue]:
-    """The parts of a message, wherever they stand."""
+    """Take the parts of a message from wherever they are."""
     if "parts" not in found:
         return content_items(found, "a list of parts")
     content, parts = found.peek("content"), found.items("parts")
     texts = [text for part in parts if isinstance(part, Found) and isinstance(text := part.peek("text"), str)]
     if isinstance(content, str) and content in "".join(texts):
-        found.take("content")  # which version 4 repeats
+        found.take("content")  # version 4 repeats it
     return parts
 
 
@@ -153,7 +153,7 @@ def _assistant(found: Found) -> list[Message]:
     known: set[str] = set()
     parts = _parts(found)
     invoked = found.objects("toolInvocations") if isinstance(found.peek("toolInvocations"), list) else []
-    if parts and not isinstance(parts[0], Found):  # version 4 without parts: the text is said after the calls
+    if parts and not isinstance(parts[0], Found):  # version 4 without parts: the text comes after the calls
         _invocations(invoked, steps, known)
         invoked = []
     for part in parts:
@@ -169,7 +169,7 @@ def _assistant(found: Found) -> list[Message]:
 
 
 def _invocations(found: Sequence[Found], steps: list[_Step], known: set[str]) -> None:
-    """Calls as version 4 lists them, which its parts may repeat."""
+    """Read the list of calls of version 4, which the parts may repeat."""
     step: JsonValue = None
     for one in found:
         if isinstance(identity := one.peek("toolCallId"), str) and identity in known:
@@ -183,7 +183,7 @@ def _invocations(found: Sequence[Found], steps: list[_Step], known: set[str]) ->
 
 
 def _add(part: Found | JsonValue, steps: list[_Step], known: set[str]) -> None:
-    """Adds a part of the assistant's to the last of its steps, or begins one."""
+    """Add a part of an assistant message to its last step, or begin a new step."""
     kind = part.peek("type") if isinstance(part, Found) else None
     if not isinstance(part, Found) or not isinstance(kind, str):
         steps[-1].parts += read_parts([part], _part)
@@ -207,7 +207,7 @@ def _add(part: Found | JsonValue, steps: list[_Step], known: set[str]) -> None:
 
 
 def _call(found: Found, steps: list[_Step], known: set[str]) -> None:
-    """A call, and what its state says of the result. Its states are those of UI messages; those of models have none."""
+    """Read a call, and its result if its state shows one. Only UI messages have states."""
     state, kind = found.peek("state"), found.peek("type")
     if state in _STREAMING:
         found.warn("a call that was still being written, kept as a part of the message")
@@ -233,7 +233,7 @@ def _call(found: Found, steps: list[_Step], known: set[str]) -> None:
     steps[-1].calls.append(call)
     if result is not None:
         steps[-1].results.append(result)
-        if provided:  # the model went on from there
+        if provided:  # the model went on from here
             steps.append(_Step())
 
 
@@ -244,7 +244,7 @@ def _outcome(found: Found, state: str, identity: str | None, name: str) -> ToolM
         output = found.take("output")
         if found.peek("preliminary") is True:
             failed, metadata = None, {"preliminary": True}
-    elif state == "result":  # of version 4, which does not say
+    elif state == "result":  # version 4 does not record whether it failed
         failed, output = None, found.take("result")
     elif state == "output-error":
         failed, output = True, found.take("errorText")
@@ -265,7 +265,7 @@ def _outcome(found: Found, state: str, identity: str | None, name: str) -> ToolM
 
 
 def _tool(found: Found) -> list[Message]:
-    """Results, and what the user has allowed."""
+    """Read results, and approvals of the user."""
     messages: list[Message] = []
     for part in found.objects("content"):
         kind = part.peek("type")

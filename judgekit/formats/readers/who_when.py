@@ -1,4 +1,4 @@
-"""Who&When: failed conversations of several agents, and which of them made the decisive mistake in which step.
+"""Who&When: failed conversations of several agents, with the agent and step of the decisive mistake.
 
 {"question": "...", "question_ID": "4d51", "ground_truth": "8", "is_correct": false, "history": [
     {"content": "...", "role": "assistant", "name": "Excel_Expert"}, {"content": "...", "name": "Computer_terminal", "role": "user"}],
@@ -25,11 +25,11 @@ _OWN = frozenset(("mistake_agent", "mistake_step", "question_ID"))
 _OF_THE_CHAT = ("system", "developer", "user", "assistant", "tool", "function")
 _HUMAN = ("human", "user")
 _REMARK = re.compile(r" \(.*\)$", re.DOTALL)
-"""What stands behind the name of an orchestrator: ``(thought)``, ``(-> WebSurfer)``."""
+"""The remark after an orchestrator's name: ``(thought)``, ``(-> WebSurfer)``."""
 
 
 class WhoWhenReader(RowReader):
-    """Conversations in which every speaker but the human is an agent, also one that runs code or browses.
+    """Reads conversations in which every speaker except the human is an agent, even one that runs code or browses.
 
     Source: the data set of "Which Agent Causes Task Failures and When?", https://arxiv.org/abs/2505.00212.
     """
@@ -38,7 +38,7 @@ class WhoWhenReader(RowReader):
     shape = 'who-when: {"history": [{"role", "content", ...}], "question_ID": ..., "mistake_agent": ..., "mistake_step": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A history of messages with a speaker, and what the data set says of it."""
+        """Recognize a history of messages with a speaker, beside this dataset's fields."""
         row = first_of(value)
         if not isinstance(row, dict) or _OWN.isdisjoint(row):
             return False
@@ -46,7 +46,7 @@ class WhoWhenReader(RowReader):
         return bool(messages) and all("content" in as_object(message) for message in messages)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation. What its annotators say of the mistake are labels."""
+        """Read one conversation. The annotations of its mistake become labels."""
         row = Found.of(record)
         messages = [_message(one) for one in row.objects("history")]
         if not messages:
@@ -91,7 +91,7 @@ def _labels(row: Found) -> list[Label]:
     reason = None if agent is None else row.text("mistake_reason")
     if agent is not None:
         labels.append(Label("mistake_agent", agent, source="human", reason=reason))
-    if isinstance(step, int | str):  # as text in half of the data set
+    if isinstance(step, int | str):  # a text in half of the dataset
         row.take("mistake_step")
         number = int(step) if isinstance(step, str) and step.isdecimal() else step
         labels.append(Label("mistake_step", number, source="human"))
