@@ -1,7 +1,7 @@
 """An object of a recording: readers take its fields one by one, and the rest is kept."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, TypeAlias, cast
 
@@ -99,7 +99,7 @@ class Found:
 
     def text(self, *names: str) -> str | None:
         """Take a text."""
-        return cast("str | None", self._fitting(names, _is_text, "a text"))
+        return cast("str | None", self._fitting(names, lambda value: isinstance(value, str), "a text"))
 
     def identity(self, *names: str) -> str | None:
         """Take an id, which some files write as a number."""
@@ -107,9 +107,20 @@ class Found:
         # Tables turn whole numbers into fractions if one is missing.
         return None if value is None else str(int(value) if isinstance(value, float) else value)
 
+    def one_of(self, name: str, known: Collection[str]) -> str:
+        """Return a text without taking it.
+
+        Raises:
+            TraceError: It is not one of the known texts.
+        """
+        value = self._fields.get(name)
+        if not isinstance(value, str) or value not in known:
+            raise self.unfit(name, f"one of {', '.join(known)}")
+        return value
+
     def flag(self, *names: str) -> bool | None:
         """Take a boolean."""
-        return cast("bool | None", self._fitting(names, _is_flag, "true or false"))
+        return cast("bool | None", self._fitting(names, lambda value: isinstance(value, bool), "true or false"))
 
     def count(self, *names: str) -> int | None:
         """Take a whole number of at least 0."""
@@ -221,6 +232,10 @@ class Found:
         """Add a warning about this object or one of its fields."""
         self.warnings.append(TraceWarning(found, where=_joined(self.where, name) or None))
 
+    def extended(self, **fields: JsonValue) -> "Found":
+        """Return an object with all fields that were not taken, which it takes, and with other fields."""
+        return Found({**self.leftover(), **fields}, self.where, self.warnings)
+
     def drop(self, name: str, reason: str) -> None:
         """Discard a field on purpose, with a warning."""
         if self._fields.pop(name, None) is not None:
@@ -265,14 +280,6 @@ class Found:
 
     def _odd(self, name: str, wanted: str) -> None:
         self.warn(f"expected {wanted}, found {shortened(self._fields[name])}; kept as it stands", name)
-
-
-def _is_text(value: JsonValue) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: JsonValue) -> bool:
-    return isinstance(value, bool)
 
 
 def _is_identity(value: JsonValue) -> bool:

@@ -89,9 +89,7 @@ def read_message(found: Found, blocks: Iterable[Found | JsonValue] | None = None
     Raises:
         TraceError: It has an unknown role or content, or a tool call has no name.
     """
-    role = found.peek("role")
-    if role not in _ROLES:
-        raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+    role = found.one_of("role", _ROLES)
     content = content_items(found) if blocks is None else blocks
     found.take("role")
     found.take_if("type", "message")

@@ -55,9 +55,7 @@ def read_message(found: Found, model: str | None = None, whole: Mapping[str, obj
     Raises:
         TraceError: It has an unknown role, a content that is no list, or a tool call without a name.
     """
-    role = found.peek("role")
-    if role not in _ROLES:
-        raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+    role = found.one_of("role", _ROLES)
     found.take("role")
     items = found.items("content")
     if role == "system":

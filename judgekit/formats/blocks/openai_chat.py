@@ -64,10 +64,8 @@ def read_messages(found: Iterable[Found]) -> list[Message]:
 
 def read_message(found: Found) -> Message:
     """Read one message."""
-    role = found.peek("role")
-    kind = _KINDS.get(role) if isinstance(role, str) else None
-    if kind is None:
-        raise found.unfit("role", f"one of {', '.join(_KINDS)}")
+    role = found.one_of("role", _KINDS)
+    kind = _KINDS[role]
     found.take("role")
     fields: dict[str, object]
     if kind is ToolMessage:

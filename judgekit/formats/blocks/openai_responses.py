@@ -187,9 +187,7 @@ class Items:
         return self._turn
 
     def _message(self, found: Found, agent: str | None, model: str | None) -> None:
-        role = found.peek("role")
-        if role not in _ROLES:
-            raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+        role = found.one_of("role", _ROLES)
         for calls in ("tool_calls", "function_call"):
             if not is_blank(found.peek(calls)):
                 found.warn("calls of Chat Completions, which have no place in an item; kept as they stand", calls)

@@ -158,10 +158,7 @@ def _child(found: Found, calls: Mapping[str, str | None]) -> Trace:
 
 def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) -> list[Message]:
     """Read a step and its results. Calls that sub-agents answer are added to ``children``."""
-    source = step.peek("source")
-    kind = _KINDS.get(source) if isinstance(source, str) else None
-    if kind is None:
-        raise step.unfit("source", f"one of {', '.join(_KINDS)}")
+    source = step.one_of("source", _KINDS)
     if step.peek("is_copied_context") is True:
         step.warn("repeats what an earlier trajectory holds: no message of this one; it stands in extra")
         return []
@@ -176,7 +173,7 @@ def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) ->
         fields |= {"tool_calls": calls, "model": step.text("model_name") or only_str(model)}
         fields["usage"] = _usage(step.object("metrics"))
     results = _results(step, calls, children)
-    said = kind.model_validate({**fields, "content": content_of(content), "extra": step.leftover()})
+    said = _KINDS[source].model_validate({**fields, "content": content_of(content), "extra": step.leftover()})
     return [said, *results]
 
 

@@ -169,7 +169,7 @@ def _add(made: Items, item: Found) -> None:
         if not isinstance(item.peek("text"), str):
             raise item.unfit("text", "a text")
         content = item.take("text")
-        made.add(_as(item, {**_TEXTS[kind], "content": content}))
+        made.add(item.extended(**_TEXTS[kind], content=content))
     elif kind in _CALLS:
         _add_call(made, item, kind)
     else:
@@ -183,7 +183,7 @@ def _add_call(made: Items, item: Found, kind: str) -> None:
     identity, status, code = item.identity("id"), item.peek("status"), item.peek("exit_code")
     output = _output(item)
     call: JsonObject = {"type": "function_call", "name": name, "call_id": identity, "arguments": arguments}
-    made.add(_as(item, call))
+    made.add(item.extended(**call))
     if status == "in_progress":
         item.warn("a call that did not end")
     if kind not in _WITHOUT_RESULT and (output or status != "in_progress"):
@@ -201,8 +201,3 @@ def _output(item: Found) -> JsonValue:
     if result is not None:
         return result.take("content") or result.take("structured_content")
     return item.take("aggregated_output", "agents_states")
-
-
-def _as(item: Found, fields: JsonObject) -> Found:
-    """Return what is left of an item, with other fields."""
-    return Found({**item.leftover(), **fields}, item.where, item.warnings)

@@ -17,7 +17,7 @@ from judgekit.formats.known import KEPT, KNOWN, as_text, fields_of, known_of, sa
 from judgekit.formats.label_sources import JUDGED, source_of
 from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from, unpaired
 from judgekit.formats.readers.inspect_messages import are_messages, read_messages, read_usage
-from judgekit.formats.values import as_list, as_object, lookup, objects_in, only_str
+from judgekit.formats.values import as_list, as_object, is_number, lookup, objects_in, only_str
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource, ToolDefinition, Trace
@@ -304,9 +304,8 @@ def _label(name: str, score: Found, source: LabelSource) -> list[Label]:
         values = {f"{name}.{key}": item for key, item in value.items()}
     else:
         values = {name: value}
-    made = Found(values)
-    numbers = {key: made.take(key) if isinstance(made.peek(key), str | bool) else made.number(key) for key in values}
-    kept = {key: value for key, value in numbers.items() if isinstance(value, str | bool | int | float)}
+    scalars = {key: one for key, one in values.items() if isinstance(one, str | bool | int | float)}
+    kept = {key: one for key, one in scalars.items() if isinstance(one, str | bool) or is_number(one)}
     if len(kept) < len(values):
         score.warn("no number and no text, and so no label; kept as it stands", "value")
     else:

@@ -71,9 +71,7 @@ def _is_telling(message: JsonValue) -> bool:
 
 
 def _messages(found: Found) -> list[Message]:
-    role = found.peek("role")
-    if role not in ("system", "user", "assistant", "tool"):
-        raise found.unfit("role", "one of system, user, assistant, tool")
+    role = found.one_of("role", ("system", "user", "assistant", "tool"))
     found.take("role")
     fields: dict[str, object] = {"id": found.identity("id")}
     fields["metadata"] = (found.object("metadata") or Found({})).leftover()

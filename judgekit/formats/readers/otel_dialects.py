@@ -127,7 +127,7 @@ def _prompt(attributes: Found) -> Said:
     for one in _listed(attributes, "gen_ai.completion"):
         found = one if isinstance(one, Found) else Found({"text": one}, f"{attributes.where}.gen_ai.completion")
         if "parts" in found or "content" in found or "tool_calls" in found:
-            answered += otel.read_message(_with(found, role="assistant"))
+            answered += otel.read_message(found.extended(role="assistant"))
         else:
             text = found.take("text")
             answered.append(
@@ -162,18 +162,12 @@ def _chat(found: Found, role: str) -> Message:
         found.unpack("content")
         parts = as_list(found.peek("content"))
         if not parts or not all("type" in as_object(part) for part in parts):
-            found = _with(found, content=content)
+            found = found.extended(content=content)
     reason = found.text("finish_reason")
     given = found.peek("role")
-    message = openai_chat.read_message(_with(found, role=_ROLES.get(str(given), given or role)))
+    message = openai_chat.read_message(found.extended(role=_ROLES.get(str(given), given or role)))
     ended = reason and isinstance(message, AIMessage)
     return message.model_copy(update={"finish_reason": reason}) if ended else message
-
-
-def _with(found: Found, **fields: JsonValue) -> Found:
-    """Move all fields into an object that has other fields too."""
-    rest: JsonObject = {name: found.take(name) for name in found}
-    return Found({**rest, **fields}, found.where, found.warnings)
 
 
 def _events(events: Iterable[Event]) -> Said:

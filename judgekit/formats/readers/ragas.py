@@ -14,7 +14,7 @@ from judgekit.formats.readers.foreign import RowReader, items, row_sample
 from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
-_KINDS: dict[JsonValue, type[HumanMessage | AIMessage | ToolMessage]] = {
+_KINDS: dict[str, type[HumanMessage | AIMessage | ToolMessage]] = {
     "human": HumanMessage,
     "ai": AIMessage,
     "tool": ToolMessage,
@@ -70,9 +70,7 @@ def _response(row: Found) -> str:
 
 
 def _message(found: Found) -> Message:
-    kind = _KINDS.get(name) if isinstance(name := found.peek("type"), str) else None
-    if kind is None:
-        raise found.unfit("type", f"one of {', '.join(map(str, _KINDS))}")
+    kind = _KINDS[found.one_of("type", _KINDS)]
     content = found.peek("content")
     if content is not None and not isinstance(content, str):
         raise found.unfit("content", "a text")

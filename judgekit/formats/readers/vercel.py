@@ -114,9 +114,7 @@ class _Step:
 
 
 def _read(found: Found) -> list[Message]:
-    role = found.peek("role")
-    if role not in _ROLES:
-        raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+    role = found.one_of("role", _ROLES)
     found.take("role")
     if role == "assistant":
         return _assistant(found)
