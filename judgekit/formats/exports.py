@@ -31,7 +31,7 @@ MORE_PAGES = "the next page is not in this file"
 
 
 class Page(NamedTuple):
-    """One page of records from a REST API, and whether there are more pages."""
+    """A page of records from a REST API, and whether there are more pages."""
 
     records: list[JsonValue]
     has_more: bool
@@ -135,7 +135,7 @@ def must_be_whole(records: Iterable[JsonValue | TraceError]) -> str | None:
 
 
 class Histories:
-    """Detects conversations that begin with all of an earlier one, as in a log of every model call."""
+    """A detector of conversations that begin with all of an earlier one, as in a log of every model call."""
 
     def __init__(self) -> None:
         self._latest: dict[int, dict[tuple[int, int], None]] = {}

@@ -44,10 +44,7 @@ _SUFFIXES: dict[str, Container] = {
     ".log": "document",
 }
 _OF_RECORDS = _SUFFIXES.keys() - {"", ".txt", ".log"}
-"""The suffixes of files that are read in folders.
-
-Other suffixes are too common, and are read only if the file is named.
-"""
+"""The suffixes of files to read in folders. Other suffixes are common in all kinds of files."""
 _KNOWN = f"{', '.join(filter(None, _SUFFIXES))}, all also with .gz or .zst"
 _OF_DATASETS = ("dataset_info.json", "dataset_dict.json", "state.json")
 """Metadata that Hugging Face's `save_to_disk` writes beside a dataset's tables."""
@@ -66,7 +63,7 @@ class Line(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record of a file: its value, or the error that it cannot be read, and its first line if it has one.
+    """A record of a file: its value, or the error that it cannot be read, and its first line if it has one.
 
     ``clean`` means that it is known to hold no lone surrogates.
     """
@@ -273,10 +270,7 @@ class File:
         return True
 
     def _found_encoding(self) -> str:
-        """Return the encoding that the first megabyte suggests.
-
-        It is GB18030 if the text is Chinese and most lines with non-ASCII characters are not UTF-8.
-        """
+        """Return GB18030 if the first megabyte is Chinese and most of its non-ASCII lines are not UTF-8, else UTF-8."""
         foreign = looked_at = 0
         broken: list[bytes] = []
         chinese = True

@@ -18,7 +18,7 @@ _NO_REFERENCES = ("fields", "metadata", "group", "domain")
 
 @dataclass
 class Grouped:
-    """Counts of messages by their text up to "found", with the first place of each."""
+    """The counts of messages by their text up to "found", with the first place of each."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
     first: dict[str, str] = field(default_factory=dict[str, str])

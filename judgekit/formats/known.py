@@ -124,10 +124,7 @@ def _are_texts(value: JsonValue) -> bool:
 
 
 def _says(value: JsonValue) -> bool:
-    """Return whether there is a reference that is not blank.
-
-    Values of unknown types are left for the schema to reject.
-    """
+    """Return whether there is a reference that is not blank. Other types are left for the schema to reject."""
     if isinstance(value, list):
         return any(map(_says, value))
     return bool(value.strip()) if isinstance(value, str) else value is not None

@@ -393,10 +393,7 @@ def _renamed(document: JsonValue, names: Columns) -> JsonValue:
 
 
 class _Place(NamedTuple):
-    """The place of records: their file, and the number of records before it.
-
-    ``mixed`` if formats may differ by record.
-    """
+    """A file and the number of records before it; ``mixed`` means that records may differ in format."""
 
     path: Path
     before: int
@@ -462,10 +459,7 @@ def _made(record: Record, reader: Reader, place: _Place, index: int) -> Sample |
 
 
 def _without_surrogates(value: JsonValue) -> JsonValue:
-    """Return the same object if all its text is valid.
-
-    Arguments of tool calls are left: a `ToolCall` keeps broken ones.
-    """
+    """Return the same object if all its text is valid. Arguments are left, since a `ToolCall` keeps broken ones."""
     if isinstance(value, str) and not is_unicode(value):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):

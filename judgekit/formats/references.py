@@ -19,7 +19,7 @@ _KNOWN = (*References.__annotations__, "expected_output")
 
 
 class Joiner:
-    """Joins rows such as ``{"id": "t1", "reference": "..."}`` to samples, and reports what does not match.
+    """A join of rows such as ``{"id": "t1", "reference": "..."}`` with samples, which reports what does not match.
 
     The key is ``id``, or else ``input``, the text of a trace's first user message. Otherwise it is the one field that
     is not a field of a `Sample` or dataset row: it names a key in the metadata of the sample or its trace, or in the

@@ -75,7 +75,7 @@ class Event:
 
 
 class Span:
-    """One span. Ids, times and everything else not taken from ``found`` or ``attributes`` stay in the leftover.
+    """A span. Ids, times and everything else not taken from ``found`` or ``attributes`` stay in the leftover.
 
     Attributes:
         found: The span; `Found.leftover` returns what was not taken.

@@ -245,10 +245,7 @@ def is_contents(value: JsonValue) -> bool:
 
 
 def is_request(value: JsonValue) -> bool:
-    """Return whether an object is a request with contents.
-
-    If these are bare texts or parts, other fields must show it.
-    """
+    """Return whether an object is a request with contents. Of bare texts or parts, other fields must show it."""
     if not isinstance(value, dict):
         return False
     contents, model = value.get("contents"), value.get("model")
@@ -300,10 +297,7 @@ def _is_content(value: JsonValue) -> bool:
 
 
 def _contents(found: Found) -> list[Message]:
-    """Read contents that the SDK mixes with bare parts.
-
-    Adjacent parts are one content: the model's if they are calls.
-    """
+    """Read contents mixed with bare parts. Adjacent bare parts form one content, the model's if they are calls."""
     messages: list[Message] = []
     for speaker, group in groupby(_listed(found, "contents"), _speaker):
         if speaker is None:

@@ -103,10 +103,7 @@ def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
 
 
 def _holds_parts(content: JsonValue) -> bool:
-    """Return whether a tool result is text, parts or nothing.
-
-    Some recordings hold the bare value that a tool returned.
-    """
+    """Return whether a tool result is text, parts or nothing. Some recordings hold a tool's bare return value."""
     if isinstance(content, list):
         return all(isinstance(part, str) or (isinstance(part, dict) and "type" in part) for part in content)
     return content is None or isinstance(content, str)

@@ -149,10 +149,7 @@ class Items:
             self._assistant(found, kind, self._turn_of(found, agent, model))
 
     def report(self, usage: Usage) -> None:
-        """End the assistant's message and set its usage.
-
-        If it already has one, the usage is that of the next message.
-        """
+        """End the assistant's message and set its usage, or that of the next message if it has one already."""
         messages = self.messages()
         place = len(messages) - 1
         while place >= 0 and isinstance(messages[place], ToolMessage):

@@ -22,10 +22,7 @@ from judgekit.traces.message import (
 )
 
 OTHER_CHOICES = "choices"
-"""The field of a message's ``extra`` with the other answers to the same request.
-
-The conversation has only the first.
-"""
+"""The field of a message's ``extra`` with all but the first of several answers to the same request."""
 Item: TypeAlias = Part | ToolCall | ToolMessage
 """An element of a reply."""
 _KINDS = ("type", "index")

@@ -37,10 +37,7 @@ def ends(messages: Iterable[Message], end: int = 0) -> list[int]:
 
 
 def is_again(said: Sequence[Atom], last: Sequence[Atom]) -> bool:
-    """Return whether a message repeats the last one.
-
-    A history may restore the stop sequence that cut off the answer.
-    """
+    """Return whether a message repeats the last one, perhaps with the stop sequence that cut off the answer."""
     if said == last or len(said) != 1 or len(last) != 1:
         return said == last
     (role, text, *_), (other, cut, *_) = *said, *last

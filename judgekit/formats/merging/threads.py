@@ -133,10 +133,7 @@ class Threads:
     def _goes_on_unsaid(
         self, step: Step, systems: Sequence[SystemMessage], rest: Sequence[Message], answered: Sequence[Message]
     ) -> bool:
-        """Add a step that repeats its run's last input without the answer, if it follows that answer.
-
-        Return whether it does.
-        """
+        """Add a step that repeats its run's last input without the answer, if it follows that answer."""
         run = self._run(step)
         thread = self._runs.get((run, _joined(systems)))
         if thread is None or step.kind != "model" or run in self._with_history:
@@ -240,10 +237,7 @@ def _follows(span: Span, before: Span) -> bool:
 
 
 def _is_around(outer: Span, span: Span) -> bool:
-    """Return whether a span contains another or is the same.
-
-    Several tracers may record one call, or one tracer may record it twice.
-    """
+    """Return whether a span contains another or is the same, which tracers may record twice."""
     inner: Span | None = span
     while inner is not None and inner.depth > outer.depth:
         inner = inner.parent

@@ -11,7 +11,7 @@ from judgekit.traces.message import JsonObject, Message, ToolCall
 
 
 class Variants:
-    """Collects repetitions that are left out of a conversation but hold a value that nothing else has."""
+    """The repetitions that are left out of a conversation but hold a value that nothing else has."""
 
     def __init__(self) -> None:
         self.found: list[JsonValue] = []

@@ -25,10 +25,7 @@ _REWOUND = ("rewind_before_invocation_id", "rewindBeforeInvocationId")
 
 
 class ADKReader:
-    """Reads events with content as messages of their authors.
-
-    Other events, such as state updates, stay in ``extra``.
-    """
+    """A reader of events, which are messages of their authors. Those without content stay in ``extra``."""
 
     name = "adk"
     gathers = True

@@ -46,7 +46,7 @@ class _Expected(NamedTuple):
 
 
 class ADKEvalReader:
-    """Reads cases as user messages with expected calls by turn and the last expected answer.
+    """A reader of cases: user messages with expected calls by turn and the last expected answer.
 
     Results hold what an agent did and what was expected. Scores become labels.
     """

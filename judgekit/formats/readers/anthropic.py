@@ -40,7 +40,7 @@ _REPEATS = ("text", "thinking", "signature", "citation", "input_json")
 
 
 class AnthropicReader:
-    """Reads requests, responses, pairs of both, and rows or bare lists of messages with this API's blocks."""
+    """A reader of requests, responses, pairs of both, and rows or bare lists of messages with this API's blocks."""
 
     name = "anthropic"
     gathers = False
@@ -73,7 +73,7 @@ class AnthropicReader:
 
 
 class AnthropicStreamReader:
-    """Reads responses that were recorded as streamed events."""
+    """A reader of responses that were recorded as streamed events."""
 
     name = "anthropic-stream"
     gathers = True

@@ -45,7 +45,7 @@ _BY_TOKEN = ("prompt_token_ids", "completion_token_ids", "logprobs")
 
 
 class AtifReader:
-    """Reads trajectories: one in a file, a list of them, or the values of an object.
+    """A reader of trajectories: one in a file, a list of them, or the values of an object.
 
     A step becomes a message of its source, followed by the results of its calls. Steps that repeat an earlier
     trajectory are left out. Trajectories of sub-agents are children of the one that refers to them, if they are

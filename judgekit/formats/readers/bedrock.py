@@ -18,7 +18,7 @@ from judgekit.traces.sample import Sample
 
 
 class BedrockReader:
-    """Reads requests, responses, pairs of both, and rows or bare lists of messages."""
+    """A reader of requests, responses, pairs of both, and rows or bare lists of messages."""
 
     name = "bedrock"
     gathers = False
@@ -49,7 +49,7 @@ class BedrockReader:
 
 
 class StrandsReader:
-    """Reads the messages of a Strands agent's session from one file."""
+    """A reader of the messages of a Strands agent's session from one file."""
 
     name = "strands"
     gathers = True

@@ -29,7 +29,7 @@ _KNOWN_KINDS = ("user", "assistant", "system", "summary", "result")
 
 
 class ClaudeCodeReader:
-    """Reads each session as a conversation, with sub-agents as children. Abandoned branches are kept separately."""
+    """A reader of sessions, one conversation each. Sub-agents are children; abandoned branches are kept separately."""
 
     name = "claude-code"
     gathers = True
@@ -42,10 +42,7 @@ class ClaudeCodeReader:
         return any(_is_row(row) or _is_export(row) for row in head(items(value)))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return exports as they are, and rows as one list per session.
-
-        Rows without a session belong to the one before.
-        """
+        """Return exports as they are, and rows by session. Rows without a session belong to the one before."""
         exports = [row for row in items(document) if _is_export(row)]
         sessions: dict[str, list[JsonValue]] = {}
         current: list[JsonValue] = []
@@ -192,10 +189,7 @@ class _Session:
 def _children(
     said: Mapping[str | None, list[Message]], messages: Sequence[Message], rows: Sequence[SessionRow]
 ) -> list[Trace]:
-    """Return the traces of sub-agents, with the calls that started them.
-
-    Rows or results name these calls; otherwise, a call has the sub-agent's prompt.
-    """
+    """Return the traces of sub-agents, with the calls that started them, by name or else by the same prompt."""
     callers: dict[str | None, str | None] = {
         row.agent: row.answered[0] for row in rows if row.agent is not None and row.answered
     }

@@ -33,7 +33,7 @@ _CONTEXT = ("<environment_context>", "<user_instructions>", "# AGENTS.md instruc
 
 
 class CodexReader:
-    """Reads session logs. The first ``session_meta`` names the conversation.
+    """A reader of session logs. The first ``session_meta`` names the conversation.
 
     Messages that Codex writes as the user (environment, AGENTS.md) become messages of a developer. Source: the
     protocol of the Codex CLI (``RolloutItem``).
@@ -51,10 +51,7 @@ class CodexReader:
         return _HEADER <= row.keys() <= {*_HEADER, "git"}
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return all rows as one session.
-
-        Logs of forks repeat the original session, so a second header starts no new one.
-        """
+        """Return all rows as one session. A fork's log repeats the original session, including its header."""
         return [items(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:

@@ -44,7 +44,7 @@ _WITHOUT_RESULT = ("web_search", "todo_list")
 
 
 class CodexExecReader:
-    """Reads event streams, one conversation for each thread. They lack the user's prompts.
+    """A reader of event streams, one conversation for each thread. They lack the user's prompts.
 
     Source: ``codex-rs/exec/src/exec_events.rs`` of the Codex CLI.
     """

@@ -47,7 +47,7 @@ OF_THE_WHOLE = (_NO_CALL, _NO_QUESTION)
 
 
 class Reader(Protocol):
-    """Reads one format."""
+    """A reader of one format."""
 
     @property
     def name(self) -> str:

@@ -28,7 +28,7 @@ _HISTORY = ("automaticFunctionCallingHistory", "automatic_function_calling_histo
 
 
 class GeminiReader:
-    """Reads each candidate of a response as a conversation of its own. Those of one response are a group."""
+    """A reader of requests and responses. Each candidate is a conversation, and those of one response are a group."""
 
     name = "gemini"
     gathers = False
@@ -146,7 +146,7 @@ def _history(response: Found) -> list[JsonValue]:
 
 
 def _with_past(messages: list[Message], responses: Sequence[Found], request: Found) -> list[Message]:
-    """Return a request's messages with those that the SDK added by calling functions.
+    """Return a request's messages with those that the SDK added to them by calling functions.
 
     The SDK's history repeats the request.
 

@@ -31,7 +31,7 @@ _COMPUTED = frozenset(("answer", "choice", "exact", "f1", "includes", "match", "
 
 
 class InspectReader:
-    """Reads logs as JSON, their samples, and lists of their messages.
+    """A reader of logs as JSON, their samples, and lists of their messages.
 
     Only this is kept of the events: times, usage and finish reasons of messages, the tools, and as children
     the agents whose messages are only in events. The log's header goes into the trace's ``extra``.

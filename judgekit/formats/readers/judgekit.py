@@ -9,7 +9,7 @@ from judgekit.traces.trace import Trace
 
 
 class JudgekitReader(RowReader):
-    """Reads samples and traces as judgekit writes them (``judgekit schema`` prints the JSON Schema)."""
+    """A reader of samples and traces as judgekit writes them (``judgekit schema`` prints the JSON Schema)."""
 
     name = "judgekit"
     shape = 'judgekit: {"id": ..., "trace": {"messages": [...]}, "reference": ...}'

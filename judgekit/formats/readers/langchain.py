@@ -73,7 +73,7 @@ _PROVIDER_CALLS = ("server_tool_call", "server_tool_use", "mcp_tool_use")
 
 
 class LangChainReader:
-    """Reads lists of messages, rows or states with ``messages``, and runs with ``inputs`` and ``outputs``."""
+    """A reader of lists of messages, rows or states with ``messages``, and runs with ``inputs`` and ``outputs``."""
 
     name = "langchain"
     gathers = False

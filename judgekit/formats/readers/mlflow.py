@@ -39,7 +39,7 @@ _WRITE = 'open("traces.jsonl", "w").write("\\n".join(t.to_json() for t in mlflow
 
 
 class MLflowReader:
-    """Reads traces, one conversation each. Traces of a session are a group."""
+    """A reader of traces, one conversation each. Traces of a session are a group."""
 
     name = "mlflow"
     gathers = False

@@ -32,7 +32,7 @@ _SILENT = (
 
 
 class OpenAIAgentsReader:
-    """Reads exported traces, in a list or in lines, and run states.
+    """A reader of exported traces, in a list or in lines, and run states.
 
     Agents that are called as tools become children of the trace. Source: the SDK's ``agents.tracing`` and
     ``RunState.to_json``.

@@ -34,7 +34,7 @@ _OF_PARTS = ("content", "thinking", "thinking_blocks", "reasoning_details")
 
 
 class OpenAIChatReader:
-    """Reads messages, requests, responses, and pairs of the last two, with fields of a `Sample` beside them."""
+    """A reader of messages, requests, responses, and pairs of the last two, with fields of a `Sample` beside them."""
 
     name = "openai-chat"
     gathers = False
@@ -94,7 +94,7 @@ class OpenAIChatReader:
 
 
 class OpenAIChatChunksReader(OpenAIChatReader):
-    """Reads responses streamed in many chunks. Chunks of several responses may follow one another."""
+    """A reader of responses streamed in many chunks. Chunks of several responses may follow one another."""
 
     name = "openai-chat-chunks"
     gathers = True

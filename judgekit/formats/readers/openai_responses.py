@@ -40,7 +40,7 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 class OpenAIResponsesReader:
-    """Reads requests, responses, pairs of both, rows of items, and bare lists of items.
+    """A reader of requests, responses, pairs of both, rows of items, and bare lists of items.
 
     Rows may have the fields of a `Sample` beside them. Source: the types of OpenAI's SDK.
     """
@@ -74,7 +74,7 @@ class OpenAIResponsesReader:
 
 
 class OpenAIResponsesStreamReader:
-    """Reads streamed responses from a list or from lines, one conversation per response."""
+    """A reader of streamed responses from a list or from lines, one conversation per response."""
 
     name = "openai-responses-stream"
     gathers = True

@@ -66,7 +66,7 @@ _WRITE = 'spans.to_json("spans.jsonl", orient="records", lines=True)'
 
 
 class OpenInferenceReader:
-    """Reads spans of one or many conversations: one per session, or else one per trace."""
+    """A reader of spans of one or many conversations: one per session, or else one per trace."""
 
     name = "openinference"
     gathers = True

@@ -41,7 +41,7 @@ _SWITCHES = (
 
 
 class OTelReader:
-    """Reads spans and log records of conversations: one per conversation id, or else one per trace."""
+    """A reader of spans and log records of conversations: one per conversation id, or else one per trace."""
 
     name = "otel"
     gathers = True

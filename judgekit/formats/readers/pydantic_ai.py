@@ -42,7 +42,7 @@ _PROCESSED = "Final result processed."
 
 
 class PydanticAIReader:
-    """Reads lists of messages, or rows with a list in ``messages``.
+    """A reader of lists of messages, or rows with a list in ``messages``.
 
     The call of an output tool is not a call but the agent's answer, as JSON text, unless it was discarded.
     Instructions, which every request repeats, become one `SystemMessage` until they change.

@@ -22,7 +22,7 @@ _KINDS: dict[str, type[HumanMessage | AIMessage | ToolMessage]] = {
 
 
 class RagasReader(RowReader):
-    """Reads rows of a ragas dataset. Rubrics, reference contexts and the like go into the sample's fields."""
+    """A reader of rows of a ragas dataset. Rubrics, reference contexts and the like go into the sample's fields."""
 
     name = "ragas"
     shape = 'ragas: {"user_input": [{"type": "human", "content": ...}, ...], "reference": ...}'

@@ -27,7 +27,7 @@ _SUFFICIENT = ("prediction", "ranking", "fields", "results", *MEASURED)
 
 
 class RowsReader(RowReader):
-    """Reads rows of input, response and references.
+    """A reader of rows of input, response and references.
 
     These are ``input``, ``response`` or ``output``, and ``reference`` (a text or a list), ``expected_output``,
     ``label`` or other fields of a `Sample`. Input and response are text, or messages in any provider's format. Other

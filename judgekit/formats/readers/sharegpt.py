@@ -31,7 +31,7 @@ _NAME = re.compile(r"""["']name["']\s*:\s*["']([^"']+)["']""")
 
 
 class ShareGPTReader:
-    """Reads each turn as a message, and a turn with several tool results as one message for each."""
+    """A reader of turns. Each is a message, and one with several tool results is a message for each."""
 
     name = "sharegpt"
     gathers = False

@@ -19,7 +19,7 @@ _OWN = frozenset(("message_type", "agent", "is_demo", "thought", "action", "tool
 
 
 class SWEAgentReader(RowReader):
-    """Reads the messages that the model saw, without demonstrations. Actions written as text do not become calls."""
+    """A reader of the messages that the model saw, without demonstrations. Actions in text do not become calls."""
 
     name = "swe-agent"
     shape = (

@@ -20,7 +20,7 @@ from judgekit.traces.trace import Label
 
 
 class ToolBenchReader(RowReader):
-    """Reads the last message list, which is the path taken. Other lists and the tree stay in ``extra``.
+    """A reader of answers. The last message list is the path taken; other lists and the tree stay in ``extra``.
 
     The final call of ``Finish`` is not a call but the agent's answer, which is empty if the agent gave up.
     """

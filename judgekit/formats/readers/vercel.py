@@ -49,7 +49,7 @@ _STATES = (
 
 
 class VercelReader:
-    """Reads rows with ``messages``, or bare lists; also UI messages of version 4 (``toolInvocations``).
+    """A reader of rows with ``messages`` and of bare lists, also of UI messages of version 4 (``toolInvocations``).
 
     A UI message holds several answers of the model, each of which becomes a message. Source: ``ui-messages.ts`` and
     the types of model messages in the AI SDK.
@@ -106,7 +106,7 @@ def _is_ui_part(part: JsonObject) -> bool:
 
 @dataclass
 class _Step:
-    """One answer of the model within a message."""
+    """An answer of the model within a message."""
 
     parts: list[Part] = field(default_factory=list[Part])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])

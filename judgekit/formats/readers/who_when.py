@@ -29,7 +29,7 @@ _REMARK = re.compile(r" \(.*\)$", re.DOTALL)
 
 
 class WhoWhenReader(RowReader):
-    """Reads conversations in which every speaker except the human is an agent, even one that runs code or browses.
+    """A reader of conversations. Every speaker except the human is an agent, even one that runs code or browses.
 
     Source: the data set of "Which Agent Causes Task Failures and When?", https://arxiv.org/abs/2505.00212.
     """

@@ -7,7 +7,7 @@ from judgekit.traces.sample import Sample
 
 
 class JudgekitWriter:
-    """Writes samples as described by `judgekit schema`. Reading them gives the same samples."""
+    """A writer of samples as described by `judgekit schema`. Reading them gives the same samples."""
 
     name = "judgekit"
 

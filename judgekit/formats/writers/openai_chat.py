@@ -36,7 +36,7 @@ _KNOWN = set(References.__annotations__) - {"rival"}
 
 
 class OpenAIChatWriter:
-    """Writes rows of OpenAI's messages, with videos and audio URLs in the form of vLLM and OpenRouter.
+    """A writer of rows of OpenAI's messages, with videos and audio URLs in the form of vLLM and OpenRouter.
 
     The ``extra`` of a message is written as it was. Calls and results without an id get one.
     """

@@ -21,7 +21,7 @@ _TYPES = {"user": "human", "assistant": "ai", "tool": "tool"}
 
 
 class RagasWriter:
-    """Writes rows that load as ``MultiTurnSample``, which has no system messages, ids, or results without calls."""
+    """A writer of rows for ``MultiTurnSample``, which has no system messages, ids, or results without calls."""
 
     name = "ragas"
 

@@ -34,7 +34,7 @@ class Written(NamedTuple):
 
 
 class Writer(Protocol):
-    """Writes one format."""
+    """A writer of one format."""
 
     @property
     def name(self) -> str:
