@@ -206,3 +206,31 @@ def leaves(value: object) -> int:
     if isinstance(value, dict | list):
         return sum(map(leaves, value.values() if isinstance(value, dict) else value))
     return value is not None
+
+
+def test_a_field_is_taken_if_it_has_one_of_some_values():
+    found = Found({"a": "x", "b": "y", "c": {}})
+    assert [found.take_if(name, "x", "z") for name in ("a", "b", "c", "d")] == [True, False, False, False]
+    assert (found.leftover(), found.warnings) == ({"b": "y", "c": {}}, [])
+
+
+def test_an_object_that_may_be_something_else_is_taken_without_a_warning():
+    found = Found({"a": "x", "b": {"c": 1}})
+    assert found.maybe_object("a") is None
+    assert found.maybe_object("d") is None
+    assert found.maybe_object("b").take("c") == 1
+    assert (found.leftover(), found.warnings) == ({"a": "x"}, [])
+
+
+@pytest.mark.parametrize("value", [None, 7, ["x"], "z"])
+def test_a_text_that_is_none_of_those_known_is_refused(value):
+    assert Found({"a": "x"}).one_of("a", ("x", "y")) == "x"
+    with pytest.raises(TraceError, match=r"row\.a: expected one of x, y, found "):
+        Found({"a": value}, "row").one_of("a", ("x", "y"))
+
+
+def test_an_object_is_extended_by_other_fields():
+    found = Found({"a": 1, "b": 2}, "row")
+    more = found.extended(b=3, c=4)
+    assert (more.where, more.warnings is found.warnings, found.leftover()) == ("row", True, {})
+    assert more.leftover() == {"a": 1, "b": 3, "c": 4}
