@@ -73,7 +73,7 @@ def must_be_one_conversation(messages: JsonValue) -> None:
     """Check that a list read as one conversation does not hold the messages of several.
 
     Raises:
-        TraceError: It does. The error names the field that distinguishes them.
+        TraceError: It holds several conversations. The error names the field that distinguishes them.
     """
     if not isinstance(messages, list) or any(not isinstance(one, dict) or "attributes" in one for one in messages):
         return  # other values, or spans

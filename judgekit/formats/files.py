@@ -211,7 +211,7 @@ class File:
         """Return the one JSON value of the file; ``None`` if it holds concatenated objects.
 
         Raises:
-            TraceError: The file holds neither.
+            TraceError: The file holds no JSON.
         """
         content = self._content()
         try:
@@ -321,7 +321,7 @@ def must_not_be_read(output: Path, *read: Path | None) -> None:
     """Check that an output file is not one of the files that are read, also in folders.
 
     Raises:
-        ConfigError: It is one of them.
+        ConfigError: The output file is also read.
         TraceError: A folder holds no readable files.
     """
     files = (file for path in read if path is not None for file in files_at(path))

@@ -183,7 +183,7 @@ values = st.recursive(
 
 @given(st.dictionaries(st.sampled_from("abc"), values), st.lists(st.sampled_from("abc"), max_size=4), st.data())
 def test_each_value_is_taken_or_left_over(fields, names, data):
-    """However deep one looks, what was not taken is there."""
+    """At any depth, everything that was not taken is there."""
     found, taken = Found(fields), 0
     for name in names:
         value = found.peek(name)
@@ -198,7 +198,7 @@ def test_each_value_is_taken_or_left_over(fields, names, data):
 
 
 def visited(found: Found, data: st.DataObject) -> int:
-    """How many values are taken of an object, of whose fields some are."""
+    """Take some fields of an object at random, and return the number of taken values."""
     return sum(leaves(found.take(name)) for name in found if data.draw(st.booleans()))
 
 

@@ -112,7 +112,7 @@ def read_system(found: Found) -> list[Message]:
     """Read the instructions beside the messages: a text, or blocks of text.
 
     Raises:
-        TraceError: They are neither.
+        TraceError: They are neither a text nor blocks.
     """
     system = found.peek("system")
     if isinstance(system, str):

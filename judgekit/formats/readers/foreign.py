@@ -72,7 +72,7 @@ class Reader(Protocol):
         """Return the conversations in a parsed file, or in one line of a JSONL file.
 
         Raises:
-            TraceError: It holds none.
+            TraceError: There are no conversations.
         """
         ...
 

@@ -120,7 +120,7 @@ def _must_suffice(sample: Sample, row: JsonObject) -> None:
     """Check that a row has what it needs, and that no column of another system holds it instead.
 
     Raises:
-        TraceError: It does not. The error says which columns to rename.
+        TraceError: Something is missing. The error says which columns to rename.
     """
     messages, fields = sample.trace.messages, sample.fields
     answered = any(isinstance(message, AIMessage) for message in messages)

@@ -1,4 +1,4 @@
-"""What most APIs' messages have in common."""
+"""Pieces that messages of most APIs share."""
 
 import re
 
