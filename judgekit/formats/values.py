@@ -42,6 +42,12 @@ def objects_in(value: JsonValue) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def first_object(value: JsonValue) -> JsonObject:
+    """Return the first object among the first items of a list, and an empty one if there is none."""
+    found = objects_in(head(value))
+    return found[0] if found else {}
+
+
 def only_str(value: JsonValue) -> str | None:
     """Return a text as it is, and ``None`` for any other value."""
     return value if isinstance(value, str) else None

@@ -2,7 +2,18 @@
 
 import pytest
 
-from judgekit.formats.values import as_list, as_object, head, is_number, loaded, lookup, objects_in, only_str, without
+from judgekit.formats.values import (
+    as_list,
+    as_object,
+    first_object,
+    head,
+    is_number,
+    loaded,
+    lookup,
+    objects_in,
+    only_str,
+    without,
+)
 
 OTHERS = [None, True, 7, "text", [1, {"a": 1}], {"a": {"b": 2}}]
 
@@ -22,6 +33,8 @@ def test_values_of_other_types_are_empty_ones():
 def test_only_the_first_items_of_a_list_are_looked_at():
     assert head(list(range(1000))) == list(range(50))
     assert head("text") == []
+    assert first_object([1, {"a": 1}, {"b": 2}]) == {"a": 1}
+    assert first_object([1] * 50 + [{"a": 1}]) == {}
 
 
 def test_an_object_without_some_fields_is_another_object():

@@ -15,7 +15,7 @@ from judgekit.formats.blocks.openai_responses import Items, is_item
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
-from judgekit.formats.values import head, objects_in
+from judgekit.formats.values import first_object
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, TraceWarning
@@ -45,7 +45,7 @@ class CodexReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Recognize rows by their kinds. Older logs begin with a header, followed by bare items."""
-        row = next(iter(objects_in(head(items(value)))), {})
+        row = first_object(items(value))
         if row.get("type") in _ROWS:
             return isinstance(row.get("payload"), dict)
         return _HEADER <= row.keys() <= {*_HEADER, "git"}

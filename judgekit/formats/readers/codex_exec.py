@@ -17,7 +17,7 @@ from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.codex import read_usage
 from judgekit.formats.readers.foreign import items, sample_from
-from judgekit.formats.values import head, lookup, objects_in
+from judgekit.formats.values import first_object, lookup
 from judgekit.traces.message import JsonObject, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
@@ -55,7 +55,7 @@ class CodexExecReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Recognize events of a thread, of a turn, or of an item that they hold."""
-        row = next(iter(objects_in(head(items(value)))), {})
+        row = first_object(items(value))
         kind = row.get("type")
         return kind in _EVENTS and (kind not in _ITEM_EVENTS or isinstance(row.get("item"), dict))
 

@@ -111,7 +111,7 @@ def _row(record: JsonValue) -> JsonObject:
         if isinstance(outputs, dict) and are_messages(answer):
             row = {**row, "outputs": without(outputs, name)}
             # Graphs also accept messages with a role and no type.
-            asked = [
+            asked: list[JsonValue] = [
                 {"type": "chat", **one} if isinstance(one, dict) and "role" in one else one for one in as_list(given)
             ]
             place = next((at for at, one in enumerate(asked) if _is_same(one, answer[0])), len(asked))

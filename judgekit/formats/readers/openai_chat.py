@@ -320,10 +320,14 @@ def _whole(name: str, values: list[JsonValue]) -> JsonValue:
     if len(lists) == len(values) or (lists and name in _PIECES):
         parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
         if name in _OF_PARTS:
-            parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+            parts = [_typed(part) for part in parts]
         return _listed(name, parts)
     different = {repr(value): value for value in values if value != ""} or {"": ""}
     return next(iter(different.values())) if len(different) == 1 else list(different.values())
+
+
+def _typed(part: JsonValue) -> JsonValue:
+    return {"type": "text", "text": part} if isinstance(part, str) else part
 
 
 def _listed(name: str, parts: list[JsonValue]) -> JsonValue:
