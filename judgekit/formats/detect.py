@@ -11,7 +11,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.readers import FALLBACKS, READERS, readers_added
 from judgekit.formats.readers.foreign import Reader, first_of
 from judgekit.formats.unread import renaming
-from judgekit.formats.values import as_list, as_object, lookup
+from judgekit.formats.values import as_object, lookup
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import References
 
@@ -123,8 +123,7 @@ def _are_plain(messages: JsonValue) -> bool:
         if not isinstance(message.get("content"), str | None):
             return False
         if calls := message.get("tool_calls"):
-            plain = isinstance(calls, list) and all(as_object(call).keys() <= _PLAIN_CALL for call in calls)
-            return plain and all(isinstance(lookup(call, "function"), dict) for call in as_list(calls))
+            return isinstance(calls, list) and all(map(_is_plain_call, calls))
     return bool(messages)
 
 
@@ -133,6 +132,10 @@ def _is_plain_row(value: JsonObject) -> bool:
     return _MARKS.isdisjoint(value) and not any(
         isinstance(item, dict | list) or "." in name for name, item in value.items()
     )
+
+
+def _is_plain_call(call: JsonValue) -> bool:
+    return as_object(call).keys() <= _PLAIN_CALL and isinstance(lookup(call, "function"), dict)
 
 
 def _keys(value: JsonValue) -> set[str]:

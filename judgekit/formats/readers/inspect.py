@@ -75,7 +75,8 @@ class InspectReader:
         if _stands_in(sample.peek("input"), raw):
             sample.take("input")
         identity, epoch = sample.identity("id"), sample.count("epoch")
-        epochs, task = _in_header(row, "eval", "config", "epochs"), only_str(_in_header(row, "eval", "task"))
+        header = row.peek("header")
+        epochs, task = lookup(header, "eval", "config", "epochs"), only_str(lookup(header, "eval", "task"))
         repeated = isinstance(epochs, int) and epochs > 1
         trial = f"#{epoch}" if epoch is not None and (epoch > 1 or repeated) else ""
         name, uuid = identity and identity + trial, sample.identity("uuid")
@@ -108,10 +109,6 @@ def _samples(log: JsonValue) -> list[JsonValue]:
         raise TraceError("samples: the log holds none; it has to be written together with its samples")
     about = header.leftover()
     return [{"header": about, "sample": sample} for sample in samples]
-
-
-def _in_header(row: Found, *names: str) -> JsonValue:
-    return lookup(row.peek("header"), *names)
 
 
 def _resolved(record: JsonValue) -> JsonValue:
@@ -268,7 +265,8 @@ def _labels(row: Found, sample: Found, events: Sequence[JsonObject]) -> list[Lab
         if (score := scores.object(name)) is not None:
             labels += _label(name, score, source_of_score(name, score))
     if (score := sample.object("score")) is not None:  # in older logs; the header names its scorer
-        labels += _label("score", score, source_of_score(as_text(_in_header(row, "results", "scorer", "name")), score))
+        scorer = as_text(lookup(row.peek("header"), "results", "scorer", "name"))
+        labels += _label("score", score, source_of_score(scorer, score))
     return labels
 
 

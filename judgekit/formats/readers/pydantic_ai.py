@@ -88,9 +88,9 @@ def _about(messages: JsonValue) -> tuple[set[str], str | None]:
     for message in objects_in(messages):
         identity = only_str(message.get("conversation_id")) if identity is None else identity
         for part in objects_in(message.get("parts")):
-            if isinstance(name := part.get("tool_name"), str):
-                is_named = name == "final_result" or name.startswith("final_result_")
-                names |= {name} if is_named or part.get("content") == _PROCESSED else set()
+            name, processed = part.get("tool_name"), part.get("content") == _PROCESSED
+            if isinstance(name, str) and (processed or name == "final_result" or name.startswith("final_result_")):
+                names.add(name)
     return names, identity
 
 
