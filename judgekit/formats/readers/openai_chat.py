@@ -115,7 +115,8 @@ class OpenAIChatChunksReader(OpenAIChatReader):
 
 
 def _is_conversation(value: JsonValue) -> bool:
-    return any("role" in as_object(message) for message in head(messages_of(value))[:1])
+    messages = messages_of(value)
+    return isinstance(messages, list) and bool(messages) and "role" in as_object(messages[0])
 
 
 def _is_response(value: JsonValue) -> bool:
@@ -123,7 +124,7 @@ def _is_response(value: JsonValue) -> bool:
 
 
 def _hold_messages(choices: JsonValue) -> bool:
-    return any("message" in as_object(choice) for choice in head(choices)[:1])
+    return isinstance(choices, list) and bool(choices) and "message" in as_object(choices[0])
 
 
 def _choices(row: JsonValue) -> list[JsonValue]:
