@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from judgekit.formats.values import loaded, lookup, objects_in
+from judgekit.formats.values import lookup, objects_in, parse_if_json
 from judgekit.traces.message import JsonObject
 
 TOGETHER = "read spans and log records together: cat spans.jsonl logs.jsonl > both.jsonl"
@@ -125,5 +125,5 @@ def _messages(body: JsonObject, side: str) -> list[JsonObject]:
 
 def _are_standard(content: JsonValue) -> bool:
     """Return whether a text is JSON of OpenTelemetry messages or of their parts."""
-    found = loaded(content) if isinstance(content, str) and content.startswith("[{") else None
+    found = parse_if_json(content) if isinstance(content, str) and content.startswith("[{") else None
     return isinstance(found, list) and all(isinstance(one, dict) and ("parts" in one or "type" in one) for one in found)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.formats.values import loaded
+from judgekit.formats.values import parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.trace import TraceWarning
 
@@ -183,7 +183,7 @@ def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[Trace
 def _held(value: JsonValue, name: str) -> JsonValue:
     """Return a value's structure in which messages may be."""
     if isinstance(value, str) and len(value) < _LONGEST and value.lstrip().startswith(("{", "[{")):
-        value = loaded(value)
+        value = parse_if_json(value)
     if name in _ANSWERS or meaning(name) == "response":
         return {"role": name, "content": value}
     return value if isinstance(value, dict | list) else None

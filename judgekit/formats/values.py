@@ -17,7 +17,7 @@ def lookup(value: JsonValue, *path: str) -> JsonValue:
     return value
 
 
-def messages_of(record: JsonValue) -> JsonValue:
+def messages_field(record: JsonValue) -> JsonValue:
     """Return the ``messages`` of a row, and any other value, such as a list of messages, as it is."""
     return record.get("messages") if isinstance(record, dict) else record
 
@@ -48,7 +48,7 @@ def first_object(value: JsonValue) -> JsonObject:
     return found[0] if found else {}
 
 
-def only_str(value: JsonValue) -> str | None:
+def str_or_none(value: JsonValue) -> str | None:
     """Return a text as it is, and ``None`` for any other value."""
     return value if isinstance(value, str) else None
 
@@ -63,7 +63,7 @@ def without(fields: JsonObject, *names: str) -> JsonObject:
     return {name: value for name, value in fields.items() if name not in names}
 
 
-def loaded(value: JsonValue) -> JsonValue:
+def parse_if_json(value: JsonValue) -> JsonValue:
     """Return the JSON value of a text; any other value, or a text that is not JSON, as it is."""
     if not isinstance(value, str):
         return value

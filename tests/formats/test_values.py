@@ -8,10 +8,10 @@ from judgekit.formats.values import (
     first_object,
     head,
     is_number,
-    loaded,
     lookup,
     objects_in,
-    only_str,
+    parse_if_json,
+    str_or_none,
     without,
 )
 
@@ -27,7 +27,7 @@ def test_values_of_other_types_are_empty_ones():
     assert [as_object(value) for value in OTHERS] == [{}, {}, {}, {}, {}, {"a": {"b": 2}}]
     assert [as_list(value) for value in OTHERS] == [[], [], [], [], [1, {"a": 1}], []]
     assert [objects_in(value) for value in OTHERS] == [[], [], [], [], [{"a": 1}], []]
-    assert [only_str(value) for value in OTHERS] == [None, None, None, "text", None, None]
+    assert [str_or_none(value) for value in OTHERS] == [None, None, None, "text", None, None]
 
 
 def test_only_the_first_items_of_a_list_are_looked_at():
@@ -45,11 +45,11 @@ def test_an_object_without_some_fields_is_another_object():
 
 @pytest.mark.parametrize("text", ["", "text", "{", "[" * 100_000])
 def test_a_text_that_is_no_json_is_itself(text):
-    assert loaded(text) is text
+    assert parse_if_json(text) is text
 
 
 def test_a_text_is_what_it_holds_as_json():
-    assert [loaded(value) for value in ('{"a": 1}', "null", 7, {"a": "[]"})] == [{"a": 1}, None, 7, {"a": "[]"}]
+    assert [parse_if_json(value) for value in ('{"a": 1}', "null", 7, {"a": "[]"})] == [{"a": 1}, None, 7, {"a": "[]"}]
 
 
 def test_finite_numbers_are_numbers():

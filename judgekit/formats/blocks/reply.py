@@ -65,10 +65,9 @@ def unread_part(found: Found) -> OtherPart:
 
 def content_of(parts: Sequence[Part]) -> str | Sequence[Part]:
     """Return the content of a message: plain text if that is all there is."""
-    if not parts:
-        return ""
-    first = parts[0]
-    return first.text if len(parts) == 1 and isinstance(first, TextPart) and not first.extra else parts
+    if len(parts) == 1 and isinstance(first := parts[0], TextPart) and not first.extra:
+        return first.text
+    return parts or ""
 
 
 def reply(items: Iterable[Item], each: Mapping[str, object], whole: Mapping[str, object]) -> list[Message]:

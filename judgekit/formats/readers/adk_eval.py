@@ -19,7 +19,7 @@ from judgekit.formats.found import Found
 from judgekit.formats.label_sources import source_of
 from judgekit.formats.readers.adk import moment, read_events
 from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from
-from judgekit.formats.values import loaded, lookup, without
+from judgekit.formats.values import lookup, parse_if_json, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource
@@ -233,4 +233,5 @@ def _is_turn(value: JsonValue) -> bool:
 
 def _decoded(document: JsonValue) -> JsonValue:
     """Decode results that some versions write as JSON in a JSON text."""
-    return loaded(document) if isinstance(document, str) and any(name in document for name in _RESULTS) else document
+    holds_results = isinstance(document, str) and any(name in document for name in _RESULTS)
+    return parse_if_json(document) if holds_results else document

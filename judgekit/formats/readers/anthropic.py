@@ -28,7 +28,7 @@ from judgekit.formats.blocks.anthropic import (
 )
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
-from judgekit.formats.values import as_list, as_object, head, lookup, messages_of, objects_in, without
+from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, without
 from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
@@ -116,7 +116,7 @@ def _is_record(value: JsonValue) -> bool:
 
 def _is_of_others(row: JsonValue) -> bool:
     """Return whether a row has a message that this API cannot have."""
-    return not all(map(may_be_anthropic, head(messages_of(row))))
+    return not all(map(may_be_anthropic, head(messages_field(row))))
 
 
 def _is_request(request: JsonObject) -> bool:

@@ -18,7 +18,7 @@ from judgekit.formats.blocks.reply import content_of, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import first_of, items, sample_from
-from judgekit.formats.values import as_list, lookup, objects_in, only_str
+from judgekit.formats.values import as_list, lookup, objects_in, str_or_none
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -80,7 +80,7 @@ class AtifReader:
 
 
 def _is_trajectory(value: JsonValue) -> bool:
-    return (only_str(lookup(value, "schema_version")) or "").startswith("ATIF-v")
+    return (str_or_none(lookup(value, "schema_version")) or "").startswith("ATIF-v")
 
 
 def _gathered(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
@@ -111,7 +111,7 @@ def _with_children(trajectory: JsonValue, children: list[JsonValue]) -> JsonValu
 def _name(value: JsonValue) -> str | None:
     """Return the name by which other trajectories refer to this one. Those of one session have their own ids."""
     identity = lookup(value, "trajectory_id")
-    return identity if isinstance(identity, str) else only_str(lookup(value, "session_id"))
+    return identity if isinstance(identity, str) else str_or_none(lookup(value, "session_id"))
 
 
 def _referred(trajectory: JsonValue) -> set[str]:
@@ -170,7 +170,7 @@ def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) ->
         if thought := step.text("reasoning_content"):
             content.insert(0, ReasoningPart(thought))
         calls = [read_call(call, name="function_name", ids=("tool_call_id",)) for call in step.objects("tool_calls")]
-        fields |= {"tool_calls": calls, "model": step.text("model_name") or only_str(model)}
+        fields |= {"tool_calls": calls, "model": step.text("model_name") or str_or_none(model)}
         fields["usage"] = _usage(step.object("metrics"))
     results = _results(step, calls, children)
     said = _KINDS[source].model_validate({**fields, "content": content_of(content), "extra": step.leftover()})

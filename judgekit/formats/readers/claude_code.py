@@ -18,7 +18,7 @@ from judgekit.formats.blocks.common import content_items
 from judgekit.formats.found import Found
 from judgekit.formats.readers.claude_code_tree import SessionRow, injected_rows, kept_rows, replies_of, threads_of
 from judgekit.formats.readers.foreign import items, sample_from, unpaired
-from judgekit.formats.values import head, lookup, only_str
+from judgekit.formats.values import head, lookup, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, Trace
@@ -49,7 +49,7 @@ class ClaudeCodeReader:
         for row in items(document):
             if _is_export(row):
                 continue
-            if (name := only_str(lookup(row, "sessionId") or lookup(row, "session_id"))) is not None:
+            if (name := str_or_none(lookup(row, "sessionId") or lookup(row, "session_id"))) is not None:
                 # Rows before the first session belong to it.
                 current = sessions.setdefault(name, [] if sessions else current)
             current.append(row)

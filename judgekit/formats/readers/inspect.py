@@ -17,7 +17,7 @@ from judgekit.formats.known import KEPT, KNOWN, as_text, fields_of, known_of, sa
 from judgekit.formats.label_sources import JUDGED, source_of
 from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from, unpaired
 from judgekit.formats.readers.inspect_messages import are_messages, read_messages, read_usage
-from judgekit.formats.values import as_list, as_object, is_number, lookup, objects_in, only_str
+from judgekit.formats.values import as_list, as_object, is_number, lookup, objects_in, str_or_none
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource, ToolDefinition, Trace
@@ -76,7 +76,7 @@ class InspectReader:
             sample.take("input")
         identity, epoch = sample.identity("id"), sample.count("epoch")
         header = row.peek("header")
-        epochs, task = lookup(header, "eval", "config", "epochs"), only_str(lookup(header, "eval", "task"))
+        epochs, task = lookup(header, "eval", "config", "epochs"), str_or_none(lookup(header, "eval", "task"))
         repeated = isinstance(epochs, int) and epochs > 1
         trial = f"#{epoch}" if epoch is not None and (epoch > 1 or repeated) else ""
         name, uuid = identity and identity + trial, sample.identity("uuid")

@@ -21,7 +21,7 @@ from judgekit.formats.merging import Step, merged
 from judgekit.formats.readers.foreign import items, sample_from
 from judgekit.formats.readers.native import exchanged, parsed, steps_of, take_payload
 from judgekit.formats.spans import Span, convention, conversations, spans_of
-from judgekit.formats.values import as_object, loaded, lookup, objects_in, only_str
+from judgekit.formats.values import as_object, lookup, objects_in, parse_if_json, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Label, ToolDefinition
@@ -126,7 +126,7 @@ def _decoded(record: JsonValue) -> JsonValue:
 
 def _decoded_span(span: JsonValue) -> JsonValue:
     if isinstance(span, dict) and isinstance(attributes := span.get("attributes"), dict):
-        return {**span, "attributes": {name: loaded(value) for name, value in attributes.items()}}
+        return {**span, "attributes": {name: parse_if_json(value) for name, value in attributes.items()}}
     return span
 
 
@@ -192,8 +192,8 @@ def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
             name,
             one if isinstance(one, bool | int | str) or (isinstance(one, float) and isfinite(one)) else as_text(one),
             source=given_by,
-            annotator=only_str(lookup(source, "source_id")),
-            reason=only_str(assessment.get("rationale")),
+            annotator=str_or_none(lookup(source, "source_id")),
+            reason=str_or_none(assessment.get("rationale")),
         )
         for name, one in values.items()
         if one is not None
@@ -202,7 +202,7 @@ def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
 
 def _expected(expectation: JsonObject) -> JsonValue:
     serialized = expectation.get("serialized_value")
-    return loaded(serialized.get("value")) if isinstance(serialized, dict) else expectation.get("value")
+    return parse_if_json(serialized.get("value")) if isinstance(serialized, dict) else expectation.get("value")
 
 
 def _calls(value: JsonValue) -> list[ExpectedCall] | None:

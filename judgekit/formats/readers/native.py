@@ -21,7 +21,7 @@ from judgekit.formats.readers.otel import OTelReader
 from judgekit.formats.readers.pydantic_ai import PydanticAIReader
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.spans import CUT_OFF, Span
-from judgekit.formats.values import loaded, lookup, only_str, without
+from judgekit.formats.values import lookup, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
 from judgekit.traces.trace import ToolDefinition, TraceWarning
 
@@ -114,7 +114,7 @@ def messages_in(value: JsonValue, found: Found, name: str, kind: type[HumanMessa
 
 def parsed(value: JsonValue) -> JsonValue:
     """Return a value, or the object or list that it holds as JSON."""
-    return loaded(value) if isinstance(value, str) and value.lstrip().startswith(("{", "[")) else value
+    return parse_if_json(value) if isinstance(value, str) and value.lstrip().startswith(("{", "[")) else value
 
 
 def exchanged(
@@ -183,7 +183,7 @@ def steps_of(
         elif kind(span) == "TOOL":
             steps.append(Step(span) if _is_handoff_of(span, called) else _tool_step(span, called, values))
         else:
-            name = only_str(span.attributes.peek("agent.name"))
+            name = str_or_none(span.attributes.peek("agent.name"))
             name = span.name or None if name is None else name
             step = Step(span, "agent" if kind(span) == "AGENT" else None, agent=name)
             if not models and (step.kind or span.parent is None):
@@ -259,7 +259,7 @@ def _whole(value: JsonValue, role: str) -> JsonValue:
 
 def _is_block(value: JsonObject) -> bool:
     """Return whether an object is a content block of a message."""
-    return only_str(value.get("type")) in _BLOCKS
+    return str_or_none(value.get("type")) in _BLOCKS
 
 
 def _text_in(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> Payload:

@@ -17,7 +17,7 @@ from judgekit.formats.known import as_text
 from judgekit.formats.merging import Step, merged
 from judgekit.formats.readers.foreign import items, sample_from
 from judgekit.formats.spans import Span, spans_of
-from judgekit.formats.values import lookup, objects_in, only_str
+from judgekit.formats.values import lookup, objects_in, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import Sample
 
@@ -56,7 +56,7 @@ class OpenAIAgentsReader:
                 records.append(row)
                 continue
             whole = row.get("object") == "trace"
-            name = only_str(row.get("id" if whole else "trace_id")) or ""
+            name = str_or_none(row.get("id" if whole else "trace_id")) or ""
             if name not in traces:
                 spans: list[JsonValue] = []
                 traces[name] = ({"spans": spans}, spans)
@@ -95,7 +95,7 @@ def _state(row: Found, index: int) -> Sample:
     for item in row.objects("session_items", "generated_items", "generatedItems"):
         # A call that waits for approval also appears before this item.
         if item.peek("type") != "tool_approval_item" and (raw := item.object("raw_item", "rawItem")) is not None:
-            told.add(raw, agent=only_str(lookup(item.peek("agent"), "name")))
+            told.add(raw, agent=str_or_none(lookup(item.peek("agent"), "name")))
     messages = told.messages()
     if not messages:
         raise row.unfit("original_input", "input: it holds no messages")
@@ -139,7 +139,7 @@ def _step(span: Span) -> Step:
         span.error = message if isinstance(message, str) else as_text(error)
     kind, name = data.peek("type"), data.peek("name")
     if kind == "agent":
-        return Step(span, "agent", agent=only_str(name))
+        return Step(span, "agent", agent=str_or_none(name))
     if kind == "function":
         return _call(span)
     if kind in ("generation", "response"):

@@ -17,7 +17,7 @@ from judgekit.formats.blocks.reply import is_blank
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import first_of, items, sample_from, unbatched, warn_unanswered, with_reply
 from judgekit.formats.unread import RESPONSES
-from judgekit.formats.values import as_object, head, lookup, messages_of, objects_in, only_str, without
+from judgekit.formats.values import as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
@@ -115,7 +115,7 @@ class OpenAIChatChunksReader(OpenAIChatReader):
 
 
 def _is_conversation(value: JsonValue) -> bool:
-    messages = messages_of(value)
+    messages = messages_field(value)
     return isinstance(messages, list) and bool(messages) and "role" in as_object(messages[0])
 
 
@@ -253,7 +253,7 @@ def _chunk_choices(chunk: JsonObject) -> list[JsonObject]:
 
 
 def _id(chunk: JsonValue) -> str:
-    return only_str(lookup(chunk, "id")) or ""
+    return str_or_none(lookup(chunk, "id")) or ""
 
 
 def _index(choice: JsonObject) -> int:

@@ -21,7 +21,7 @@ from judgekit.formats.blocks.openai_responses import (
 from judgekit.formats.found import Found
 from judgekit.formats.known import KNOWN
 from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
-from judgekit.formats.values import as_object, head, lookup, objects_in, only_str
+from judgekit.formats.values import as_object, head, lookup, objects_in, str_or_none
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
@@ -115,7 +115,7 @@ def _sample(row: Found, record: JsonValue, index: int) -> Sample:
 
 def _conversation(found: Found) -> str | None:
     named = found.peek("conversation")
-    return only_str(lookup(named, "id") if isinstance(named, dict) else named)
+    return str_or_none(lookup(named, "id") if isinstance(named, dict) else named)
 
 
 def _is_row(value: JsonValue) -> bool:
@@ -147,7 +147,7 @@ def _is_request(value: Mapping[str, JsonValue]) -> bool:
 
 
 def _kind(event: JsonValue) -> str:
-    return only_str(lookup(event, "type")) or ""
+    return str_or_none(lookup(event, "type")) or ""
 
 
 def _are_events(value: JsonValue) -> bool:

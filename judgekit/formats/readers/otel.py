@@ -22,7 +22,7 @@ from judgekit.formats.merging import Step, by_content, folded, merged
 from judgekit.formats.readers.foreign import sample_from
 from judgekit.formats.readers.otel_dialects import read_said, with_attributes
 from judgekit.formats.spans import Span, convention, conversations, spans_of, times_of
-from judgekit.formats.values import lookup, messages_of, objects_in
+from judgekit.formats.values import lookup, messages_field, objects_in
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, ToolDefinition
@@ -52,13 +52,13 @@ class OTelReader:
 
     def recognises(self, value: JsonValue) -> bool:
         """Recognize attributes by these conventions' names, and messages by their parts."""
-        return convention(value) == "otel" or otel.is_otel(messages_of(value))
+        return convention(value) == "otel" or otel.is_otel(messages_field(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the spans of each conversation."""
-        if otel.is_otel(messages_of(document)):
+        if otel.is_otel(messages_field(document)):
             return [document]
-        if isinstance(document, list) and document and all(otel.is_otel(messages_of(row)) for row in document):
+        if isinstance(document, list) and document and all(otel.is_otel(messages_field(row)) for row in document):
             return document
         found = folded(conversations(document), lambda spans: [step for span in spans for step in _steps(span, {})])
         return [record for record in found if not _only_creates(record)] or found
@@ -69,7 +69,7 @@ class OTelReader:
         Raises:
             TraceError: It has no content, which tracers only capture if configured to; or a message cannot be read.
         """
-        if otel.is_otel(messages_of(record)):
+        if otel.is_otel(messages_field(record)):
             row = Found.of({"messages": record} if isinstance(record, list) else record)
             messages = [message for one in row.objects("messages") for message in otel.read_message(one)]
             return sample_from(row, index, {"messages": messages})

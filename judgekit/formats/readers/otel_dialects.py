@@ -17,7 +17,7 @@ from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.spans import CUT_OFF, Event, Span, nested
-from judgekit.formats.values import as_list, as_object, loaded, lookup, objects_in
+from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.trace import ToolDefinition
 
@@ -237,7 +237,7 @@ def _event(name: str, found: Found) -> list[Message]:
 
 
 def _unpacked(value: JsonValue) -> JsonValue:
-    return loaded(value) if isinstance(value, str) and value.startswith(("[{", "{")) else value
+    return parse_if_json(value) if isinstance(value, str) and value.startswith(("[{", "{")) else value
 
 
 def _unpack(attributes: Found, *names: str) -> None:

@@ -17,7 +17,7 @@ from judgekit.formats.blocks.reply import Item, content_of, reply
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
-from judgekit.formats.values import head, messages_of, objects_in, only_str
+from judgekit.formats.values import head, messages_field, objects_in, str_or_none
 from judgekit.traces.message import (
     HumanMessage,
     JsonObject,
@@ -73,7 +73,7 @@ class PydanticAIReader:
 
 
 def _is_conversation(value: JsonValue) -> bool:
-    return any(map(_is_telling, objects_in(head(messages_of(value)))))
+    return any(map(_is_telling, objects_in(head(messages_field(value)))))
 
 
 def _is_telling(message: JsonObject) -> bool:
@@ -86,7 +86,7 @@ def _about(messages: JsonValue) -> tuple[set[str], str | None]:
     names: set[str] = set()
     identity: str | None = None
     for message in objects_in(messages):
-        identity = only_str(message.get("conversation_id")) if identity is None else identity
+        identity = str_or_none(message.get("conversation_id")) if identity is None else identity
         for part in objects_in(message.get("parts")):
             name, processed = part.get("tool_name"), part.get("content") == _PROCESSED
             if isinstance(name, str) and (processed or name == "final_result" or name.startswith("final_result_")):

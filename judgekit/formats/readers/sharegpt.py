@@ -15,7 +15,7 @@ from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
-from judgekit.formats.values import as_list, as_object, head, loaded
+from judgekit.formats.values import as_list, as_object, head, parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
@@ -133,4 +133,4 @@ def _result(text: str) -> ToolMessage:
 
 
 def _parsed(text: str) -> JsonValue:
-    return None if (value := loaded(text)) is text else value
+    return None if (value := parse_if_json(text)) is text else value

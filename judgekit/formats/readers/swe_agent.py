@@ -11,7 +11,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import RowReader, first_of, sample_from
-from judgekit.formats.values import as_object, head, only_str
+from judgekit.formats.values import as_object, head, str_or_none
 from judgekit.traces.message import Message, Usage
 from judgekit.traces.sample import Sample
 
@@ -29,7 +29,7 @@ class SWEAgentReader(RowReader):
     def recognises(self, value: JsonValue) -> bool:
         """Recognize a history of messages with this format's fields, or the format's name."""
         row = as_object(first_of(value))
-        if (only_str(row.get("trajectory_format")) or "").startswith("mini-swe-agent"):
+        if (str_or_none(row.get("trajectory_format")) or "").startswith("mini-swe-agent"):
             return True
         messages = list(map(as_object, head(row.get("history"))))
         if not messages or not all("role" in message for message in messages):

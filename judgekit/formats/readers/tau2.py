@@ -14,7 +14,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import first_of, group_of, items, must_be_object, sample_from
-from judgekit.formats.values import as_list, as_object, head, lookup, messages_of, objects_in, only_str, without
+from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import JsonObject, Message, Requestor
 from judgekit.traces.sample import Sample
@@ -114,7 +114,7 @@ class Tau2Reader:
             "metadata": {key: value for key, value in about.items() if value},
         }
         domain = environment.text("domain_name")
-        within = domain or only_str(row.peek("domain"))
+        within = domain or str_or_none(row.peek("domain"))
         if task_id is not None and not within:
             row.warn(f"no domain given: task {task_id!r} of another domain would fall into the same group", "info")
         group = group_of(task_id, within)
@@ -134,7 +134,7 @@ def _is_file(value: JsonValue) -> bool:
 def _is_simulation(value: JsonValue) -> bool:
     if isinstance(value, dict) and not {"system", "tools"}.isdisjoint(value):
         return False
-    first = head(messages_of(value))
+    first = head(messages_field(value))
     of_others = any(lookup(one, "tool_call_id") is not None for one in first)
     return not of_others and any(map(_is_telling, first))
 

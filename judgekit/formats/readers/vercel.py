@@ -17,7 +17,7 @@ from judgekit.formats.blocks.reply import content_of, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
-from judgekit.formats.values import head, lookup, messages_of, objects_in
+from judgekit.formats.values import head, lookup, messages_field, objects_in
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -65,7 +65,7 @@ class VercelReader:
     def recognises(self, value: JsonValue) -> bool:
         """Recognize parts by their kinds and states. Model messages of text alone are left to OpenAI's reader."""
         rows = self.records(value)
-        return bool(rows) and _are_messages(messages_of(rows[0]))
+        return bool(rows) and _are_messages(messages_field(rows[0]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
